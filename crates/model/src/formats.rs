@@ -1,0 +1,1 @@
+//! Matrix files of other tools: pure functions over bytes.

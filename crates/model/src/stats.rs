@@ -1,0 +1,1 @@
+//! Statistics: one idea per file, no formatting of numbers.

@@ -1,0 +1,232 @@
+//! Time in whole picoseconds, counter ticks, and the rate between them.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// Whole picoseconds: nanoseconds would round one tick at 3 GHz (333 ps) to nothing. Spans 213 days.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+pub struct Picos(pub u64);
+
+/// What is wrong with a typed duration or rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Not a number with one of the known units.
+    #[error("read `{text}` as {what}")]
+    Syntax {
+        /// As typed.
+        text: String,
+        /// What was expected, with examples.
+        what: &'static str,
+    },
+    /// Does not fit the range of the type.
+    #[error("use `{text}`: it is out of range ({what})")]
+    Range {
+        /// As typed.
+        text: String,
+        /// The range.
+        what: &'static str,
+    },
+}
+
+impl Picos {
+    /// No time.
+    pub const ZERO: Picos = Picos(0);
+
+    /// From nanoseconds; negative and not-a-number give zero, too large gives the maximum.
+    pub fn from_ns(ns: f64) -> Picos {
+        Picos((ns * 1e3).round() as u64)
+    }
+    /// From milliseconds.
+    pub const fn from_ms(ms: u64) -> Picos {
+        Picos(ms * 1_000_000_000)
+    }
+    /// From microseconds.
+    pub const fn from_us(us: u64) -> Picos {
+        Picos(us * 1_000_000)
+    }
+    /// From seconds.
+    pub fn from_secs(seconds: f64) -> Picos {
+        Picos((seconds * 1e12).round() as u64)
+    }
+    /// In nanoseconds.
+    pub fn ns(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+    /// In seconds.
+    pub fn secs(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+    /// As a duration of the standard library, rounded down to nanoseconds.
+    pub fn duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0 / 1000)
+    }
+    /// The difference, zero where it would be negative.
+    pub fn saturating_sub(self, other: Picos) -> Picos {
+        Picos(self.0.saturating_sub(other.0))
+    }
+
+    /// Parses a duration with its unit: `200ms`, `1us`, `5s`, `1.5s`, `250ns`, `2min`.
+    ///
+    /// # Errors
+    /// [`QuantityError`] for a missing or unknown unit, a negative or endless number, or more than 200 days.
+    ///
+    /// ```
+    /// # use coretalk_model::Picos;
+    /// assert_eq!(Picos::parse("200ms").unwrap(), Picos::from_ms(200));
+    /// assert!(Picos::parse("200").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Picos, QuantityError> {
+        const WHAT: &str = "a duration (a number with ns, us, ms, s or min, for example `200ms`)";
+        let syntax = || QuantityError::Syntax { text: text.to_owned(), what: WHAT };
+        let trimmed = text.trim();
+        let split = trimmed.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').ok_or_else(syntax)?;
+        let (number, unit) = trimmed.split_at(split);
+        let per_unit = match unit {
+            "ps" => 1.0,
+            "ns" => 1e3,
+            "us" | "µs" => 1e6,
+            "ms" => 1e9,
+            "s" => 1e12,
+            "min" | "m" => 60e12,
+            "h" => 3600e12,
+            _ => return Err(syntax()),
+        };
+        let value: f64 = number.trim().parse().map_err(|_| syntax())?;
+        let picos = value * per_unit;
+        if !(0.0..=200.0 * 86_400e12).contains(&picos) {
+            return Err(QuantityError::Range { text: text.to_owned(), what: "0 to 200 days" });
+        }
+        Ok(Picos(picos.round() as u64))
+    }
+}
+
+/// Parses a rate in events per second: `1M/s`, `250k/s`, `1000/s`, `0.5M/s`.
+///
+/// # Errors
+/// [`QuantityError`] for anything else, zero, or more than 10¹² per second.
+///
+/// ```
+/// assert_eq!(coretalk_model::time::parse_rate("1M/s").unwrap(), 1e6);
+/// ```
+pub fn parse_rate(text: &str) -> Result<f64, QuantityError> {
+    const WHAT: &str = "a rate (for example `1M/s`, `250k/s` or `1000/s`)";
+    let syntax = || QuantityError::Syntax { text: text.to_owned(), what: WHAT };
+    let per_second = text.trim().strip_suffix("/s").ok_or_else(syntax)?;
+    let (number, scale) = match per_second.chars().last() {
+        Some('k' | 'K') => (&per_second[..per_second.len() - 1], 1e3),
+        Some('M') => (&per_second[..per_second.len() - 1], 1e6),
+        Some('G') => (&per_second[..per_second.len() - 1], 1e9),
+        _ => (per_second, 1.0),
+    };
+    let rate = number.trim().parse::<f64>().map_err(|_| syntax())? * scale;
+    if rate.is_finite() && rate > 0.0 && rate <= 1e12 {
+        Ok(rate)
+    } else {
+        Err(QuantityError::Range { text: text.to_owned(), what: "above 0 up to 1000G/s" })
+    }
+}
+
+impl Add for Picos {
+    type Output = Picos;
+    fn add(self, other: Picos) -> Picos {
+        Picos(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Picos {
+    fn add_assign(&mut self, other: Picos) {
+        *self = *self + other;
+    }
+}
+impl Sub for Picos {
+    type Output = Picos;
+    fn sub(self, other: Picos) -> Picos {
+        self.saturating_sub(other)
+    }
+}
+
+impl fmt::Display for Picos {
+    /// Three significant digits with the unit that suits: `22.4 ns`, `1.50 s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            0..1_000 => return write!(f, "{} ps", self.0),
+            1_000..1_000_000 => (self.ns(), "ns"),
+            1_000_000..1_000_000_000 => (self.ns() / 1e3, "µs"),
+            1_000_000_000..1_000_000_000_000 => (self.ns() / 1e6, "ms"),
+            _ => (self.secs(), "s"),
+        };
+        let decimals = if value < 9.995 {
+            2
+        } else if value < 99.95 {
+            1
+        } else {
+            0
+        };
+        write!(f, "{value:.decimals$} {unit}")
+    }
+}
+
+/// Counts of the machine's time-stamp counter: raw, and worth nothing without a [`TickRate`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+pub struct Ticks(pub u64);
+
+/// How many ticks the counter makes in a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TickRate {
+    /// Ticks per second.
+    pub hz: f64,
+}
+
+impl TickRate {
+    /// Ticks, or a mean of ticks, in nanoseconds.
+    pub fn ns(self, ticks: f64) -> f64 {
+        ticks * 1e9 / self.hz
+    }
+    /// Nanoseconds in ticks.
+    pub fn ticks(self, ns: f64) -> f64 {
+        ns * self.hz / 1e9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_with_their_units_only() {
+        for (text, picos) in [
+            ("1us", 1_000_000),
+            ("1.5s", 1_500_000_000_000),
+            ("250 ns", 250_000),
+            ("2min", 120_000_000_000_000),
+        ] {
+            assert_eq!(Picos::parse(text), Ok(Picos(picos)), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "1e400s", "NaNs", "infs", "1 parsec", "1000000000s"] {
+            assert!(Picos::parse(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn rates_read_with_their_units_only() {
+        assert_eq!(parse_rate("250k/s"), Ok(250_000.0));
+        for text in ["", "5", "/s", "0/s", "-1/s", "1e400/s", "NaN/s", "2T/s"] {
+            assert!(parse_rate(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn times_print_with_three_digits() {
+        for (picos, text) in [
+            (999, "999 ps"),
+            (22_400, "22.4 ns"),
+            (9_999, "10.0 ns"),
+            (1_500_000_000_000, "1.50 s"),
+            (60_000_000_000, "60.0 ms"),
+        ] {
+            assert_eq!(Picos(picos).to_string(), text);
+        }
+    }
+}
