@@ -3,11 +3,21 @@
 //! This crate does no I/O, reads no clock, starts no thread and holds no `unsafe`: same input, same output.
 
 pub mod cpu;
+pub mod environment;
+pub mod flags;
 pub mod formats;
+pub mod kernel;
 pub mod matrix;
+pub mod recording;
 pub mod stats;
 pub mod time;
+pub mod topology;
 
 pub use cpu::{CpuId, CpuSet};
+pub use environment::{ClockFacts, Environment, Finding, Verdict};
+pub use flags::{Flag, Flags, Grade};
+pub use kernel::{Hint, KernelId, Protocol, Tool};
 pub use matrix::Matrix;
+pub use recording::{Disturbance, Home, Recording, Samples, Span, TrialFailure};
 pub use time::{Picos, TickRate, Ticks};
+pub use topology::{CoreClass, Domain, Level, Relation, Topology};

@@ -1,0 +1,261 @@
+//! [`Machine`]: the boundary between what coretalk decides and what the hardware does.
+//!
+//! Everything above this trait (plan, schedule, session, statistics, store, reports) never knows whether the machine
+//! is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
+
+use crate::kernel::Kernel;
+use crate::stop::Stop;
+use coretalk_model::{
+    CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
+};
+use std::io;
+use std::sync::Arc;
+
+/// A machine that can measure.
+pub trait Machine {
+    /// Which CPUs share what, as the machine reports it: every online CPU, allowed or not.
+    fn topology(&self) -> &Topology;
+
+    /// Which CPUs this process may use.
+    fn allowance(&self) -> &Allowance;
+
+    /// What numbers are measured under.
+    fn environment(&self) -> &Environment;
+
+    /// Looks for everything that could spoil a measurement. Changes nothing.
+    fn examine(&mut self) -> Vec<Finding>;
+
+    /// The rate of the counter whose ticks recordings hold.
+    fn rate(&self) -> TickRate;
+
+    /// Time since the machine was opened.
+    fn now(&self) -> Picos;
+
+    /// Lets time pass with every CPU idle; returns early when stopped.
+    fn pause(&mut self, span: Picos, stop: &Stop);
+
+    /// Makes ready: one persistent thread per CPU, pinned and proven to be there, and memory for lines. Called once
+    /// before the first [`perform`](Machine::perform); a second call replaces the crew.
+    ///
+    /// # Errors
+    /// [`MachineError::Pin`] where the system refuses a CPU; nothing is measured with a crew that is not in place.
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError>;
+
+    /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands back
+    /// one outcome per round performed, in order. Fewer than asked means that `stop` was raised in between.
+    ///
+    /// # Errors
+    /// Only for failures of the machine as a whole; what concerns one trial is in its outcome.
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError>;
+
+    /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures
+    /// serially); `None` where the machine cannot tell.
+    fn is_busy(&self) -> Option<bool>;
+}
+
+/// Which CPUs this process may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// Hard: the cpuset of the control group. Nothing outside it can be pinned.
+    pub cpuset: CpuSet,
+    /// The inherited affinity mask: only the default choice.
+    pub mask: CpuSet,
+}
+
+/// The threads that a run needs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Crew {
+    /// One pinned thread each.
+    pub cpus: Vec<CpuId>,
+    /// Niceness to ask for; `None` tries −20 and takes what it gets.
+    pub nice: Option<i32>,
+    /// Real-time priority to ask for.
+    pub realtime: Option<i32>,
+}
+
+/// What the system granted of a [`Crew`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// `nice -20`, `fifo 50`, `normal` …, for the environment block.
+    pub priority: String,
+    /// Whether the coordinating thread has a CPU (and core) of its own, away from the crew.
+    pub coordinator_apart: bool,
+}
+
+/// Trials performed at the same time, on disjoint CPUs.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// The trials.
+    pub assignments: Vec<Assignment>,
+}
+
+/// One trial in one round: what runs where.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Which CPU each role runs on, in role order (initiator first).
+    pub placement: Vec<CpuId>,
+    /// The spans, in the order of execution.
+    pub orders: Arc<[SpanOrder]>,
+    /// Keys every random choice inside: offsets of lines, order of the walk, start phase, simulated noise.
+    pub key: u64,
+}
+
+/// What to execute and how often: one span of the recording.
+#[derive(Debug, Clone)]
+pub struct SpanOrder {
+    /// The code.
+    pub kernel: &'static Kernel,
+    /// Whose memory holds the lines.
+    pub home: HomeChoice,
+    /// Places visited: each is one line, or as many as the kernel needs ([`Kernel::lines_per_place`]).
+    pub lines: u32,
+    /// How the places are chosen.
+    pub walk: Walk,
+    /// Round trips before the first timed batch of a span, on its first place.
+    pub warm_up: u32,
+    /// What to record.
+    pub sampling: Sampling,
+}
+
+/// Whose memory holds the lines of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HomeChoice {
+    /// The NUMA node of the CPU of this role.
+    OfRole(usize),
+    /// This node.
+    Node(Home),
+}
+
+/// How the places of a span are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Walk {
+    /// Aligned runs of 16 consecutive lines in different page frames, offsets drawn anew, walked in random order,
+    /// flushed and rewritten before use.
+    FreshRuns,
+    /// One and the same place for the whole run, as single-address tools do.
+    OnePlace,
+}
+
+/// What a span records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sampling {
+    /// `visits` batches on each place, each of `round_trips` round trips between two clock reads.
+    Batches {
+        /// Batches on each place.
+        visits: u32,
+        /// Round trips in a batch.
+        round_trips: u32,
+    },
+    /// Every single round trip, counted by value; the clock's cost is in each.
+    Events {
+        /// Round trips in all.
+        round_trips: u64,
+    },
+}
+
+impl SpanOrder {
+    /// Batches in all, or events.
+    pub fn samples(&self) -> u64 {
+        match self.sampling {
+            Sampling::Batches { visits, .. } => u64::from(self.lines) * u64::from(visits),
+            Sampling::Events { round_trips } => round_trips,
+        }
+    }
+
+    /// Round trips in all, warm-up included.
+    pub fn round_trips(&self) -> u64 {
+        u64::from(self.warm_up)
+            + match self.sampling {
+                Sampling::Batches { visits, round_trips } => {
+                    u64::from(self.lines) * u64::from(visits) * u64::from(round_trips)
+                }
+                Sampling::Events { round_trips } => round_trips,
+            }
+    }
+}
+
+/// What a round produced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundOutcome {
+    /// When it began, on the machine's time line.
+    pub started: Picos,
+    /// How long it took.
+    pub elapsed: Picos,
+    /// One outcome per assignment, in order.
+    pub trials: Vec<Result<Recording, TrialFailure>>,
+}
+
+/// What can go wrong with a machine as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The system refused a CPU.
+    #[error("pin a thread to CPU {cpu} (allowed: {allowed})")]
+    Pin {
+        /// The CPU.
+        cpu: CpuId,
+        /// What may be used.
+        allowed: CpuSet,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The machine cannot pin threads at all (an emulator, a foreign system).
+    #[error("pin threads on this system ({reason}); simulated machines and files work everywhere")]
+    NoPinning {
+        /// Why not.
+        reason: String,
+    },
+    /// The counter cannot time anything.
+    #[error("use the clock of this machine: {reason}")]
+    Clock {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Memory for lines could not be had, or lies on the wrong node.
+    #[error("get memory for measured lines on node {node}: {reason}")]
+    Memory {
+        /// The node asked for.
+        node: u32,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Threads could not be started.
+    #[error("start the thread for CPU {cpu}")]
+    Spawn {
+        /// The CPU.
+        cpu: CpuId,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A CPU feature that a kernel needs is missing.
+    #[error("run `{kernel}`: this CPU has no {feature}")]
+    Feature {
+        /// The kernel.
+        kernel: String,
+        /// What is missing.
+        feature: String,
+    },
+    /// A file of the system could not be read.
+    #[error("read {path}")]
+    System {
+        /// Which.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A scenario cannot be simulated as written.
+    #[error("simulate {scenario}: {reason}")]
+    Scenario {
+        /// Its name or file.
+        scenario: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The system refused a priority that was asked for.
+    #[error("get {priority}: {reason}")]
+    Priority {
+        /// What was asked for.
+        priority: String,
+        /// Why not.
+        reason: String,
+    },
+}

@@ -1,0 +1,363 @@
+//! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
+
+use crate::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a group of CPUs shares, roughly from the inside out. A machine may lack some levels; none is invented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Level {
+    /// The hardware threads of one core.
+    Core,
+    /// A cluster or module inside a last-level cache (shared L2, or a CCL).
+    Cluster,
+    /// A last-level cache.
+    L3,
+    /// A die of a package.
+    Die,
+    /// A NUMA node.
+    Node,
+    /// A package (socket).
+    Package,
+}
+
+impl Level {
+    /// Every level from the inside out.
+    pub const ALL: [Level; 6] =
+        [Level::Core, Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];
+
+    /// The stable name used in JSON, on the command line and in the run file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Core => "core",
+            Level::Cluster => "cluster",
+            Level::L3 => "l3",
+            Level::Die => "die",
+            Level::Node => "node",
+            Level::Package => "package",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The nearest thing that two CPUs share: what tables group pairs by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Relation {
+    /// Both roles on one CPU.
+    SameCpu,
+    /// Two hardware threads of one core.
+    Smt,
+    /// One cluster or module, different cores.
+    Cluster,
+    /// One last-level cache, different clusters.
+    L3,
+    /// One die, different last-level caches.
+    Die,
+    /// One NUMA node, different dies.
+    Node,
+    /// One package, different NUMA nodes.
+    Package,
+    /// Nothing smaller than the machine.
+    Machine,
+}
+
+impl Relation {
+    /// Every relation from the nearest to the farthest.
+    pub const ALL: [Relation; 8] = [
+        Relation::SameCpu,
+        Relation::Smt,
+        Relation::Cluster,
+        Relation::L3,
+        Relation::Die,
+        Relation::Node,
+        Relation::Package,
+        Relation::Machine,
+    ];
+
+    /// The stable name used in JSON and in the run file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Relation::SameCpu => "same-cpu",
+            Relation::Smt => "smt",
+            Relation::Cluster => "cluster",
+            Relation::L3 => "l3",
+            Relation::Die => "die",
+            Relation::Node => "node",
+            Relation::Package => "package",
+            Relation::Machine => "machine",
+        }
+    }
+
+    fn of(level: Level) -> Relation {
+        match level {
+            Level::Core => Relation::Smt,
+            Level::Cluster => Relation::Cluster,
+            Level::L3 => Relation::L3,
+            Level::Die => Relation::Die,
+            Level::Node => Relation::Node,
+            Level::Package => Relation::Package,
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// CPUs that share something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Domain {
+    /// What they share.
+    pub level: Level,
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The system's own number for it (`physical_package_id`, node number …), where there is one.
+    pub os_id: Option<u32>,
+}
+
+/// The efficiency class of a core on a hybrid machine: higher is faster. Machines with one kind of core have none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CoreClass {
+    /// Rank among the classes of the machine, 0 the slowest.
+    pub rank: u32,
+    /// Short name for tables: `P`, `E`, `LP`, or `class 0`.
+    pub name: String,
+}
+
+/// Which CPUs share what. Levels may be missing, never invented.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "Parts", into = "Parts")
+)]
+pub struct Topology {
+    parts: Parts,
+    /// For each level the group of each CPU id, `NONE` where it is in no group: [`Topology::relation`] is asked for
+    /// half a million pairs.
+    groups: [Vec<u32>; Level::ALL.len()],
+}
+
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Parts {
+    cpus: CpuSet,
+    domains: Vec<Domain>,
+    classes: BTreeMap<CpuId, CoreClass>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl From<Parts> for Topology {
+    fn from(parts: Parts) -> Topology {
+        Topology::new(parts.cpus, parts.domains, parts.classes)
+    }
+}
+
+impl From<Topology> for Parts {
+    fn from(topology: Topology) -> Parts {
+        topology.parts
+    }
+}
+
+impl Topology {
+    /// Puts together what a source reports. CPUs outside `cpus` are cut from the domains; a domain left empty is
+    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs.
+    pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
+        let length = cpus.last().map_or(0, |last| last.index() + 1);
+        let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
+        let mut kept: Vec<Domain> = Vec::new();
+        for domain in domains {
+            let of_level = &mut groups[domain.level as usize];
+            let members: CpuSet =
+                domain.cpus.intersection(&cpus).iter().filter(|cpu| of_level[cpu.index()] == NONE).collect();
+            if members.is_empty() {
+                continue;
+            }
+            for cpu in members.iter() {
+                of_level[cpu.index()] = kept.len() as u32;
+            }
+            kept.push(Domain { cpus: members, ..domain });
+        }
+        let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
+        Topology { parts: Parts { cpus, domains: kept, classes }, groups }
+    }
+
+    /// A machine of which nothing but its CPUs is known.
+    pub fn flat(cpus: CpuSet) -> Topology {
+        Topology::new(cpus, Vec::new(), BTreeMap::new())
+    }
+
+    /// Every CPU that the source reports as usable (online).
+    pub fn cpus(&self) -> &CpuSet {
+        &self.parts.cpus
+    }
+
+    /// Every domain, in the order of the source.
+    pub fn domains(&self) -> &[Domain] {
+        &self.parts.domains
+    }
+
+    /// The domains of one level, by lowest CPU.
+    pub fn level(&self, level: Level) -> Vec<&Domain> {
+        let mut domains: Vec<&Domain> = self.parts.domains.iter().filter(|d| d.level == level).collect();
+        domains.sort_by_key(|domain| domain.cpus.first());
+        domains
+    }
+
+    /// The domain of a level that holds this CPU.
+    pub fn domain_of(&self, cpu: CpuId, level: Level) -> Option<&Domain> {
+        let group = *self.groups[level as usize].get(cpu.index())?;
+        (group != NONE).then(|| &self.parts.domains[group as usize])
+    }
+
+    /// The hardware threads of the CPU's core, itself among them.
+    pub fn siblings(&self, cpu: CpuId) -> CpuSet {
+        self.domain_of(cpu, Level::Core).map_or_else(|| CpuSet::from_iter([cpu]), |core| core.cpus.clone())
+    }
+
+    /// The system's number of the CPU's NUMA node; `None` where the source does not say.
+    pub fn node_of(&self, cpu: CpuId) -> Option<u32> {
+        self.domain_of(cpu, Level::Node).and_then(|node| node.os_id)
+    }
+
+    /// The core class, on hybrid machines.
+    pub fn class_of(&self, cpu: CpuId) -> Option<&CoreClass> {
+        self.parts.classes.get(&cpu)
+    }
+
+    /// The different core classes, slowest first; empty where all cores are of one kind or the source does not say.
+    pub fn classes(&self) -> Vec<&CoreClass> {
+        let mut classes: Vec<&CoreClass> = self.parts.classes.values().collect();
+        classes.sort();
+        classes.dedup();
+        classes
+    }
+
+    /// The nearest thing that two CPUs share.
+    ///
+    /// ```
+    /// # use coretalk_model::*;
+    /// # use coretalk_model::topology::*;
+    /// let cpus = CpuSet::from_list("0-3").unwrap();
+    /// let core = |list: &str| Domain { level: Level::Core, cpus: list.parse().unwrap(), os_id: None };
+    /// let topology = Topology::new(cpus, vec![core("0,2"), core("1,3")], Default::default());
+    /// assert_eq!(topology.relation(CpuId(0), CpuId(2)), Relation::Smt);
+    /// assert_eq!(topology.relation(CpuId(0), CpuId(1)), Relation::Machine);
+    /// ```
+    pub fn relation(&self, a: CpuId, b: CpuId) -> Relation {
+        if a == b {
+            return Relation::SameCpu;
+        }
+        for level in Level::ALL {
+            let of_level = &self.groups[level as usize];
+            if let (Some(&left), Some(&right)) = (of_level.get(a.index()), of_level.get(b.index()))
+                && left == right
+                && left != NONE
+            {
+                return Relation::of(level);
+            }
+        }
+        Relation::Machine
+    }
+
+    /// The same machine seen through a smaller set of CPUs.
+    pub fn restricted(&self, to: &CpuSet) -> Topology {
+        Topology::new(
+            self.parts.cpus.intersection(to),
+            self.parts.domains.clone(),
+            self.parts.classes.clone(),
+        )
+    }
+
+    /// The CPUs in the order of the structure: package, node, die, last-level cache, cluster, core, then id; groups
+    /// stand in the order of their lowest CPU, so neighbours in the list share most.
+    pub fn order(&self, cpus: &CpuSet) -> Vec<CpuId> {
+        let mut ordered: Vec<CpuId> = cpus.iter().collect();
+        let lowest = |cpu: CpuId, level: Level| {
+            self.domain_of(cpu, level).and_then(|domain| domain.cpus.first()).unwrap_or(cpu)
+        };
+        ordered.sort_by_cached_key(|&cpu| {
+            let mut key: Vec<CpuId> = Level::ALL.iter().rev().map(|&level| lowest(cpu, level)).collect();
+            key.push(cpu);
+            key
+        });
+        ordered
+    }
+
+    /// One CPU of each core: the lowest of those given.
+    pub fn one_per_core(&self, cpus: &CpuSet) -> CpuSet {
+        cpus.iter().filter(|&cpu| self.siblings(cpu).intersection(cpus).first() == Some(cpu)).collect()
+    }
+
+    /// Whether some core has more than one of these CPUs.
+    pub fn has_smt(&self, cpus: &CpuSet) -> bool {
+        self.level(Level::Core).iter().any(|core| core.cpus.intersection(cpus).len() > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desktop() -> Topology {
+        let mut domains = Vec::new();
+        let mut domain = |level, list: &str, os_id| {
+            domains.push(Domain { level, cpus: list.parse().unwrap(), os_id: Some(os_id) });
+        };
+        for core in 0..4 {
+            domain(Level::Core, &format!("{core},{}", core + 4), core);
+        }
+        domain(Level::L3, "0-1,4-5", 0);
+        domain(Level::L3, "2-3,6-7", 1);
+        domain(Level::Package, "0-7", 0);
+        Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new())
+    }
+
+    #[test]
+    fn relations_name_the_nearest_shared_thing() {
+        let topology = desktop();
+        for (a, b, relation) in [
+            (0, 0, Relation::SameCpu),
+            (0, 4, Relation::Smt),
+            (0, 1, Relation::L3),
+            (0, 5, Relation::L3),
+            (0, 2, Relation::Package),
+            (0, 99, Relation::Machine),
+        ] {
+            assert_eq!(topology.relation(CpuId(a), CpuId(b)), relation, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn the_structural_order_keeps_neighbours_together() {
+        let topology = desktop();
+        let order: Vec<u32> = topology.order(topology.cpus()).iter().map(|cpu| cpu.0).collect();
+        assert_eq!(order, [0, 4, 1, 5, 2, 6, 3, 7]);
+    }
+
+    #[test]
+    fn one_cpu_of_each_core_is_the_lowest_of_those_given() {
+        let topology = desktop();
+        assert_eq!(topology.one_per_core(&"1-7".parse().unwrap()).to_string(), "1-4");
+        assert!(topology.has_smt(&"0,4".parse().unwrap()) && !topology.has_smt(&"0,1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_smaller_set_cuts_domains_and_drops_empty_ones() {
+        let small = desktop().restricted(&"0,1".parse().unwrap());
+        assert_eq!(small.level(Level::L3).len(), 1);
+        assert_eq!(small.siblings(CpuId(0)).to_string(), "0");
+    }
+}
