@@ -1,2 +1,4 @@
 //! The command line.
+pub mod run;
+
 fn main() {}

@@ -7,6 +7,7 @@ pub mod environment;
 pub mod flags;
 pub mod formats;
 pub mod kernel;
+pub mod latency;
 pub mod matrix;
 pub mod recording;
 pub mod stats;

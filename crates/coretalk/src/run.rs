@@ -1,0 +1,44 @@
+//! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
+
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::{Environment, Finding, Topology};
+
+/// What a run is called, how it came to be and how it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunHeader {
+    /// UUID v7, so that ids sort by time.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// The command line without private parts, program name left out (`["latency", "--cpus", "0,1"]`).
+    pub command: Vec<String>,
+    /// Every random choice comes from it.
+    pub seed: u64,
+    /// Whether the machine was simulated.
+    pub simulated: bool,
+    /// Every planned trial has an outcome, or the budget ended.
+    pub complete: bool,
+    /// Names given by the user.
+    pub tags: Vec<String>,
+    /// Sittings: 1, and one more for each resumption.
+    pub segments: u32,
+    /// Version of the tool that measured.
+    pub tool_version: String,
+}
+
+/// One run with everything that output needs: assembled after measuring, or from a run file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    /// What it is called.
+    pub header: RunHeader,
+    /// What it was measured under.
+    pub environment: Environment,
+    /// What `doctor` said.
+    pub findings: Vec<Finding>,
+    /// What the machine reported of its structure.
+    pub topology: Topology,
+    /// What was asked.
+    pub settings: LatencySettings,
+    /// What came out.
+    pub result: LatencyResult,
+}

@@ -1,0 +1,6 @@
+//! The session: drives one run on a machine, hands every round to a [`Sink`] and tells an [`Observer`] what happens.
+
+pub mod latency;
+pub mod sink;
+
+pub use sink::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};

@@ -1,0 +1,107 @@
+//! [`Sink`] and [`Observer`]: where a run goes while it is made.
+
+use coretalk_model::latency::{LatencyResult, Purpose, Visit};
+use coretalk_model::{Picos, Recording, TrialFailure};
+
+/// Where finished rounds go. Called between rounds only, with every worker parked.
+pub trait Sink {
+    /// Makes a slot durable before it returns.
+    ///
+    /// # Errors
+    /// [`SinkError`] where it cannot be kept; the session ends and says so.
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError>;
+
+    /// Notes a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
+    ///
+    /// # Errors
+    /// As [`commit`](Sink::commit).
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
+
+    /// Notes how the run ended and what follows from it.
+    ///
+    /// # Errors
+    /// As [`commit`](Sink::commit).
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError>;
+}
+
+/// A run could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// The rounds since the last commit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Slot {
+    /// In the order performed.
+    pub rounds: Vec<RecordedRound>,
+}
+
+/// One round with what it said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedRound {
+    /// Why it was made.
+    pub purpose: Purpose,
+    /// Pass number within the purpose, from 0.
+    pub pass: u32,
+    /// When it began, on the machine's time line of this segment.
+    pub started: Picos,
+    /// How long it took.
+    pub elapsed: Picos,
+    /// One for each trial: the visit with, where raw ticks are kept, its recording; or why there is none.
+    pub trials: Vec<RecordedTrial>,
+}
+
+/// One trial of a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedTrial {
+    /// Position of the pair in the plan's list of cells.
+    pub cell: u32,
+    /// What it said.
+    pub outcome: Result<Visit, TrialFailure>,
+    /// What it said it from, where raw ticks are kept.
+    pub raw: Option<Recording>,
+}
+
+/// A choice that later analysis needs: a key (kebab-case) and a value in JSON, so that new ones need no migration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// For example `hint`, `hint-reason`, `kernels`, `gate`.
+    pub key: String,
+    /// JSON.
+    pub value: String,
+}
+
+/// What an observer is told; drawing happens here, between rounds.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A phase begins: `pilot`, `map`, `gate`, `again`, `ladder`, `tails`, `imitation`.
+    Phase {
+        /// Why rounds are made from now on.
+        purpose: Purpose,
+    },
+    /// A slot was made durable.
+    Committed {
+        /// What was in it.
+        slot: &'a Slot,
+        /// Share of the expected machine time that has passed, 0 to 1.
+        progress: f64,
+        /// Machine time that is expected to be left.
+        left: Picos,
+    },
+    /// Something that the user should know.
+    Notice {
+        /// One sentence.
+        text: String,
+    },
+}
+
+/// Is told what happens.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// Tells nobody.
+impl Observer for () {
+    fn event(&mut self, _: Event<'_>) {}
+}

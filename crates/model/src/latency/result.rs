@@ -1,0 +1,232 @@
+//! [`LatencyResult`]: what follows from all passes. Derived from visits by [`analyse`](crate::latency), never stored
+//! as the only truth.
+
+use crate::stats::Estimate;
+use crate::{CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool};
+
+/// Everything a latency run found out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LatencyResult {
+    /// One map per protocol, in the order asked.
+    pub maps: Vec<LatencyMap>,
+    /// The ladder, by relation from the nearest.
+    pub ladder: Vec<LadderRow>,
+    /// Distributions of single round trips.
+    pub tails: Vec<TailSeries>,
+    /// Other tools' numbers, one for each tool asked.
+    pub imitated: Vec<Imitated>,
+    /// What the machine did while it was watched; `None` where too few passes were made to say.
+    pub watch: Option<StateWatch>,
+    /// Every planned trial has an outcome, or the budget ended.
+    pub complete: bool,
+    /// The budget ended before the precision was reached everywhere.
+    pub budget_ended: bool,
+    /// Passes over the map.
+    pub passes: u32,
+    /// Machine time from the first to the last trial.
+    pub watched: Picos,
+}
+
+/// A square table under one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyMap {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The code of every cell: one kernel per map.
+    pub kernel: KernelId,
+    /// The hint in it.
+    pub hint: Hint,
+    /// Why this hint: `asked`, or what the pilot found.
+    pub hint_reason: String,
+    /// How pairs were measured.
+    pub regime: Regime,
+    /// The cells: half round trips.
+    pub cells: Matrix<Cell>,
+}
+
+/// How pairs were measured: alone, or several at the same time with proof of what that changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Regime {
+    /// One pair at a time on an otherwise idle machine: the reference condition.
+    Serial,
+    /// Disjoint pairs at the same time.
+    Parallel {
+        /// At most so many pairs.
+        pairs: u32,
+        /// What the equivalence gate said, per relation.
+        gate: Vec<GateOutcome>,
+    },
+}
+
+impl Regime {
+    /// The stable name used in JSON and titles.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Regime::Serial => "serial",
+            Regime::Parallel { .. } => "parallel",
+        }
+    }
+}
+
+/// What the equivalence gate said about one relation.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct GateOutcome {
+    /// The relation.
+    pub relation: Relation,
+    /// Pairs at the same time that were allowed in the end; 1 is serial.
+    pub pairs: u32,
+    /// Shift of parallel against serial, relative (0.01 is 1 % slower), with its 90 % interval.
+    pub bias: Estimate,
+    /// Cells measured both ways.
+    pub cells: u32,
+    /// Whether the shift is proven to lie within ± 1 %.
+    pub equivalent: bool,
+}
+
+/// One pair: a value, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Measured.
+    Measured(Box<CellValue>),
+    /// Not measured, and why.
+    Missing {
+        /// One sentence.
+        reason: String,
+    },
+}
+
+impl Cell {
+    /// The value, where there is one.
+    pub fn value(&self) -> Option<&CellValue> {
+        match self {
+            Cell::Measured(value) => Some(value),
+            Cell::Missing { .. } => None,
+        }
+    }
+}
+
+/// What is known about one pair under the map's kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellValue {
+    /// Half round trip in nanoseconds as read: that of the largest state.
+    pub latency_ns: Estimate,
+    /// The same in core cycles, scaled pass by pass by the measured core clock.
+    pub cycles: Option<Estimate>,
+    /// Median core clock of its passes in GHz.
+    pub core_ghz: Option<f64>,
+    /// Fastest batch in nanoseconds: a floor, no location.
+    pub min_ns: f64,
+    /// Batches kept in all passes.
+    pub batches: u64,
+    /// Batches dropped as gaps.
+    pub dropped: u64,
+    /// Passes.
+    pub passes: u32,
+    /// The home of the headline.
+    pub home: Home,
+    /// Worse home ÷ better home, where the CPUs live on different nodes.
+    pub home_penalty: Option<f64>,
+    /// p90 ÷ p10 over lines, median over passes.
+    pub line_spread: Option<f64>,
+    /// Plateaus by falling share; empty where the machine held still.
+    pub states: Vec<CellState>,
+    /// How far it may be trusted.
+    pub grade: Grade,
+    /// Doubts and remarks.
+    pub flags: Flags,
+    /// The doubt in words.
+    pub reason: Option<String>,
+}
+
+/// One plateau of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellState {
+    /// Share of the passes, 0 to 1.
+    pub share: f64,
+    /// Half round trip in nanoseconds.
+    pub latency_ns: Estimate,
+}
+
+/// One number of the ladder: a step under a relation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LadderRow {
+    /// The relation of the pairs.
+    pub relation: Relation,
+    /// What was done: a protocol, or `as:` and a tool.
+    pub step: String,
+    /// The code that ran.
+    pub kernel: KernelId,
+    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes.
+    pub latency_ns: Estimate,
+    /// Lowest and highest pair.
+    pub range_ns: [f64; 2],
+    /// Representative pairs measured.
+    pub pairs: u32,
+}
+
+/// The distribution of single round trips of one pair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TailSeries {
+    /// Initiator and responder.
+    pub placement: [CpuId; 2],
+    /// The code that ran.
+    pub kernel: KernelId,
+    /// Counts of single half round trips by value in picoseconds, rising: raw, the clock's cost inside.
+    pub raw: Vec<(u64, u64)>,
+    /// Median cost of the clock in each raw value, in nanoseconds.
+    pub clock_ns: f64,
+    /// What messages at a steady rate would have seen, in picoseconds: corrected from the recorded gaps.
+    pub at_rate: Vec<(u64, u64)>,
+    /// That rate in messages per second.
+    pub rate_per_s: f64,
+    /// How long it was observed.
+    pub observed: Picos,
+    /// Round trips whose time net of the clock would be negative.
+    pub negative_net: u64,
+}
+
+/// Another tool's numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imitated {
+    /// The tool.
+    pub tool: Tool,
+    /// Its statistic for every pair in nanoseconds, and its spread where it prints one.
+    pub cells: Matrix<Option<ImitatedCell>>,
+}
+
+/// One cell as another tool would print it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ImitatedCell {
+    /// Its number, in nanoseconds.
+    pub value_ns: f64,
+    /// Its ± where it prints one, in nanoseconds (for core-to-core-latency a standard error, not a spread).
+    pub spread_ns: Option<f64>,
+}
+
+/// What the machine did while it was watched, from the kernel that shows states best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateWatch {
+    /// From the first to the last pass.
+    pub watched: Picos,
+    /// The states by falling share; one means that the machine held still.
+    pub states: Vec<WatchedState>,
+    /// The pass values in time order: when, half round trip in nanoseconds, index of the state. For one pair only;
+    /// empty on larger maps.
+    pub line: Vec<(Picos, f64, u8)>,
+    /// Share of the cells that changed state.
+    pub cells_changed: f64,
+}
+
+/// One state of the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchedState {
+    /// Share of the passes, 0 to 1.
+    pub share: f64,
+    /// How often it was entered.
+    pub visits: u32,
+    /// Longest stay, as far as the passes show.
+    pub longest: Picos,
+    /// Half round trips in this state per kernel, for one pair; the headline's first.
+    pub kernels: Vec<(KernelId, Estimate)>,
+}
