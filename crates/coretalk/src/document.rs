@@ -1,0 +1,1 @@
+//! The JSON document: wire types, apart from the domain types.

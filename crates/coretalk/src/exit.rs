@@ -1,0 +1,1 @@
+//! Exit codes and the classes of errors that lead to them.

@@ -1,0 +1,11 @@
+//! The tool: run files, reports, exports and the command line over `coretalk-measure` and `coretalk-model`.
+
+pub mod cli;
+pub mod document;
+pub mod exit;
+pub mod export;
+pub mod report;
+pub mod run;
+pub mod store;
+
+pub use run::{RunHeader, RunReport};

@@ -1,0 +1,1 @@
+//! Run files and the directory that holds them.
