@@ -2,6 +2,7 @@
 
 pub mod kernel;
 pub mod machine;
+pub mod schedule;
 pub mod session;
 pub mod stage;
 pub mod stop;

@@ -2,13 +2,23 @@
 //! follows from all passes ([`result`]).
 
 pub mod analyse;
+pub mod cell;
+pub mod choices;
+pub mod hint;
+pub mod imitated;
+pub mod ladder;
 pub mod record;
+pub mod reduce;
 pub mod result;
 pub mod settings;
+pub mod tails;
 pub mod visit;
+pub mod watch;
 
 pub use analyse::analyse;
-pub use record::{Entry, Record, cells};
+pub use choices::{Choices, ChosenHint, ChosenRegime};
+pub use record::{Entry, Record, cells, representatives};
+pub use reduce::{Scale, reduce};
 pub use result::{
     Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult,
     Regime, StateWatch, TailSeries, WatchedState,

@@ -1,7 +1,14 @@
 //! [`analyse`]: from what the visits said to what follows from it.
 
-use super::{LatencyResult, LatencySettings, Record};
-use crate::{TickRate, Topology};
+use super::cell::{self, Columns, Confirmation, Context};
+use super::choices::{Choices, ChosenRegime};
+use super::{
+    Cell, CellValue, ChosenHint, GateOutcome, HomeSetting, LatencyMap, LatencyResult, LatencySettings,
+    PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, tails, watch,
+};
+use crate::stats::{self, MadScale};
+use crate::{CpuId, Flag, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology};
+use std::collections::BTreeMap;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse(
@@ -10,6 +17,300 @@ pub fn analyse(
     rate: TickRate,
     record: &Record,
 ) -> LatencyResult {
-    let _ = (topology, settings, rate, record);
-    LatencyResult::default()
+    let choices = Choices::of(record);
+    let pairs = cells(topology, settings);
+    let maps: Vec<LatencyMap> = if settings.imitate.is_empty() {
+        settings
+            .protocols
+            .iter()
+            .filter(|&&protocol| protocol != Protocol::OneWay)
+            .map(|&protocol| map(topology, settings, record, &choices, &pairs, protocol))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    LatencyResult {
+        watch: maps.first().and_then(|map| watch::watch(record, settings, &pairs, map)),
+        ladder: ladder::ladder(topology, record, &pairs, &maps),
+        tails: tails::tails(settings, rate, record, &choices, &pairs),
+        imitated: imitated::imitated(settings, rate, record, &pairs),
+        complete: choices.complete,
+        budget_ended: choices.budget_ended,
+        passes: passes_made(record, pairs.len()),
+        watched: record.watched(),
+        maps,
+    }
+}
+
+fn passes_made(record: &Record, cells: usize) -> u32 {
+    (0..cells).filter_map(|cell| record.passes(cell)).map(|cell| cell.passes.len() as u32).max().unwrap_or(0)
+}
+
+fn map(
+    topology: &Topology,
+    settings: &LatencySettings,
+    record: &Record,
+    choices: &Choices,
+    pairs: &[[CpuId; 2]],
+    protocol: Protocol,
+) -> LatencyMap {
+    let chosen =
+        choices.hints.get(&protocol).cloned().unwrap_or_else(|| hint::choose(settings, record, protocol));
+    let kernel = KernelId::of(protocol, chosen.hint);
+    let regime = choices.regime.clone().unwrap_or_default();
+    let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
+    let judged = judge_all(&survey, choices);
+    let place: BTreeMap<[CpuId; 2], usize> =
+        pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
+    let every = settings.pairs == PairChoice::All;
+    let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
+    let matrix = Matrix::symmetric(settings.cpus.clone(), |row, column| {
+        let pair = [settings.cpus[column], settings.cpus[row]];
+        // Storage order is the order of the list when every pair is measured: no search among half a million.
+        let cell = if every {
+            Some(row * (row - 1) / 2 + column)
+        } else {
+            place.get(&pair).or_else(|| place.get(&[pair[1], pair[0]])).copied()
+        };
+        cell.and_then(|cell| judged[cell].take())
+            .unwrap_or_else(|| Cell::Missing { reason: "not asked for".into() })
+    });
+    let ChosenHint { hint, reason: hint_reason } = chosen;
+    let regime = match regime.pairs {
+        0 | 1 => Regime::Serial,
+        pairs => Regime::Parallel { pairs, gate: regime.gate },
+    };
+    LatencyMap { protocol, kernel, hint, hint_reason, regime, cells: matrix }
+}
+
+/// The cells of one kernel with everything they are judged by. Shared with the session, which asks it which cells
+/// need more passes, so that both go by the same rules.
+pub struct Survey<'a> {
+    settings: &'a LatencySettings,
+    record: &'a Record,
+    regime: &'a ChosenRegime,
+    columns: Option<Columns>,
+    relations: Vec<Relation>,
+    homes: Vec<[Home; 2]>,
+    /// Typical deviation of a pass from its cell, by relation.
+    pass_scale: BTreeMap<Relation, f64>,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks over all cells under a kernel.
+    pub fn new(
+        topology: &Topology,
+        settings: &'a LatencySettings,
+        record: &'a Record,
+        regime: &'a ChosenRegime,
+        pairs: &[[CpuId; 2]],
+        kernel: &KernelId,
+    ) -> Survey<'a> {
+        let columns = record.slot(kernel, 0).map(|first| Columns {
+            first,
+            second: record.slot(kernel, 1),
+            sentinel: record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0),
+        });
+        let mut survey = Survey {
+            settings,
+            record,
+            regime,
+            columns,
+            relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
+            homes: pairs.iter().map(|pair| homes(topology, settings, *pair)).collect(),
+            pass_scale: BTreeMap::new(),
+        };
+        survey.pass_scale = survey.pass_scales();
+        survey
+    }
+
+    fn pass_scales(&self) -> BTreeMap<Relation, f64> {
+        let Some(columns) = self.columns else { return BTreeMap::new() };
+        let mut residuals: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+        for (cell, &relation) in self.relations.iter().enumerate() {
+            let Some(passes) = self.record.passes(cell) else { continue };
+            let into = residuals.entry(relation).or_default();
+            // A hundred thousand passes tell the scale of noise as well as millions do.
+            if into.len() < 100_000 {
+                cell::pass_residuals(passes, columns.first, self.valid_from(relation), into);
+            }
+        }
+        let scale = |values: &Vec<f64>| stats::mad(values, MadScale::Normal).unwrap_or(0.0);
+        residuals.iter().map(|(&relation, values)| (relation, scale(values))).collect()
+    }
+
+    fn valid_from(&self, relation: Relation) -> u32 {
+        self.regime.valid_from.get(&relation).copied().unwrap_or(0)
+    }
+
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.relations.len()
+    }
+
+    /// Whether there is no cell.
+    pub fn is_empty(&self) -> bool {
+        self.relations.is_empty()
+    }
+
+    /// The relation of each cell.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    /// What a cell is judged by; `None` while nothing was measured under the kernel.
+    fn context(&self, cell: usize) -> Option<Context<'_>> {
+        let relation = self.relations[cell];
+        Some(Context {
+            settings: self.settings,
+            columns: self.columns?,
+            homes: self.homes[cell],
+            valid_from: self.valid_from(relation),
+            pass_scale: self.pass_scale.get(&relation).copied().unwrap_or(0.0),
+        })
+    }
+
+    /// Judges one cell; `None` where no pass has a value.
+    pub fn judge(&self, cell: usize) -> Option<CellValue> {
+        cell::judge(self.record.passes(cell)?, &self.context(cell)?)
+    }
+}
+
+/// The nodes that hold the lines of a pair: that of each side, or the one asked for.
+pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) -> [Home; 2] {
+    match settings.home {
+        HomeSetting::Node(node) => [node; 2],
+        HomeSetting::Auto => pair.map(|cpu| Home(topology.node_of(cpu).unwrap_or(0))),
+    }
+}
+
+fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
+    let again = again(survey);
+    let mut cells: Vec<Cell> = (0..survey.len())
+        .map(|cell| match survey.judge(cell) {
+            Some(value) => Cell::Measured(Box::new(value)),
+            None => Cell::Missing { reason: missing(survey, cell) },
+        })
+        .collect();
+    flag_outliers(survey, &mut cells);
+    let refused: BTreeMap<Relation, &GateOutcome> = survey
+        .regime
+        .gate
+        .iter()
+        .filter(|outcome| !outcome.equivalent)
+        .map(|outcome| (outcome.relation, outcome))
+        .collect();
+    for (index, cell) in cells.iter_mut().enumerate() {
+        let Cell::Measured(value) = cell else { continue };
+        let mut confirmation = Confirmation::None;
+        if let Some(second) = again.get(&index) {
+            confirmation = settle(value, second, survey.settings);
+        }
+        if refused.contains_key(&survey.relations[index]) {
+            value.flags.set(Flag::ParBias);
+        }
+        if choices.guest && value.states.len() > 1 {
+            value.flags.set(Flag::VcpuUnpinned);
+        }
+        cell::grade(value, survey.settings.precision, confirmation);
+    }
+    cells
+}
+
+fn missing(survey: &Survey<'_>, cell: usize) -> String {
+    match survey.record.passes(cell).and_then(|passes| passes.failure.as_ref()) {
+        Some(failure) => failure.to_string(),
+        None => "the run ended before this pair was reached".into(),
+    }
+}
+
+/// Second measurements of doubtful cells: values in time order under the map's kernel, the better home of each.
+fn again(survey: &Survey<'_>) -> BTreeMap<usize, Vec<f64>> {
+    let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let Some(columns) = survey.columns else { return values };
+    let kernel = &survey.record.slots()[columns.first].kernel;
+    for entry in survey.record.others(Purpose::Again) {
+        let Ok(visit) = &entry.outcome else { continue };
+        let of_kernel = visit.spans.iter().filter(|span| span.kernel == *kernel);
+        if let Some(best) = of_kernel.map(|span| f64::from(span.location_ns)).min_by(f64::total_cmp) {
+            values.entry(entry.cell as usize).or_default().push(best);
+        }
+    }
+    values
+}
+
+/// Residuals above this many deviations do not fit the other cells of their relation (method: r > 4).
+const OUTLIER: f64 = 4.0;
+/// With fewer cells a relation has no typical value.
+const CELLS_FOR_A_MODEL: usize = 8;
+
+/// Marks cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %).
+///
+/// A relation in which more than a tenth of the cells would be marked has a structure that the system does not report
+/// (a mesh, a die): then no cell is an outlier, because there is no model to be out of.
+pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
+    let mut by_relation: BTreeMap<Relation, Vec<(usize, f64, f64)>> = BTreeMap::new();
+    for (index, cell) in cells.iter().enumerate() {
+        if let Some(value) = cell.value() {
+            by_relation.entry(survey.relations[index]).or_default().push((
+                index,
+                value.latency_ns.point.ln(),
+                value.latency_ns.relative_half_width(),
+            ));
+        }
+    }
+    for of_relation in by_relation.values().filter(|of_relation| of_relation.len() >= CELLS_FOR_A_MODEL) {
+        let logs: Vec<f64> = of_relation.iter().map(|cell| cell.1).collect();
+        let (Some(median), Some(deviation)) = (stats::median(&logs), stats::mad(&logs, MadScale::Normal))
+        else {
+            continue;
+        };
+        let out: Vec<usize> = of_relation
+            .iter()
+            .filter(|(_, log, width)| (log - median).abs() / deviation.max(*width).max(0.02) > OUTLIER)
+            .map(|cell| cell.0)
+            .collect();
+        if out.len() * 10 > of_relation.len() {
+            continue;
+        }
+        for index in out {
+            if let Cell::Measured(value) = &mut cells[index] {
+                value.flags.set(Flag::ModelOutlier);
+            }
+        }
+    }
+}
+
+/// Joins a doubtful cell with its second measurement: the new value replaces the old one only where its interval
+/// excludes it and is lower; else the doubt is confirmed. Both stay in the run file.
+fn settle(value: &mut CellValue, second: &[f64], settings: &LatencySettings) -> Confirmation {
+    value.flags.set(Flag::Remeasured);
+    let Some(fresh) = cell::interval(second, settings) else { return Confirmation::None };
+    let lower = fresh.high < value.latency_ns.point;
+    if value.flags.contains(Flag::Drift) && !lower {
+        // The disturbed passes were set aside before, and fresh ones agree with the rest.
+        if fresh.overlaps(&value.latency_ns) {
+            value.flags.clear(Flag::Drift);
+        }
+    }
+    if lower {
+        let ratio = fresh.point / value.latency_ns.point;
+        value.latency_ns = fresh;
+        value.cycles = value.cycles.map(|cycles| {
+            let ghz = cycles.point / (fresh.point / ratio);
+            fresh.scaled(ghz)
+        });
+        value.flags.clear(Flag::ModelOutlier);
+        value.flags.clear(Flag::Drift);
+        value.flags.clear(Flag::WideCi);
+        if fresh.relative_half_width() > settings.precision * (1.0 + 1e-9) {
+            value.flags.set(Flag::WideCi);
+        }
+        return Confirmation::None;
+    }
+    let halves = second.split_at(second.len() / 2);
+    let agrees = |half: &[f64]| {
+        stats::median(half).is_some_and(|median| (median / value.latency_ns.point).ln().abs() < 0.05)
+    };
+    if agrees(halves.0) && agrees(halves.1) { Confirmation::Confirmed } else { Confirmation::None }
 }

@@ -1,7 +1,7 @@
 //! [`Record`]: everything that the visits of a run said, compactly, and the list of cells they speak about.
 
 use super::{LatencySettings, PairChoice, Purpose, Visit};
-use crate::{CpuId, Recording, Relation, Topology, TrialFailure};
+use crate::{CpuId, Flags, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::collections::BTreeMap;
 
 /// The pairs of a run in the order of the plan: `from` stands before `to` in the order of the settings' CPUs. A
@@ -36,15 +36,21 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
         .collect()
 }
 
-/// Everything that the visits of a run said. Built while measuring and when a run file is read; [`analyse`] makes the
-/// result from it, so both say the same.
+/// Everything that the visits of a run said. Built while measuring and when a run file is read;
+/// [`analyse`](super::analyse) makes the result from it, so both say the same.
 ///
-/// [`analyse`]: super::analyse
+/// A map of 1,024 CPUs has more than four million visits, so those of the map are kept as columns; the few others
+/// are kept as they came.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    entries: Vec<Entry>,
+    /// What the columns of [`CellPasses`] mean.
+    slots: Vec<SlotId>,
+    /// By cell.
+    map: Vec<CellPasses>,
+    others: Vec<Entry>,
     decisions: BTreeMap<String, String>,
-    raw: Vec<(Purpose, u32, Recording)>,
+    raw: Vec<KeptRecording>,
+    segments: Vec<SegmentTime>,
 }
 
 /// One visit or failure, with where it belongs.
@@ -62,6 +68,92 @@ pub struct Entry {
     pub outcome: Result<Visit, TrialFailure>,
 }
 
+/// A recording whose single samples the result needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptRecording {
+    /// Why it was made.
+    pub purpose: Purpose,
+    /// Position of the pair in the list of cells.
+    pub cell: u32,
+    /// The samples.
+    pub recording: Recording,
+}
+
+/// A column: the n-th span of a kernel within a visit. A cell whose CPUs live on two nodes has two spans of a kernel,
+/// the first on the node of its `from`, the second on that of its `to`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotId {
+    /// The code.
+    pub kernel: KernelId,
+    /// 0 for the home of the first role (or the only home), 1 for that of the second.
+    pub home: u8,
+}
+
+/// The passes of the map over one cell, in the order of the run.
+#[derive(Debug, Clone, Default)]
+pub struct CellPasses {
+    /// One for each pass.
+    pub passes: Vec<PassHead>,
+    /// Pass by pass, one for each of the run's slots known when the pass was made; see [`CellPasses::slot`].
+    values: Vec<SlotValue>,
+    /// Where each pass begins in `values`.
+    begins: Vec<u32>,
+    /// The last reason why a visit gave nothing.
+    pub failure: Option<TrialFailure>,
+}
+
+/// When and under what a pass was made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PassHead {
+    /// Pass number.
+    pub pass: u32,
+    /// Sitting of the run.
+    pub segment: u32,
+    /// When it began, on the time line of the sitting.
+    pub started: Picos,
+    /// Mean core clock of both CPUs in GHz; not a number where unknown.
+    pub core_ghz: f32,
+    /// Evidence.
+    pub flags: Flags,
+}
+
+/// What one pass said in one slot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlotValue {
+    /// Half round trip in nanoseconds; not a number where the slot was not measured in this pass.
+    pub location_ns: f32,
+    /// Fastest batch, half round trip in nanoseconds.
+    pub floor_ns: f32,
+    /// p90 ÷ p10 over lines; not a number where there were too few.
+    pub line_spread: f32,
+    /// Batches kept.
+    pub kept: u32,
+    /// Batches dropped.
+    pub dropped: u32,
+}
+
+impl SlotValue {
+    const NONE: SlotValue =
+        SlotValue { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, kept: 0, dropped: 0 };
+}
+
+impl CellPasses {
+    /// What a pass (by position in `passes`) said in a slot; `None` where it said nothing.
+    pub fn slot(&self, pass: usize, slot: usize) -> Option<&SlotValue> {
+        let begin = *self.begins.get(pass)? as usize;
+        let end = self.begins.get(pass + 1).map_or(self.values.len(), |&end| end as usize);
+        self.values[begin..end].get(slot).filter(|value| value.location_ns.is_finite())
+    }
+}
+
+/// First and last moment of a sitting.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SegmentTime {
+    segment: u32,
+    first: Picos,
+    last: Picos,
+}
+
 impl Record {
     /// Nothing yet.
     pub fn new() -> Record {
@@ -71,12 +163,97 @@ impl Record {
     /// Adds what one trial said. Its recording is kept where the result needs single samples (tails, imitations).
     pub fn push(&mut self, entry: Entry, raw: Option<&Recording>) {
         if let (Some(raw), Purpose::Tails | Purpose::Imitation) = (raw, entry.purpose) {
-            self.raw.push((entry.purpose, entry.cell, raw.clone()));
+            let recording = raw.clone();
+            self.raw.push(KeptRecording { purpose: entry.purpose, cell: entry.cell, recording });
         }
-        self.entries.push(entry);
+        if let Ok(visit) = &entry.outcome {
+            self.saw(entry.segment, visit.started);
+        }
+        if entry.purpose == Purpose::Map { self.push_map(entry) } else { self.others.push(entry) }
     }
 
-    /// Notes a choice.
+    fn push_map(&mut self, entry: Entry) {
+        let cell = entry.cell as usize;
+        if self.map.len() <= cell {
+            self.map.resize_with(cell + 1, CellPasses::default);
+        }
+        let visit = match entry.outcome {
+            Ok(visit) => visit,
+            Err(failure) => {
+                self.map[cell].failure = Some(failure);
+                return;
+            }
+        };
+        let begin = self.map[cell].values.len();
+        for (index, span) in visit.spans.iter().enumerate() {
+            let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
+            let slot = self.slot_or_new(&span.kernel, before as u8);
+            let values = &mut self.map[cell].values;
+            if values.len() <= begin + slot {
+                values.resize(begin + slot + 1, SlotValue::NONE);
+            }
+            values[begin + slot] = SlotValue {
+                location_ns: span.location_ns,
+                floor_ns: span.floor_ns,
+                line_spread: span.line_spread.unwrap_or(f32::NAN),
+                kept: span.kept,
+                dropped: span.dropped,
+            };
+        }
+        let passes = &mut self.map[cell];
+        passes.begins.push(begin as u32);
+        passes.passes.push(PassHead {
+            pass: entry.pass,
+            segment: entry.segment,
+            started: visit.started,
+            core_ghz: visit.core_ghz.unwrap_or(f32::NAN),
+            flags: visit.flags,
+        });
+    }
+
+    fn slot_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {
+        self.slot(kernel, home).unwrap_or_else(|| {
+            self.slots.push(SlotId { kernel: kernel.clone(), home });
+            self.slots.len() - 1
+        })
+    }
+
+    fn saw(&mut self, segment: u32, at: Picos) {
+        match self.segments.iter_mut().find(|time| time.segment == segment) {
+            Some(time) => {
+                time.first = time.first.min(at);
+                time.last = time.last.max(at);
+            }
+            None => self.segments.push(SegmentTime { segment, first: at, last: at }),
+        }
+    }
+
+    /// The column of a kernel on the first (0) or second (1) home.
+    pub fn slot(&self, kernel: &KernelId, home: u8) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.kernel == *kernel && slot.home == home)
+    }
+
+    /// The columns of the map.
+    pub fn slots(&self) -> &[SlotId] {
+        &self.slots
+    }
+
+    /// The passes of the map over a cell; `None` for a cell that nothing was said about.
+    pub fn passes(&self, cell: usize) -> Option<&CellPasses> {
+        self.map.get(cell)
+    }
+
+    /// What was said for other purposes than the map, in the order of the run.
+    pub fn others(&self, purpose: Purpose) -> impl Iterator<Item = &Entry> {
+        self.others.iter().filter(move |entry| entry.purpose == purpose)
+    }
+
+    /// The recordings kept for a purpose.
+    pub fn kept(&self, purpose: Purpose) -> impl Iterator<Item = &KeptRecording> {
+        self.raw.iter().filter(move |kept| kept.purpose == purpose)
+    }
+
+    /// Notes a choice; a later one of the same key replaces it.
     pub fn decide(&mut self, key: &str, value: &str) {
         self.decisions.insert(key.to_owned(), value.to_owned());
     }
@@ -86,13 +263,13 @@ impl Record {
         self.decisions.get(key).map(String::as_str)
     }
 
-    /// What was said, in the order of the run.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// Time from the first to the last trial, summed over sittings.
+    pub fn watched(&self) -> Picos {
+        self.segments.iter().fold(Picos::ZERO, |sum, time| sum + (time.last - time.first))
     }
 
     /// Whether nothing was said yet.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.map.is_empty() && self.others.is_empty()
     }
 }

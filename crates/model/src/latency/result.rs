@@ -209,10 +209,13 @@ pub struct ImitatedCell {
 pub struct StateWatch {
     /// From the first to the last pass.
     pub watched: Picos,
+    /// The pair whose states are told: the only one, or the one that changed most. `None` where no pair changed and
+    /// there are several.
+    pub pair: Option<[CpuId; 2]>,
     /// The states by falling share; one means that the machine held still.
     pub states: Vec<WatchedState>,
-    /// The pass values in time order: when, half round trip in nanoseconds, index of the state. For one pair only;
-    /// empty on larger maps.
+    /// The pass values in time order: when, half round trip in nanoseconds, index of the state. Empty
+    /// where `pair` is `None`.
     pub line: Vec<(Picos, f64, u8)>,
     /// Share of the cells that changed state.
     pub cells_changed: f64,

@@ -1,0 +1,255 @@
+//! Which cells are visited together, and in which order.
+//!
+//! A round is a set of cells on disjoint cores. Serial schedules have one cell a round; parallel ones come from the
+//! circle method where every pair of a machine is asked for, and from a greedy edge colouring otherwise.
+
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Topology};
+use std::collections::HashMap;
+
+/// Positions of cells in the plan's list, visited at the same time.
+pub type CellRound = Vec<u32>;
+
+/// One cell a round, in a random order.
+pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
+    let mut order = cells.to_vec();
+    key.shuffle(&mut order);
+    order.into_iter().map(|cell| vec![cell]).collect()
+}
+
+/// Rounds of at most `width` cells on disjoint cores, so that the two threads of a core never work in different
+/// pairs; every cell once; order and company drawn anew with each key, so that disagreement between passes estimates
+/// noise plus interference.
+pub fn parallel(
+    topology: &Topology,
+    pairs: &[[CpuId; 2]],
+    cells: &[u32],
+    width: usize,
+    key: Key,
+) -> Vec<CellRound> {
+    let cores = Cores::of(topology, pairs);
+    let mut rounds = if cells.len() == pairs.len() {
+        tournament(&cores, pairs, key).unwrap_or_else(|| coloured(&cores, pairs, cells, key))
+    } else {
+        coloured(&cores, pairs, cells, key)
+    };
+    let width = width.max(1);
+    rounds = rounds.into_iter().flat_map(|round| split(round, width)).collect();
+    key.with(3).shuffle(&mut rounds);
+    rounds
+}
+
+/// Parts of nearly equal size, none above the width.
+fn split(round: CellRound, width: usize) -> Vec<CellRound> {
+    let parts = round.len().div_ceil(width);
+    (0..parts)
+        .map(|part| round[part * round.len() / parts..(part + 1) * round.len() / parts].to_vec())
+        .collect()
+}
+
+/// The cores of the CPUs in a list of pairs, numbered from 0.
+struct Cores {
+    of: HashMap<CpuId, usize>,
+    threads: Vec<Vec<CpuId>>,
+}
+
+impl Cores {
+    fn of(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
+        let mut cores = Cores { of: HashMap::new(), threads: Vec::new() };
+        let mut by_first: HashMap<CpuId, usize> = HashMap::new();
+        for &cpu in pairs.iter().flatten() {
+            if cores.of.contains_key(&cpu) {
+                continue;
+            }
+            let first = topology.siblings(cpu).first().unwrap_or(cpu);
+            let core = *by_first.entry(first).or_insert_with(|| {
+                cores.threads.push(Vec::new());
+                cores.threads.len() - 1
+            });
+            cores.threads[core].push(cpu);
+            cores.of.insert(cpu, core);
+        }
+        cores
+    }
+}
+
+/// The circle method (Kirkman 1847) over cores, times the combinations of their threads, and rounds for the pairs
+/// inside cores: N − 1 rounds for N single-threaded cores, which is the least possible. `None` where not every pair
+/// of the CPUs is asked for.
+fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellRound>> {
+    let cpus = cores.of.len();
+    if pairs.len() != cpus * (cpus - 1) / 2 {
+        return None;
+    }
+    let mut place: HashMap<[CpuId; 2], u32> = HashMap::with_capacity(pairs.len());
+    for (cell, &[a, b]) in pairs.iter().enumerate() {
+        place.insert([a.min(b), a.max(b)], cell as u32);
+    }
+    let cell = |a: CpuId, b: CpuId| place.get(&[a.min(b), a.max(b)]).copied();
+    let mut seats: Vec<Option<usize>> = (0..cores.threads.len()).map(Some).collect();
+    key.with(1).shuffle(&mut seats);
+    if seats.len() % 2 == 1 {
+        seats.push(None);
+    }
+    let n = seats.len();
+    let most = cores.threads.iter().map(Vec::len).max()?;
+    let mut rounds = inside_cores(cores, &cell);
+    for round in 0..n.saturating_sub(1) {
+        let meetings: Vec<(usize, usize)> = std::iter::once((n - 1, round))
+            .chain((1..n / 2).map(|k| ((round + k) % (n - 1), (round + n - 1 - k) % (n - 1))))
+            .filter_map(|(a, b)| Some((seats[a]?, seats[b]?)))
+            .collect();
+        for combination in 0..most * most {
+            let threads = |&(a, b): &(usize, usize)| {
+                let (a, b) = (&cores.threads[a], &cores.threads[b]);
+                cell(*a.get(combination / most)?, *b.get(combination % most)?)
+            };
+            let together: CellRound = meetings.iter().filter_map(threads).collect();
+            if !together.is_empty() {
+                rounds.push(together);
+            }
+        }
+    }
+    Some(rounds)
+}
+
+/// Pairs of threads of one core: one round for each pair of thread numbers.
+fn inside_cores(cores: &Cores, cell: &impl Fn(CpuId, CpuId) -> Option<u32>) -> Vec<CellRound> {
+    let most = cores.threads.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rounds = Vec::new();
+    for high in 0..most {
+        for low in 0..high {
+            let together: CellRound =
+                cores.threads.iter().filter_map(|core| cell(*core.get(low)?, *core.get(high)?)).collect();
+            if !together.is_empty() {
+                rounds.push(together);
+            }
+        }
+    }
+    rounds
+}
+
+/// Greedy edge colouring: each cell in random order goes into the first round in which both its cores are free; at
+/// most twice as many rounds as the busiest core has cells.
+fn coloured(cores: &Cores, pairs: &[[CpuId; 2]], cells: &[u32], key: Key) -> Vec<CellRound> {
+    let mut order = cells.to_vec();
+    key.with(2).shuffle(&mut order);
+    let mut rounds: Vec<CellRound> = Vec::new();
+    // Bit r of a core's words: busy in round r.
+    let mut busy: Vec<Vec<u64>> = vec![Vec::new(); cores.threads.len()];
+    for cell in order {
+        let [a, b] = pairs[cell as usize].map(|cpu| cores.of[&cpu]);
+        let word = |core: usize, index: usize| busy[core].get(index).copied().unwrap_or(0);
+        let round = (0..)
+            .find_map(|index| {
+                let free = !(word(a, index) | word(b, index));
+                (free != 0).then(|| index * 64 + free.trailing_zeros() as usize)
+            })
+            .unwrap_or(0);
+        for core in [a, b] {
+            let words = &mut busy[core];
+            if words.len() <= round / 64 {
+                words.resize(round / 64 + 1, 0);
+            }
+            words[round / 64] |= 1 << (round % 64);
+        }
+        if rounds.len() <= round {
+            rounds.resize(round + 1, Vec::new());
+        }
+        rounds[round].push(cell);
+    }
+    rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::topology::{Domain, Level};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn machine(cores: u32, threads: u32) -> (Topology, Vec<[CpuId; 2]>) {
+        let cpus: Vec<CpuId> = (0..cores * threads).map(CpuId).collect();
+        let domains = (0..cores)
+            .map(|core| Domain {
+                level: Level::Core,
+                cpus: (0..threads).map(|thread| CpuId(core + thread * cores)).collect(),
+                os_id: Some(core),
+            })
+            .collect();
+        let topology = Topology::new(cpus.iter().copied().collect(), domains, Default::default());
+        let pairs = (0..cpus.len())
+            .flat_map(|high| (0..high).map(move |low| [CpuId(low as u32), CpuId(high as u32)]))
+            .collect();
+        (topology, pairs)
+    }
+
+    fn check(topology: &Topology, pairs: &[[CpuId; 2]], cells: &[u32], rounds: &[CellRound], width: usize) {
+        let mut seen: Vec<u32> = rounds.iter().flatten().copied().collect();
+        seen.sort_unstable();
+        let mut asked = cells.to_vec();
+        asked.sort_unstable();
+        assert_eq!(seen, asked, "every cell exactly once");
+        for round in rounds {
+            assert!(round.len() <= width && !round.is_empty());
+            let mut busy = BTreeSet::new();
+            for &cell in round {
+                let [a, b] = pairs[cell as usize];
+                let cores: BTreeSet<_> = [a, b].iter().map(|&cpu| topology.siblings(cpu).first()).collect();
+                for core in cores {
+                    assert!(busy.insert(core), "core {core:?} works in two pairs of one round");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tournament_of_n_cores_takes_n_minus_one_rounds() {
+        for cores in [2, 7, 8, 192] {
+            let (topology, pairs) = machine(cores, 1);
+            let cells: Vec<u32> = (0..pairs.len() as u32).collect();
+            let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[5]));
+            check(&topology, &pairs, &cells, &rounds, usize::MAX);
+            assert_eq!(rounds.len() as u32, if cores % 2 == 0 { cores - 1 } else { cores });
+        }
+    }
+
+    #[test]
+    fn siblings_never_work_in_different_pairs_of_a_round() {
+        let (topology, pairs) = machine(16, 2);
+        let cells: Vec<u32> = (0..pairs.len() as u32).collect();
+        let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[6]));
+        check(&topology, &pairs, &cells, &rounds, usize::MAX);
+        assert_eq!(rounds.len(), 1 + 4 * 15);
+    }
+
+    #[test]
+    fn company_changes_from_pass_to_pass() {
+        let (topology, pairs) = machine(16, 1);
+        let cells: Vec<u32> = (0..pairs.len() as u32).collect();
+        let company = |key| -> BTreeSet<CellRound> {
+            parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[key]))
+                .into_iter()
+                .map(|mut round| {
+                    round.sort_unstable();
+                    round
+                })
+                .collect()
+        };
+        assert!(company(1).intersection(&company(2)).count() <= 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_choice_of_cells_is_covered_within_the_width(
+            cores in 2u32..20, threads in 1u32..5, width in 1usize..12, share in 0u64..100, seed: u64,
+        ) {
+            let (topology, pairs) = machine(cores, threads);
+            let key = Key::of(&[seed]);
+            let cells: Vec<u32> = (0..pairs.len() as u32).filter(|&cell| key.below(u64::from(cell), 100) >= share).collect();
+            let rounds = parallel(&topology, &pairs, &cells, width, key);
+            check(&topology, &pairs, &cells, &rounds, width);
+            check(&topology, &pairs, &cells, &serial(&cells, key), 1);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What follows for one pair from its passes: location, interval, states, flags, grade.
+
+use super::record::{CellPasses, PassHead};
+use super::{CellState, CellValue, Counts, LatencySettings};
+use crate::stats::{self, Detector, Estimate, Look, fixed_interval, passes_interval, split_states_jointly};
+use crate::{Flag, Flags, Grade, Home};
+
+/// Where the values of a cell stand in the record.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns {
+    /// The map's kernel on the first home.
+    pub first: usize,
+    /// The map's kernel on the second home, where there is one.
+    pub second: Option<usize>,
+    /// CAS without pause, which shows every state of the machine.
+    pub sentinel: Option<usize>,
+}
+
+/// What a cell is judged by beside its own passes.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// Settings of the run.
+    pub settings: &'a LatencySettings,
+    /// Columns of the map.
+    pub columns: Columns,
+    /// Homes of the first and the second column.
+    pub homes: [Home; 2],
+    /// Passes before this one do not count.
+    pub valid_from: u32,
+    /// Typical deviation of a pass from its cell in this relation, relative (1.48 MAD over all its cells).
+    pub pass_scale: f64,
+}
+
+/// A floor for intervals: what a run of seconds cannot see of the variation between runs (measured: 1.0 to 1.6 % over
+/// fresh processes, twice that covers it). Never above what was asked for, so that a finer precision can be had where
+/// the machine allows it.
+pub const FLOOR: f64 = 0.02;
+
+/// A pass this far from its cell, in typical deviations and relative, was disturbed: 5 % is five deviations of a quiet
+/// pass of 64 lines, and half the effect of a run of 16 disturbed lines (× 1.3) among them.
+const DISTURBED_DEVIATIONS: f64 = 6.0;
+const DISTURBED_LEAST: f64 = 0.05;
+/// With this many passes a rare disturbed one is set aside and needs no replacement.
+pub const PASSES_TO_SPARE: usize = 16;
+/// Evidence in more than this share of the passes taints the cell.
+const TAINTED_SHARE: f64 = 0.10;
+/// Fewer passes make no interval worth the name.
+pub const FEWEST_PASSES: usize = 6;
+/// Homes that differ by more than this are worth a remark.
+const HOME_SPREAD: f64 = 1.05;
+
+/// One pass over the cell under the better home.
+#[derive(Debug, Clone, Copy)]
+struct PassValue {
+    head: PassHead,
+    ns: f64,
+    sentinel: Option<f64>,
+}
+
+/// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
+pub fn location(passes: &CellPasses, slot: usize, valid_from: u32) -> Option<f64> {
+    let mut values: Vec<f64> = valid(passes, valid_from)
+        .filter_map(|(index, _)| passes.slot(index, slot))
+        .map(|value| f64::from(value.location_ns))
+        .collect();
+    stats::median_in_place(&mut values)
+}
+
+/// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
+pub fn pass_residuals(passes: &CellPasses, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
+    let Some(location) = location(passes, slot, valid_from) else { return };
+    let values = valid(passes, valid_from).filter_map(|(index, _)| passes.slot(index, slot));
+    into.extend(values.map(|value| (f64::from(value.location_ns) / location).ln()));
+}
+
+fn valid(passes: &CellPasses, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
+    passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
+}
+
+/// Passes of the cell that were disturbed: far from the others of the cell, yet no state of their own.
+pub fn disturbed(values: &[f64], pass_scale: f64) -> Vec<usize> {
+    let Some(median) = stats::median(values) else { return Vec::new() };
+    let limit = (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST);
+    (0..values.len()).filter(|&index| (values[index] / median).ln().abs() > limit).collect()
+}
+
+/// Judges one cell by its passes. `None` where no pass has a value.
+pub fn judge(passes: &CellPasses, context: &Context<'_>) -> Option<CellValue> {
+    let slots = [Some(context.columns.first), context.columns.second];
+    let homes: Vec<(usize, Home, f64)> = slots
+        .into_iter()
+        .zip(context.homes)
+        .filter_map(|(slot, home)| Some((slot?, home, location(passes, slot?, context.valid_from)?)))
+        .collect();
+    let &(slot, home, best) = homes.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let penalty = (homes.len() == 2).then(|| homes.iter().map(|home| home.2).fold(best, f64::max) / best);
+    let values: Vec<PassValue> = valid(passes, context.valid_from)
+        .filter_map(|(index, head)| {
+            let sentinel = context.columns.sentinel.and_then(|slot| passes.slot(index, slot));
+            Some(PassValue {
+                head: *head,
+                ns: f64::from(passes.slot(index, slot)?.location_ns),
+                sentinel: sentinel.map(|value| f64::from(value.location_ns)),
+            })
+        })
+        .collect();
+    let states = states_of(&values);
+    let main = states.iter().max_by_key(|state| state.len())?;
+    let of_main: Vec<PassValue> = main.iter().map(|&index| values[index]).collect();
+    let ns_of_main: Vec<f64> = of_main.iter().map(|value| value.ns).collect();
+    let aside = disturbed(&ns_of_main, context.pass_scale);
+    // A majority that is "disturbed" is the cell.
+    let aside = if 4 * aside.len() > of_main.len() { Vec::new() } else { aside };
+    let kept: Vec<PassValue> =
+        (0..of_main.len()).filter(|index| !aside.contains(index)).map(|index| of_main[index]).collect();
+    let ns: Vec<f64> = kept.iter().map(|value| value.ns).collect();
+    let latency_ns = interval(&ns, context.settings)?;
+    let ghz: Option<Vec<f64>> = kept.iter().map(|value| known(value.head.core_ghz)).collect();
+    let cycles: Option<Vec<f64>> =
+        ghz.as_ref().map(|ghz| ns.iter().zip(ghz).map(|(ns, ghz)| ns * ghz).collect());
+    let cycles = cycles.and_then(|cycles| interval(&cycles, context.settings));
+
+    let mut flags = evidence(&kept);
+    if states.len() > 1 {
+        flags.set(Flag::Multimodal);
+    }
+    if penalty.is_some_and(|penalty| penalty > HOME_SPREAD) {
+        flags.set(Flag::HomeSpread);
+    }
+    if kept.len() < FEWEST_PASSES {
+        flags.set(Flag::FewPasses);
+    }
+    let width = cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&latency_ns));
+    if width > context.settings.precision * (1.0 + 1e-9) {
+        flags.set(Flag::WideCi);
+    }
+    if !aside.is_empty() && kept.len() < PASSES_TO_SPARE {
+        // Set aside, and no replacement was measured: see `again`.
+        flags.set(Flag::Drift);
+    }
+    let (batches, dropped) = counts(passes, slot, context.valid_from);
+    let floor = valid(passes, context.valid_from)
+        .filter_map(|(index, _)| passes.slot(index, slot))
+        .map(|value| f64::from(value.floor_ns))
+        .fold(f64::INFINITY, f64::min);
+    let spreads: Vec<f64> = valid(passes, context.valid_from)
+        .filter_map(|(index, _)| known(passes.slot(index, slot)?.line_spread))
+        .collect();
+    let mut value = CellValue {
+        latency_ns,
+        cycles,
+        core_ghz: ghz.and_then(|ghz| stats::median(&ghz)),
+        min_ns: floor,
+        batches,
+        dropped,
+        passes: values.len() as u32,
+        home,
+        home_penalty: penalty,
+        line_spread: stats::median(&spreads),
+        states: told(&states, &values, context.settings),
+        grade: Grade::D,
+        flags,
+        reason: None,
+    };
+    grade(&mut value, context.settings.precision, Confirmation::None);
+    Some(value)
+}
+
+fn known(value: f32) -> Option<f64> {
+    value.is_finite().then_some(f64::from(value))
+}
+
+/// How far the interval reaches from its point, relative: the longer side, so that "±" is true on both.
+fn reach(estimate: &Estimate) -> f64 {
+    (estimate.high - estimate.point).max(estimate.point - estimate.low) / estimate.point
+}
+
+/// The interval of a run's settings over passes in time order.
+pub fn interval(values: &[f64], settings: &LatencySettings) -> Option<Estimate> {
+    match settings.counts {
+        Counts::Adaptive => passes_interval(values, Look::at(values.len()), FLOOR.min(settings.precision)),
+        Counts::Fixed { .. } => fixed_interval(values),
+    }
+}
+
+/// Indices of the passes of each state, in the order of their values; the sentinel tells states that the map's kernel
+/// does not show, and the map's kernel those that a missing sentinel cannot.
+fn states_of(values: &[PassValue]) -> Vec<Vec<usize>> {
+    let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
+    let sentinel: Option<Vec<f64>> = values.iter().map(|value| value.sentinel).collect();
+    let detector = Detector { ratio: PLATEAU_RATIO, ..Detector::CAS };
+    let split = match &sentinel {
+        Some(sentinel) => split_states_jointly(&[(sentinel, Detector::CAS), (&ns, detector)]),
+        None => split_states_jointly(&[(&ns, detector)]),
+    };
+    split.into_iter().map(|state| state.passes).collect()
+}
+
+/// CAS without pause tells states 15 % apart; other kernels are noisier (load/store with a pause raised 25 % false
+/// alarms at 1.3 as max/min), so they only count where the machine really went elsewhere.
+const PLATEAU_RATIO: f64 = 1.30;
+
+fn told(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
+    if states.len() < 2 {
+        return Vec::new();
+    }
+    let mut told: Vec<CellState> = states
+        .iter()
+        .filter_map(|passes| {
+            let ns: Vec<f64> = passes.iter().map(|&pass| values[pass].ns).collect();
+            let share = passes.len() as f64 / values.len() as f64;
+            Some(CellState { share, latency_ns: interval(&ns, settings)? })
+        })
+        .collect();
+    told.sort_by(|a, b| b.share.total_cmp(&a.share));
+    told
+}
+
+fn evidence(values: &[PassValue]) -> Flags {
+    let tainted = |flag: Flag| {
+        let seen = values.iter().filter(|value| value.head.flags.contains(flag)).count();
+        seen as f64 > TAINTED_SHARE * values.len() as f64
+    };
+    Flag::ALL.iter().copied().filter(|&flag| tainted(flag)).collect()
+}
+
+fn counts(passes: &CellPasses, slot: usize, valid_from: u32) -> (u64, u64) {
+    valid(passes, valid_from)
+        .filter_map(|(index, _)| passes.slot(index, slot))
+        .fold((0, 0), |(kept, dropped), value| {
+            (kept + u64::from(value.kept), dropped + u64::from(value.dropped))
+        })
+}
+
+/// What a second measurement said about a doubtful cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// There was none.
+    None,
+    /// Two independent ones agreed with the first.
+    Confirmed,
+}
+
+/// Grades a cell by its flags and interval, and puts the gravest doubt into words.
+pub fn grade(value: &mut CellValue, precision: f64, confirmation: Confirmation) {
+    let width = value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns));
+    value.grade = match (value.flags.has_doubt(), confirmation) {
+        (false, _) if width <= 0.01 => Grade::A,
+        (false, _) if width <= precision.max(0.02) * (1.0 + 1e-9) => Grade::B,
+        (true, Confirmation::Confirmed) => Grade::C,
+        _ => Grade::D,
+    };
+    value.reason = value.flags.iter().find(|flag| flag.is_doubt()).map(|flag| words(flag, value, width));
+}
+
+fn words(flag: Flag, value: &CellValue, width: f64) -> String {
+    match flag {
+        Flag::Preempted => "the scheduler took a CPU away again and again".into(),
+        Flag::Migrated => "a thread was found on another CPU".into(),
+        Flag::Steal => "the hypervisor or interrupts took time".into(),
+        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
+        Flag::SmtBusy => "the other thread of a core was busy".into(),
+        Flag::Throttled => "the CPU quota or the temperature throttled the run".into(),
+        Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
+        Flag::Multimodal => format!("the machine changed state: {} plateaus", value.states.len()),
+        Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
+        Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
+        Flag::ParBias => "measured in parallel, which changes this relation".into(),
+        Flag::CoarseClock => "the clock is too coarse for the batches".into(),
+        Flag::TscUnsync => "the counters of the CPUs are not synchronous".into(),
+        Flag::Invalid => "the two sides did not agree on what was done".into(),
+        Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
+        Flag::LostUpdates => "updates were lost".into(),
+        Flag::FewPasses => format!("only {} passes", value.passes),
+        Flag::HomeSpread | Flag::Asym | Flag::Remeasured | Flag::CoordShared => flag.name().into(),
+    }
+}

@@ -1,0 +1,116 @@
+//! [`Choices`]: what a run decided on the way and its analysis has to know.
+
+use super::{GateOutcome, Record};
+use crate::{Hint, Protocol, Relation};
+use std::collections::BTreeMap;
+
+/// The hint of one protocol's map.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ChosenHint {
+    /// None or one pause.
+    pub hint: Hint,
+    /// In words: `asked for`, or what the pilot found.
+    pub reason: String,
+}
+
+/// How the pairs of a map were measured.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ChosenRegime {
+    /// Pairs at the same time; 1 is serial.
+    pub pairs: u32,
+    /// What the gate said; empty for a serial map, and before the gate was reached.
+    pub gate: Vec<GateOutcome>,
+    /// Passes before this one were made under a parallelism that the gate refused for the relation.
+    pub valid_from: BTreeMap<Relation, u32>,
+}
+
+/// What a run decided on the way; stored as decisions of the same names.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Choices {
+    /// By protocol.
+    pub hints: BTreeMap<Protocol, ChosenHint>,
+    /// Serial where nothing was decided.
+    pub regime: Option<ChosenRegime>,
+    /// Whether the machine is a guest, whose CPUs a host may move.
+    pub guest: bool,
+    /// Whether the budget ended the run.
+    pub budget_ended: bool,
+    /// Whether everything planned was done, or the budget ended.
+    pub complete: bool,
+    /// Median cost of the clock between two chained reads in nanoseconds, for single events.
+    pub clock_ns: Option<f64>,
+}
+
+impl Choices {
+    /// The key and JSON value of every decision made.
+    pub fn decisions(&self) -> Vec<(String, String)> {
+        let json = |value: &dyn erased::Json| value.json();
+        let mut decisions: Vec<(String, String)> = self
+            .hints
+            .iter()
+            .map(|(protocol, chosen)| (format!("hint:{}", protocol.name()), json(chosen)))
+            .collect();
+        if let Some(regime) = &self.regime {
+            decisions.push(("regime".into(), json(regime)));
+        }
+        decisions.push(("guest".into(), json(&self.guest)));
+        decisions.push(("budget-ended".into(), json(&self.budget_ended)));
+        decisions.push(("complete".into(), json(&self.complete)));
+        if let Some(clock_ns) = &self.clock_ns {
+            decisions.push(("clock-ns".into(), json(clock_ns)));
+        }
+        decisions
+    }
+
+    /// What a record says was decided. What cannot be read counts as not decided.
+    pub fn of(record: &Record) -> Choices {
+        fn read<T: serde::de::DeserializeOwned>(record: &Record, key: &str) -> Option<T> {
+            record.decision(key).and_then(|value| serde_json::from_str(value).ok())
+        }
+        Choices {
+            hints: Protocol::ALL
+                .into_iter()
+                .filter_map(|protocol| Some((protocol, read(record, &format!("hint:{}", protocol.name()))?)))
+                .collect(),
+            regime: read(record, "regime"),
+            guest: read(record, "guest").unwrap_or(false),
+            budget_ended: read(record, "budget-ended").unwrap_or(false),
+            complete: read(record, "complete").unwrap_or(false),
+            clock_ns: read(record, "clock-ns"),
+        }
+    }
+}
+
+mod erased {
+    /// Anything that prints as JSON; the types here cannot fail to.
+    pub trait Json {
+        fn json(&self) -> String;
+    }
+    impl<T: serde::Serialize> Json for T {
+        fn json(&self) -> String {
+            serde_json::to_string(self).unwrap_or_else(|_| "null".into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_decided_is_read_back() {
+        let mut choices = Choices { guest: true, clock_ns: Some(17.5), ..Choices::default() };
+        choices.hints.insert(Protocol::Cas, ChosenHint { hint: Hint::Pause, reason: "gains 23 %".into() });
+        choices.regime =
+            Some(ChosenRegime { pairs: 8, gate: vec![], valid_from: [(Relation::L3, 8)].into() });
+        let mut record = Record::new();
+        for (key, value) in choices.decisions() {
+            record.decide(&key, &value);
+        }
+        assert_eq!(Choices::of(&record), choices);
+        record.decide("regime", "nonsense");
+        assert_eq!(Choices::of(&record).regime, None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Choosing the wait hint: once per run, from visits that timed the kernel both ways.
+
+use super::{ChosenHint, HintChoice, LatencySettings, Purpose, Record};
+use crate::stats;
+use crate::{Hint, KernelId, Protocol};
+use std::collections::BTreeMap;
+
+/// A hint is taken only for a gain of this much: the title of the map changes with it.
+const LEAST_GAIN: f64 = 1.05;
+
+/// The hint of a protocol's map: as asked; or, from all visits that timed both kernels on one cell, the pause if it
+/// makes some cell's hand-over 5 % faster and none 5 % slower (per cell the median over visits of the ratio; the
+/// tenth percentile over cells decides about "none", so that one disturbed cell does not).
+pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -> ChosenHint {
+    match settings.hint {
+        _ if !protocol.spins() => {
+            return ChosenHint { hint: Hint::None, reason: "this protocol does not spin".into() };
+        }
+        HintChoice::None => return ChosenHint { hint: Hint::None, reason: "asked for".into() },
+        HintChoice::Pause => return ChosenHint { hint: Hint::Pause, reason: "asked for".into() },
+        HintChoice::Auto => {}
+    }
+    let mut gains = gains(record, protocol);
+    gains.sort_by(f64::total_cmp);
+    let (Some(worst), Some(best)) =
+        (stats::quantile_of_sorted(&gains, 0.1), stats::quantile_of_sorted(&gains, 0.9))
+    else {
+        return ChosenHint { hint: Hint::None, reason: "no pilot was made".into() };
+    };
+    let percent = |gain: f64| (gain - 1.0) * 100.0;
+    if best >= LEAST_GAIN && worst >= 1.0 / LEAST_GAIN {
+        ChosenHint { hint: Hint::Pause, reason: format!("a pause gains up to {:.0} %", percent(best)) }
+    } else if best >= LEAST_GAIN {
+        let reason = format!("a pause gains {:.0} % on some pairs but loses on others", percent(best));
+        ChosenHint { hint: Hint::None, reason }
+    } else {
+        ChosenHint { hint: Hint::None, reason: "a pause gains less than 5 %".into() }
+    }
+}
+
+/// Per cell: median over visits of (without pause ÷ with pause).
+fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
+    let [plain, pause] = [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint));
+    let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for entry in record.others(Purpose::Pilot).chain(record.others(Purpose::Ladder)) {
+        let Ok(visit) = &entry.outcome else { continue };
+        let of = |kernel: &KernelId| {
+            visit.spans.iter().find(|span| span.kernel == *kernel).map(|span| f64::from(span.location_ns))
+        };
+        if let (Some(plain), Some(pause)) = (of(&plain), of(&pause)) {
+            ratios.entry(entry.cell).or_default().push(plain / pause);
+        }
+    }
+    if let (Some(plain), Some(pause)) = (record.slot(&plain, 0), record.slot(&pause, 0)) {
+        // Only tiny machines time both kernels in the passes of their map.
+        let mut cell = 0;
+        while let Some(passes) = record.passes(cell) {
+            for pass in 0..passes.passes.len() {
+                if let (Some(plain), Some(pause)) = (passes.slot(pass, plain), passes.slot(pass, pause)) {
+                    let ratio = f64::from(plain.location_ns) / f64::from(pause.location_ns);
+                    ratios.entry(cell as u32).or_default().push(ratio);
+                }
+            }
+            cell += 1;
+        }
+    }
+    ratios.values().filter_map(|ratios| stats::median(ratios)).collect()
+}

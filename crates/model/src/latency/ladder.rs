@@ -1,0 +1,104 @@
+//! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs.
+
+use super::record::SlotId;
+use super::{LadderRow, LatencyMap, Purpose, Record};
+use crate::stats::{self, Estimate, Look, passes_interval};
+use crate::{CpuId, KernelId, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// Passes of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each visit.
+type Values = BTreeMap<(Relation, KernelId), BTreeMap<usize, Vec<f64>>>;
+
+/// Rows by relation from the nearest, kernels in the order they were measured.
+pub fn ladder(
+    topology: &Topology,
+    record: &Record,
+    pairs: &[[CpuId; 2]],
+    maps: &[LatencyMap],
+) -> Vec<LadderRow> {
+    let mut values: Values = BTreeMap::new();
+    let mut order: Vec<KernelId> = Vec::new();
+    let mut see = |cell: usize, kernel: &KernelId, ns: f64| {
+        if !order.contains(kernel) {
+            order.push(kernel.clone());
+        }
+        let relation = topology.relation(pairs[cell][0], pairs[cell][1]);
+        values.entry((relation, kernel.clone())).or_default().entry(cell).or_default().push(ns);
+    };
+    for entry in record.others(Purpose::Ladder) {
+        let Ok(visit) = &entry.outcome else { continue };
+        let mut best: Vec<(&KernelId, f64)> = Vec::new();
+        for span in &visit.spans {
+            let ns = f64::from(span.location_ns);
+            match best.iter_mut().find(|(kernel, _)| *kernel == &span.kernel) {
+                Some((_, lowest)) => *lowest = lowest.min(ns),
+                None => best.push((&span.kernel, ns)),
+            }
+        }
+        for (kernel, ns) in best {
+            see(entry.cell as usize, kernel, ns);
+        }
+    }
+    // A tiny machine climbs the whole ladder in every pass of its map.
+    if record.others(Purpose::Ladder).next().is_none()
+        && record.slots().len() > 2
+        && pairs.len() <= TINY_CELLS
+    {
+        for cell in 0..pairs.len() {
+            let Some(passes) = record.passes(cell) else { continue };
+            for (slot, SlotId { kernel, .. }) in
+                record.slots().iter().enumerate().filter(|(_, slot)| slot.home == 0)
+            {
+                for pass in 0..passes.passes.len() {
+                    if let Some(value) = passes.slot(pass, slot) {
+                        see(cell, kernel, f64::from(value.location_ns));
+                    }
+                }
+            }
+        }
+    }
+    rows(values, &order, maps)
+}
+
+/// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
+pub const TINY_CELLS: usize = 6;
+
+fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap]) -> Vec<LadderRow> {
+    let mut rows: Vec<LadderRow> = values
+        .into_iter()
+        .filter_map(|((relation, kernel), by_pair)| {
+            let mut points: Vec<f64> = by_pair.values().filter_map(|passes| stats::median(passes)).collect();
+            points.sort_by(f64::total_cmp);
+            let latency_ns = across(&by_pair)?;
+            Some(LadderRow {
+                relation,
+                step: step(&kernel),
+                pairs: points.len() as u32,
+                range_ns: [*points.first()?, *points.last()?],
+                kernel,
+                latency_ns,
+            })
+        })
+        .collect();
+    let rank = |kernel: &KernelId| {
+        let shown = maps.iter().any(|map| map.kernel == *kernel);
+        (!shown, order.iter().position(|known| known == kernel))
+    };
+    rows.sort_by_key(|row| (row.relation, rank(&row.kernel)));
+    rows
+}
+
+/// The protocol of a kernel, or the tool that it imitates.
+fn step(kernel: &KernelId) -> String {
+    kernel.as_str().split('+').next().unwrap_or(kernel.as_str()).to_owned()
+}
+
+/// Location over pairs: median of the pairs' medians; interval over passes, each pass represented by the median over
+/// pairs, so that what moves all pairs together is in it.
+fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
+    let passes = by_pair.values().map(Vec::len).min()?;
+    let by_pass: Vec<f64> = (0..passes)
+        .filter_map(|pass| stats::median(&by_pair.values().map(|values| values[pass]).collect::<Vec<_>>()))
+        .collect();
+    passes_interval(&by_pass, Look::at(by_pass.len()), super::cell::FLOOR)
+}

@@ -1,0 +1,177 @@
+//! [`reduce`]: from a recording in ticks to what it says about a cell.
+
+use super::{SpanSummary, Visit};
+use crate::stats::{LineScratch, summarize_lines};
+use crate::{Flag, Flags, Recording, Samples, Span, TickRate};
+
+/// What the ticks of a machine mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Ticks per second.
+    pub rate: TickRate,
+    /// Smallest visible step of the counter in nanoseconds; `None` where unknown.
+    pub step_ns: Option<f64>,
+}
+
+/// A clock that moved by more than this between the two probes of a visit moved the latency as much.
+const FREQUENCY_DRIFT: f32 = 0.02;
+/// A share of dropped batches above this, together with a lost CPU, means that the rest is not to be trusted either.
+const DROPPED_SHARE: f64 = 0.10;
+/// A step of the clock above this share of a batch shows in the location (method: 0.5 % per batch).
+const COARSE_SHARE: f64 = 0.01;
+/// Fewer lines have no p90 and p10 of their own.
+const LINES_FOR_SPREAD: u32 = 8;
+
+/// Reduces a recording. Spans of single events are represented by their median and minimum; their distribution is
+/// in the recording.
+///
+/// Values are rounded to `f32` here, once, so that a result from memory and one from a run file are identical.
+pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut LineScratch) -> Visit {
+    let spans: Vec<SpanSummary> =
+        recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)).collect();
+    let flags = evidence(recording, &spans, scale);
+    Visit { cell, started: recording.started, core_ghz: core_clock(recording).map(|c| c.0), flags, spans }
+}
+
+fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<SpanSummary> {
+    // A round trip is two hops; `xfer` times reads, which have one.
+    let hops = if span.kernel.as_str() == "xfer" { 1.0 } else { 2.0 };
+    let per_hop = |ticks: f64| (scale.rate.ns(ticks) / (f64::from(span.round_trips.max(1)) * hops)) as f32;
+    let of = |location: f64, floor: f64, spread: Option<f64>, kept: u32, dropped: u32| SpanSummary {
+        kernel: span.kernel.clone(),
+        home: span.home,
+        location_ns: per_hop(location),
+        floor_ns: per_hop(floor),
+        line_spread: spread.map(|spread| spread as f32),
+        kept,
+        dropped,
+    };
+    match &span.samples {
+        Samples::Batches { visits, ticks } => {
+            let lines = summarize_lines(ticks, *visits as usize, scratch)?;
+            let spread = (lines.lines >= LINES_FOR_SPREAD).then_some(lines.line_spread);
+            Some(of(lines.location, lines.floor, spread, lines.n, lines.dropped))
+        }
+        Samples::Events { ticks } => {
+            let mut sorted = ticks.clone();
+            sorted.sort_unstable();
+            let floor = *sorted.first()?;
+            let median = sorted[sorted.len() / 2];
+            Some(of(f64::from(median), f64::from(floor), None, sorted.len() as u32, 0))
+        }
+        Samples::Counts { counts } => {
+            let total: u64 = counts.iter().map(|&(_, count)| count).sum();
+            let mut below = 0;
+            let median = counts.iter().find(|&&(_, count)| {
+                below += count;
+                2 * below >= total
+            })?;
+            let floor = counts.iter().find(|&&(_, count)| count > 0)?;
+            let kept = u32::try_from(total).unwrap_or(u32::MAX);
+            Some(of(median.0 as f64, floor.0 as f64, None, kept, 0))
+        }
+    }
+}
+
+/// Mean clock of all roles and probes, and the largest relative change within a role.
+fn core_clock(recording: &Recording) -> Option<(f32, f32)> {
+    let clocks: Vec<[f32; 2]> = recording.core_ghz.iter().copied().collect::<Option<_>>()?;
+    if clocks.is_empty() {
+        return None;
+    }
+    let mean = clocks.iter().flatten().sum::<f32>() / (2 * clocks.len()) as f32;
+    let drift = clocks.iter().map(|[before, after]| (after / before - 1.0).abs()).fold(0.0, f32::max);
+    Some((mean, drift))
+}
+
+fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags {
+    let seen = &recording.disturbance;
+    let mut flags = Flags::NONE;
+    let kept: u64 = spans.iter().map(|span| u64::from(span.kept)).sum();
+    let dropped: u64 = spans.iter().map(|span| u64::from(span.dropped)).sum();
+    if seen.involuntary_switches.unwrap_or(0) > 0 && dropped as f64 > DROPPED_SHARE * (kept + dropped) as f64
+    {
+        flags.set(Flag::Preempted);
+    }
+    if seen.migrated {
+        flags.set(Flag::Migrated);
+    }
+    if seen.steal_ms.is_some_and(|ms| ms > 0.0) {
+        flags.set(Flag::Steal);
+    }
+    if seen.coordinator_shared {
+        flags.set(Flag::CoordShared);
+    }
+    if seen.sibling_busy {
+        flags.set(Flag::SmtBusy);
+    }
+    if core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
+        flags.set(Flag::Freq);
+    }
+    let coarse = scale.step_ns.is_some_and(|step| {
+        spans.iter().zip(&recording.spans).any(|(summary, span)| {
+            step > COARSE_SHARE * f64::from(summary.location_ns) * 2.0 * f64::from(span.round_trips)
+        })
+    });
+    if coarse {
+        flags.set(Flag::CoarseClock);
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Disturbance, Home, KernelId, Picos};
+
+    fn recording(kernel: &'static str, samples: Samples) -> Recording {
+        Recording {
+            started: Picos::from_ms(5),
+            elapsed: Picos::from_us(80),
+            spans: vec![Span { kernel: KernelId(kernel.into()), home: Home(0), round_trips: 16, samples }],
+            core_ghz: vec![Some([4.0, 4.0]), Some([4.2, 4.2])],
+            disturbance: Disturbance::default(),
+        }
+    }
+
+    const SCALE: Scale = Scale { rate: TickRate { hz: 2e9 }, step_ns: Some(0.5) };
+
+    fn visit(recording: &Recording) -> Visit {
+        reduce(3, recording, SCALE, &mut LineScratch::default())
+    }
+
+    #[test]
+    fn a_batch_of_round_trips_is_read_as_half_round_trips() {
+        // 16 round trips in 1,280 ticks at 2 GHz: 640 ns, 40 a round trip, 20 a hop.
+        let ticks = vec![1280; 10];
+        let seen = visit(&recording("cas", Samples::Batches { visits: 1, ticks: ticks.clone() }));
+        assert_eq!((seen.spans[0].location_ns, seen.spans[0].floor_ns), (20.0, 20.0));
+        assert_eq!((seen.spans[0].kept, seen.spans[0].line_spread), (10, Some(1.0)));
+        assert_eq!(seen.core_ghz, Some(4.1));
+        let read = visit(&recording("xfer", Samples::Batches { visits: 1, ticks }));
+        assert_eq!(read.spans[0].location_ns, 40.0);
+    }
+
+    #[test]
+    fn evidence_becomes_flags_only_where_it_explains_something() {
+        let batches = || Samples::Batches { visits: 1, ticks: vec![1280; 10] };
+        let mut calm = recording("cas", batches());
+        calm.disturbance.involuntary_switches = Some(3);
+        assert!(visit(&calm).flags.is_empty(), "no batch was lost");
+        let mut moved = recording("cas", batches());
+        moved.disturbance.migrated = true;
+        moved.core_ghz[0] = Some([4.0, 4.2]);
+        let flags = visit(&moved).flags;
+        assert!(flags.contains(Flag::Migrated) && flags.contains(Flag::Freq));
+        let coarse = Scale { step_ns: Some(41.7), ..SCALE };
+        let seen = reduce(0, &recording("cas", batches()), coarse, &mut LineScratch::default());
+        assert!(seen.flags.contains(Flag::CoarseClock));
+    }
+
+    #[test]
+    fn single_events_stand_for_their_median() {
+        let seen = visit(&recording("cas", Samples::Counts { counts: vec![(32, 1), (64, 5), (9000, 1)] }));
+        assert_eq!((seen.spans[0].location_ns, seen.spans[0].floor_ns), (1.0, 0.5));
+        assert_eq!(visit(&recording("cas", Samples::Counts { counts: vec![] })).spans.len(), 0);
+    }
+}

@@ -1,0 +1,156 @@
+//! [`watch`]: what the machine did while it was watched.
+
+use super::cell::interval;
+use super::record::CellPasses;
+use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
+use crate::stats::{Detector, State, split_states};
+use crate::{CpuId, Hint, KernelId, Picos, Protocol};
+
+/// Fewer passes cannot say that a machine held still.
+const FEWEST_PASSES: usize = 6;
+
+/// Which states the machine was in, from the kernel that shows them best. `None` with too few passes to say.
+pub fn watch(
+    record: &Record,
+    settings: &LatencySettings,
+    pairs: &[[CpuId; 2]],
+    map: &LatencyMap,
+) -> Option<StateWatch> {
+    let telling = KernelId::of(Protocol::Cas, Hint::None);
+    let slot = record.slot(&telling, 0).or_else(|| record.slot(&map.kernel, 0))?;
+    let mut judged = 0;
+    let mut changed = 0;
+    let mut shown: Option<(usize, Vec<State>, f64)> = None;
+    for cell in 0..pairs.len() {
+        let Some(passes) = record.passes(cell) else { continue };
+        let values = series(passes, slot);
+        if values.len() < FEWEST_PASSES {
+            continue;
+        }
+        judged += 1;
+        let states = split_states(&values.iter().map(|value| value.1).collect::<Vec<_>>(), Detector::CAS);
+        let spread = range(&values);
+        changed += usize::from(states.len() > 1);
+        let tells_more = shown.as_ref().is_none_or(|(_, _, widest)| spread > *widest);
+        if states.len() > 1 && tells_more || pairs.len() == 1 {
+            shown = Some((cell, states, spread));
+        }
+    }
+    if judged == 0 {
+        return None;
+    }
+    let mut watch = StateWatch {
+        watched: record.watched(),
+        pair: shown.as_ref().map(|shown| pairs[shown.0]),
+        states: Vec::new(),
+        line: Vec::new(),
+        cells_changed: changed as f64 / judged as f64,
+    };
+    if let Some((cell, states, _)) = shown
+        && let Some(passes) = record.passes(cell)
+    {
+        describe(&mut watch, record, settings, passes, slot, states, &map.kernel);
+    }
+    Some(watch)
+}
+
+/// (position of the pass, value) where the slot has one.
+fn series(passes: &CellPasses, slot: usize) -> Vec<(usize, f64)> {
+    (0..passes.passes.len())
+        .filter_map(|pass| Some((pass, f64::from(passes.slot(pass, slot)?.location_ns))))
+        .collect()
+}
+
+fn range(values: &[(usize, f64)]) -> f64 {
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, 0.0f64), |(low, high), value| (low.min(value.1), high.max(value.1)));
+    high / low
+}
+
+fn describe(
+    watch: &mut StateWatch,
+    record: &Record,
+    settings: &LatencySettings,
+    passes: &CellPasses,
+    slot: usize,
+    mut states: Vec<State>,
+    headline: &KernelId,
+) {
+    let values = series(passes, slot);
+    states.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let shown = record.slot(headline, 0);
+    let begin = passes.passes.first().map_or(Picos::ZERO, |head| head.started);
+    let mut label = vec![0u8; values.len()];
+    for (index, state) in states.iter().enumerate() {
+        for &member in &state.passes {
+            label[member] = index as u8;
+        }
+    }
+    watch.line = values
+        .iter()
+        .zip(&label)
+        .map(|(&(pass, telling), &state)| {
+            let value = shown.and_then(|slot| passes.slot(pass, slot));
+            let ns = value.map_or(telling, |value| f64::from(value.location_ns));
+            (passes.passes[pass].started - begin, ns, state)
+        })
+        .collect();
+    watch.states = states
+        .iter()
+        .map(|state| WatchedState {
+            share: state.share,
+            visits: state.visits as u32,
+            longest: longest(&watch.line, &label, label[state.passes[0]]),
+            kernels: kernels(record, settings, passes, &values, state, headline),
+        })
+        .collect();
+}
+
+/// Longest stay, from the first pass of an episode to the first of the next one.
+fn longest(line: &[(Picos, f64, u8)], label: &[u8], state: u8) -> Picos {
+    let mut longest = Picos::ZERO;
+    let mut entered = None;
+    for (index, &here) in label.iter().enumerate() {
+        match (here == state, entered) {
+            (true, None) => entered = Some(line[index].0),
+            (false, Some(since)) => {
+                longest = longest.max(line[index].0 - since);
+                entered = None;
+            }
+            _ => {}
+        }
+    }
+    match (entered, line.last()) {
+        (Some(since), Some(last)) => longest.max(last.0 - since),
+        _ => longest,
+    }
+}
+
+/// What each kernel took in a state, the headline's first.
+fn kernels(
+    record: &Record,
+    settings: &LatencySettings,
+    passes: &CellPasses,
+    values: &[(usize, f64)],
+    state: &State,
+    headline: &KernelId,
+) -> Vec<(KernelId, crate::stats::Estimate)> {
+    let mut kernels: Vec<_> = record
+        .slots()
+        .iter()
+        .enumerate()
+        .filter(|(_, slot)| slot.home == 0)
+        .filter_map(|(index, slot)| {
+            let ns: Vec<f64> = state
+                .passes
+                .iter()
+                .filter_map(|&member| passes.slot(values[member].0, index))
+                .map(|value| f64::from(value.location_ns))
+                .collect();
+            Some((slot.kernel.clone(), interval(&ns, settings)?))
+        })
+        .collect();
+    kernels.sort_by_key(|(kernel, _)| kernel != headline);
+    kernels
+}
