@@ -15,6 +15,8 @@ mod coretalk_csv;
 mod delimited;
 mod document;
 mod fixed_width;
+mod frame;
+mod grid;
 mod id_table;
 mod import_error;
 mod imported;

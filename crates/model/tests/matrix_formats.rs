@@ -157,9 +157,14 @@ fn tables_of_values_are_read_in_all_their_forms() {
         // A separator at the end of each row.
         ("0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("0,1,2,\n0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        // Zeros that fill the other half.
+        ("0,0,0\n5.5,0,0\n6.5,7.5,0\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("0 5.5 6.5\n0 0 7.5\n0 0 0\n", "0 1 2 | 5.5 | 6.5 7.5"),
         // Ids above, beside, both; rows in another order; holes.
         ("CPU 1,CPU 7\n,5.5\n5.5,\n", "1 7 | 5.5"),
         ("CPU 1,,5.5\nCPU 7,5.5,\n", "1 7 | 5.5"),
+        ("10,11\n0,52\n52,0\n", "10 11 | 52"),
+        ("10,0,52\n11,52,0\n", "10 11 | 52"),
         (",CPU 1,CPU 7\nCPU 7,5.5,\nCPU 1,,6.5\n", "1 7 | - 6.5 | 5.5 -"),
         ("cpu,4,8\n4,0,5\n8,5,0\n", "4 8 | 5"),
         (",0,1\n0,0,5\n1,5,0\n", "0 1 | 5"),
@@ -184,6 +189,10 @@ fn refusals_name_the_place_and_the_reason() {
         (" \n\n", None, None, |p| matches!(p, Problem::Empty)),
         ("nothing to see here\n", None, None, |p| matches!(p, Problem::NotAMatrix)),
         ("52\n", None, None, |p| matches!(p, Problem::OneCpu)),
+        ("10,20\n52,0\n0,52\n", None, None, |p| matches!(p, Problem::NotSquare { rows: 3, columns: 2 })),
+        ("# Notes\n\nThe 3 latencies, as read, were fine.\n", None, None, |p| {
+            matches!(p, Problem::NotAMatrix)
+        }),
         (",20,30\n20,,35\n30,35,\n", Some(1), None, |p| matches!(p, Problem::AmbiguousLabels)),
         (",5.5\n\"5.5,\n", Some(2), Some(1), |p| matches!(p, Problem::Quote)),
         ("cpu,0,1\n0,,5\n2,5,\n", Some(3), Some(1), |p| matches!(p, Problem::UnknownRow { cpu: CpuId(2) })),
@@ -233,7 +242,7 @@ fn refusals_name_the_place_and_the_reason() {
         assert!(problem(&error.problem), "failed to {error}, from\n{text}");
         assert_eq!((error.line, error.column), (*line, *column), "failed to {error}, from\n{text}");
     }
-    let error = read_matrices(b",\nfast,\n").unwrap_err();
+    let error = read_matrices(b",,\nfast,,\n53,54,\n").unwrap_err();
     let sentence =
         "read line 2, column 1: `fast` is not a latency (leave the cell empty if the pair was not measured)";
     assert_eq!(error.to_string(), sentence);

@@ -13,7 +13,10 @@ fn data(test: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: {test} needs the test data in {}", folder.display());
+    println!(
+        "skipped: {test}: no test data in {} (CORETALK_TEST_DATA names another folder)",
+        folder.display()
+    );
     None
 }
 

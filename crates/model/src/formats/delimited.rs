@@ -68,10 +68,15 @@ fn decimal_mark(
     let mut mark = None;
     let mut first_comma = None;
     let mut only_threes = true;
-    for &line in lines {
+    let mut whole_beside = false;
+    for (row, &line) in lines.iter().enumerate() {
         for (index, field) in (Fields { rest: Some(document.line(line)), separator }).enumerate() {
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
+            if !(comma || point) {
+                // Neither a CPU id on the border nor a diagonal.
+                whole_beside |= row > 0 && index > 0 && is_numeric(&field) && field != "0";
+            }
             if !is_numeric(&field) || !(comma || point) {
                 continue;
             }
@@ -89,10 +94,11 @@ fn decimal_mark(
             }
         }
     }
-    // `1,234` between tabs or blanks may be one or a thousand; between semicolons, the custom of places that write
-    // decimals with a comma, it is one.
+    // `1,234` between tabs or blanks may be one or a thousand. Between semicolons, the custom of places that write
+    // decimals with a comma, it is one, unless numbers below a thousand have no comma at all.
+    let custom = separator == Separator::Character(';') && !whole_beside;
     match first_comma {
-        Some(error) if only_threes && separator != Separator::Character(';') => Err(error),
+        Some(error) if only_threes && !custom => Err(error),
         _ => Ok(mark.unwrap_or(DecimalMark::Point)),
     }
 }
@@ -206,7 +212,8 @@ mod tests {
             let expected = Dialect { separator: Separator::Character(separator), mark };
             assert_eq!(detect(text).unwrap(), expected, "from {text:?}");
         }
-        for text in ["\t1,234\n1,234\t", ";6,93\n6.93;", ";1.234,5\n1.234,5;"] {
+        for text in ["\t1,234\n1,234\t", ";1,234;950\n1,234;;7\n950;7;", ";6,93\n6.93;", ";1.234,5\n1.234,5;"]
+        {
             assert!(detect(text).is_err(), "{text:?} was accepted");
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::cell::{DecimalMark, read_cell};
 use super::document::{Document, decode};
 use super::{ImportError, ImportedMatrix, Problem};
 use super::{
@@ -18,8 +19,11 @@ const MAX_JSON_MIB: usize = 128;
 /// A table that announces itself inside other text.
 struct TextTable {
     starts: fn(&Document, usize) -> bool,
-    read: fn(&Document, usize) -> Result<(ImportedMatrix, usize), ImportError>,
+    read: fn(&Document, usize) -> Result<Found, ImportError>,
 }
+
+/// A matrix and the line that follows it.
+type Found = (ImportedMatrix, usize);
 
 /// Every reader of tables in text, the most telling announcement first.
 const TEXT_TABLES: &[TextTable] = &[
@@ -71,11 +75,10 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     if let Some(header) = long_csv::header(&document) {
         return long_csv::read(&document, header).map(|one| vec![one]);
     }
-    // Prose is told apart from a table with a wrong cell by having no digit at all, or no row of cells.
-    if !document.text().contains(|c: char| c.is_ascii_digit() || matches!(c, ',' | ';' | '\t')) {
-        return Err(Problem::NotAMatrix.into());
-    }
-    bare_csv::read(&document).map(|one| vec![one])
+    bare_csv::read(&document).map(|one| vec![one]).map_err(|error| match is_prose(&document) {
+        true => Problem::NotAMatrix.into(),
+        false => error,
+    })
 }
 
 fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportError> {
@@ -116,6 +119,14 @@ fn read_json(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         return c2clat_json::read(object).map(|one| vec![one]);
     }
     Err(unknown().into())
+}
+
+/// Whether most words are neither numbers nor signs for unknown, so that naming one wrong cell would mislead.
+fn is_prose(document: &Document) -> bool {
+    let words = document.text().split([',', ';', '"']).flat_map(str::split_whitespace);
+    let (cells, others): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| read_cell(word, DecimalMark::Point).is_ok());
+    others.len() > cells.len()
 }
 
 /// Whether this is a `.hgrm` table or a `.hlog` interval log.

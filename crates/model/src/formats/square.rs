@@ -80,26 +80,27 @@ impl Square {
         labels: Labels,
         shape: Shape,
     ) -> Result<ImportedMatrix, Problem> {
-        let n = self.cpus.len();
-        let below = self.pairs().filter(|&(high, low)| self.is_set(high, low)).count();
-        let above = self.pairs().filter(|&(high, low)| self.is_set(low, high)).count();
-        if below + above == 0 {
+        let below = Half::of(self.pairs().map(|(high, low)| self.at(high, low)));
+        let above = Half::of(self.pairs().map(|(high, low)| self.at(low, high)));
+        if below == Half::Unknown && above == Half::Unknown {
             return Err(Problem::NoValues);
         }
         let differs =
             |&(high, low): &(usize, usize)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
-        let both = below > 0 && above > 0;
+        // Zeros opposite to latencies fill a triangle; they were not measured.
+        let only_below = above == Half::Unknown || (above == Half::Zeros && below == Half::Latencies);
+        let only_above = below == Half::Unknown || (below == Half::Zeros && above == Half::Latencies);
+        let both = !only_below && !only_above;
         let matrix = match (shape, self.pairs().find(differs)) {
             (Shape::Symmetric, Some((high, low))) if both => {
                 return Err(Problem::HalvesDiffer { from: self.cpus[high], to: self.cpus[low] });
             }
             (Shape::Detect, Some(_)) if both => self.directed(),
             (Shape::Directed, _) => self.directed(),
-            _ if above > 0 => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
+            _ if only_above => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
             _ => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(row, column)),
         };
         let warnings = warnings(&matrix);
-        debug_assert_eq!(matrix.len(), n);
         let (title, metadata) = (None, Vec::new());
         Ok(ImportedMatrix { format, title, matrix, unit, labels, printed: self.printed, metadata, warnings })
     }
@@ -116,9 +117,27 @@ impl Square {
         self.cells[row * self.cpus.len() + column]
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
         let n = self.cpus.len();
         (0..n).flat_map(|high| (0..high).map(move |low| (high, low)))
+    }
+}
+
+/// What one side of the diagonal holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Unknown,
+    /// Nothing but zeros, and no cell left out.
+    Zeros,
+    Latencies,
+}
+
+impl Half {
+    fn of(cells: impl Iterator<Item = f64> + Clone) -> Half {
+        if cells.clone().all(f64::is_nan) {
+            return Half::Unknown;
+        }
+        if cells.clone().all(|cell| cell == 0.0) { Half::Zeros } else { Half::Latencies }
     }
 }
 
