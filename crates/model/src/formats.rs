@@ -1,8 +1,12 @@
 //! Matrix files of other tools: pure functions over bytes.
 //!
 //! [`read_matrices`] detects the format by content, never by name. Each reader is one file; what they share are
-//! [`document`] (bytes to lines), [`cell`] (one latency), [`label`] (CPU ids), [`delimited`] (lines to fields) and
-//! [`square`] and [`pairs`] (cells to a matrix). The writers are [`coretalk_csv`], [`c2c_csv`] and [`markdown`].
+//! `document` (bytes to lines), `cell` (one latency), `label` (CPU ids), `id_table` (tables inside text), `delimited`,
+//! `grid` and `frame` (separated values), `square` and `pairs` (cells to a matrix). The writers are [`write_csv`],
+//! [`write_c2c_csv`] and [`write_markdown`].
+//!
+//! A new format is one file, one line in `read` and one in [`FormatId`]. No reader allocates more than a small multiple
+//! of its input, whatever a header promises.
 
 mod aggregates;
 mod bare_csv;

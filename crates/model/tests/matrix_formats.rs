@@ -98,6 +98,13 @@ fn each_format_is_recognised_and_read() {
 }
 
 #[test]
+fn each_format_has_a_sample() {
+    for format in FormatId::ALL {
+        assert!(SAMPLES.iter().any(|sample| sample.2 == format), "write a sample of {format}");
+    }
+}
+
+#[test]
 fn each_format_survives_other_encodings_and_line_ends() {
     for (name, bytes, _, expected) in SAMPLES {
         let text = std::str::from_utf8(bytes).unwrap().replace("\r\n", "\n");

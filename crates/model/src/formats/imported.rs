@@ -61,6 +61,24 @@ pub enum FormatId {
 }
 
 impl FormatId {
+    /// Every format.
+    pub const ALL: [FormatId; 14] = [
+        FormatId::CoretalkCsv,
+        FormatId::BareCsv,
+        FormatId::LabelledCsv,
+        FormatId::LongCsv,
+        FormatId::CoreToCoreReport,
+        FormatId::Mctop,
+        FormatId::Pivot,
+        FormatId::Aggregates,
+        FormatId::FixedWidth,
+        FormatId::C2clat,
+        FormatId::C2clatGnuplot,
+        FormatId::C2clatJson,
+        FormatId::IpcJson,
+        FormatId::CoherencyLatency,
+    ];
+
     /// The name for people and documents, such as `core-to-core-report`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -112,7 +130,8 @@ impl fmt::Display for Unit {
 pub enum Labels {
     /// The file names its CPUs; the ids may have holes.
     FromFile,
-    /// The file names none, so the CPUs are numbered from 0 by row.
+    /// The file names none, so the CPUs are numbered from 0 by row. That need not be the system's numbering: some tools
+    /// leave CPUs out or count in hwloc's order.
     RowNumbers,
 }
 
@@ -179,6 +198,21 @@ impl fmt::Display for Warning {
                 "the two directions of a typical pair differ by a factor of {ratio_p50:.1}; check that both halves come \
                  from one run and have one unit"
             ),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "serde"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_units_have_one_name_in_text_and_documents() {
+        for format in FormatId::ALL {
+            assert_eq!(serde_json::to_value(format).unwrap(), format.as_str());
+        }
+        for unit in [Unit::Ns, Unit::Cycles] {
+            assert_eq!(serde_json::to_value(unit).unwrap(), unit.to_string());
         }
     }
 }

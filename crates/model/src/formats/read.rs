@@ -38,7 +38,7 @@ const TEXT_TABLES: &[TextTable] = &[
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
 ///
 /// # Errors
-/// [`ImportError`] names the line, the field, what is wrong and what to do. Nothing is read in part.
+/// [`ImportError`] names the line, the field, what is wrong and what to do. One bad table, and the file gives no matrix at all.
 ///
 /// ```
 /// # use coretalk_model::formats::{FormatId, read_matrices};
@@ -124,9 +124,10 @@ fn read_json(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
 /// Whether most words are neither numbers nor signs for unknown, so that naming one wrong cell would mislead.
 fn is_prose(document: &Document) -> bool {
     let words = document.text().split([',', ';', '"']).flat_map(str::split_whitespace);
-    let (cells, others): (Vec<&str>, Vec<&str>) =
-        words.partition(|word| read_cell(word, DecimalMark::Point).is_ok());
-    others.len() > cells.len()
+    // Counted, not collected: the file may be large.
+    words.fold(0i64, |balance, word| {
+        balance + if read_cell(word, DecimalMark::Point).is_ok() { -1 } else { 1 }
+    }) > 0
 }
 
 /// Whether this is a `.hgrm` table or a `.hlog` interval log.
