@@ -1,0 +1,89 @@
+//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids around it.
+
+use super::cell::read_cell;
+use super::delimited::Dialect;
+use super::document::Document;
+use super::frame::Frame;
+use super::grid::Grid;
+use super::label::{CpuLabels, read_label};
+use super::square::{Shape, Square};
+use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit, Warning};
+
+/// The first line from `index` on that is a row: neither blank (tabs are cells) nor a comment.
+pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
+    (index..document.len()).find(|&index| {
+        let line = document.line(index).trim_start_matches(' ');
+        !line.is_empty() && !line.starts_with('#')
+    })
+}
+
+/// Reads the rows of a file without any announcement.
+///
+/// # Errors
+/// What the table gets wrong.
+pub(super) fn read(document: &Document) -> Result<ImportedMatrix, ImportError> {
+    let lines = rows(document, 0, document.len())?;
+    let (square, labels) = read_square(document, &lines)?;
+    let format = match labels {
+        Labels::FromFile => FormatId::LabelledCsv,
+        Labels::RowNumbers => FormatId::BareCsv,
+    };
+    let mut imported = square.finish(format, Unit::Ns, labels, Shape::Detect)?;
+    imported.warnings.insert(0, Warning::UnitAssumed { unit: Unit::Ns });
+    Ok(imported)
+}
+
+/// The rows between two lines, the second not included.
+///
+/// # Errors
+/// [`Problem::TooManyCpus`].
+pub(super) fn rows(document: &Document, from: usize, to: usize) -> Result<Vec<usize>, ImportError> {
+    let mut lines = Vec::new();
+    let mut next = from;
+    while let Some(line) = next_row(document, next).filter(|&line| line < to) {
+        // A header is one line more than there are CPUs.
+        if lines.len() > MAX_CPUS {
+            return Err(Problem::TooManyCpus.at_line(line));
+        }
+        lines.push(line);
+        next = line + 1;
+    }
+    Ok(lines)
+}
+
+/// Reads these lines as a table, with ids if there are any.
+///
+/// # Errors
+/// What the table gets wrong.
+pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Square, Labels), ImportError> {
+    if lines.is_empty() {
+        return Err(Problem::NoValues.into());
+    }
+    let grid = Grid { document, lines, dialect: Dialect::detect(document, lines)? };
+    let frame = Frame::of(&grid)?;
+    let columns = frame.labels(&grid)?;
+    let mut square = Square::new(&columns)?;
+    let mut seen = CpuLabels::default();
+    for (index, &line) in lines.iter().enumerate().skip(frame.header as usize) {
+        let index = index - frame.header as usize;
+        let mut row = index + frame.cells.first_row();
+        for (field_index, field) in grid.fields(line).enumerate() {
+            let fail = |problem: Problem| problem.at(line, field_index);
+            let field = field.map_err(fail)?;
+            if frame.row_labels && field_index == 0 {
+                let cpu = read_label(&field).map_err(fail)?;
+                seen.push(cpu).map_err(fail)?;
+                row = columns.position(cpu).map_err(fail)?;
+                continue;
+            }
+            let column = field_index - frame.row_labels as usize + frame.cells.first_column(index);
+            let number = read_cell(&field, grid.dialect.mark).map_err(fail)?;
+            // What lies beyond is the empty field after a separator at the end of the line.
+            if column < columns.len() {
+                square.set(row, column, number).map_err(fail)?;
+            }
+        }
+    }
+    let labelled = frame.header || frame.row_labels;
+    Ok((square, if labelled { Labels::FromFile } else { Labels::RowNumbers }))
+}

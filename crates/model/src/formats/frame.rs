@@ -1,0 +1,245 @@
+//! [`Frame`]: where the cells of a table are, and whether CPU ids stand around them.
+
+use std::borrow::Cow;
+
+use super::cell::read_cell;
+use super::grid::{Grid, is_no_latency};
+use super::label::{CpuLabels, is_whole, read_label};
+use super::{ImportError, MAX_CPUS, Problem};
+
+/// Where the cells of a table are.
+pub(super) struct Frame {
+    pub cpus: usize,
+    /// Whether the first line holds CPU ids.
+    pub header: bool,
+    /// Whether the first field of every line but the header does.
+    pub row_labels: bool,
+    pub cells: Cells,
+}
+
+/// Which cells a row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cells {
+    All,
+    /// Row `i` ends at its diagonal; the first row of a triangle without diagonal is a blank line.
+    Lower(Diagonal),
+    /// Row `i` begins at its diagonal.
+    Upper(Diagonal),
+}
+
+/// Whether the rows of a triangle hold their diagonal cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Diagonal {
+    Written,
+    LeftOut,
+}
+
+impl Cells {
+    /// The row of the first line of cells.
+    pub(super) fn first_row(self) -> usize {
+        (self == Cells::Lower(Diagonal::LeftOut)) as usize
+    }
+
+    /// The column of the first cell of a row.
+    pub(super) fn first_column(self, row: usize) -> usize {
+        match self {
+            Cells::All | Cells::Lower(_) => 0,
+            Cells::Upper(Diagonal::Written) => row,
+            Cells::Upper(Diagonal::LeftOut) => row + 1,
+        }
+    }
+}
+
+/// What the form of a table is judged by.
+struct Widths {
+    widths: Vec<usize>,
+    /// Whether every row ends in a blank field, or in what a diagonal may hold.
+    ends_blank: bool,
+    ends_in_diagonal: bool,
+    starts_in_diagonal: bool,
+}
+
+impl Widths {
+    fn of(grid: &Grid) -> Result<Widths, ImportError> {
+        let mut all = Widths {
+            widths: Vec::with_capacity(grid.lines.len()),
+            ends_blank: true,
+            ends_in_diagonal: true,
+            starts_in_diagonal: true,
+        };
+        let is_diagonal = |field: &str| is_no_latency(field, grid.dialect.mark);
+        for &line in grid.lines {
+            let (mut width, mut last) = (0, Cow::Borrowed(""));
+            for (index, field) in grid.fields(line).enumerate() {
+                last = field.map_err(|problem| problem.at(line, index))?;
+                if index == 0 {
+                    all.starts_in_diagonal &= is_diagonal(&last);
+                }
+                width = index + 1;
+            }
+            // Row label and separator at the end may add one each.
+            if width > MAX_CPUS + 2 {
+                return Err(Problem::TooManyCpus.at_line(line));
+            }
+            all.ends_blank &= last.is_empty();
+            all.ends_in_diagonal &= is_diagonal(&last);
+            all.widths.push(width);
+        }
+        Ok(all)
+    }
+
+    fn grow_from(&self, first: usize) -> bool {
+        self.widths.iter().enumerate().all(|(index, &width)| width == index + first)
+    }
+
+    fn shrink_to_one(&self) -> bool {
+        let rows = self.widths.len();
+        self.widths.iter().enumerate().all(|(index, &width)| width == rows - index)
+    }
+
+    /// The width of most rows, and the first row that has another.
+    fn odd_one_out(&self) -> Option<(usize, usize)> {
+        let mut sorted = self.widths.clone();
+        sorted.sort_unstable();
+        let usual = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0, |same| same[0]);
+        self.widths.iter().position(|&width| width != usual).map(|row| (usual, row))
+    }
+}
+
+impl Frame {
+    /// Judges a table by its widths, borders and diagonal.
+    ///
+    /// # Errors
+    /// Tables that are not square, and borders that could be ids or latencies.
+    pub(super) fn of(grid: &Grid) -> Result<Frame, ImportError> {
+        let widths = Widths::of(grid)?;
+        let rows = grid.lines.len();
+        let bare = |cpus, cells| Ok(Frame { cpus, header: false, row_labels: false, cells });
+        let diagonal = |written| if written { Diagonal::Written } else { Diagonal::LeftOut };
+        let Some((usual, odd)) = widths.odd_one_out() else {
+            return Frame::of_rectangle(grid, &widths);
+        };
+        let trailing = widths.ends_blank && widths.grow_from(2);
+        if trailing || widths.grow_from(1) {
+            let diagonal = diagonal(!trailing && widths.ends_in_diagonal);
+            return bare(rows + (diagonal == Diagonal::LeftOut) as usize, Cells::Lower(diagonal));
+        }
+        if widths.shrink_to_one() {
+            let diagonal = diagonal(widths.starts_in_diagonal);
+            return bare(rows + (diagonal == Diagonal::LeftOut) as usize, Cells::Upper(diagonal));
+        }
+        Err(Problem::Ragged { cells: widths.widths[odd], expected: usual }.at_line(grid.lines[odd]))
+    }
+
+    /// The CPU ids in the order of the columns.
+    ///
+    /// # Errors
+    /// A name that is no CPU id, or one id twice.
+    pub(super) fn labels(&self, grid: &Grid) -> Result<CpuLabels, ImportError> {
+        if !self.header && !self.row_labels {
+            return Ok(CpuLabels::numbered(self.cpus));
+        }
+        let mut labels = CpuLabels::default();
+        if self.header {
+            let skipped = self.row_labels as usize;
+            for (index, field) in grid.first_row()?.iter().enumerate().skip(skipped).take(self.cpus) {
+                let pushed = read_label(field).and_then(|cpu| labels.push(cpu));
+                pushed.map_err(|problem| problem.at(grid.lines[0], index))?;
+            }
+        } else {
+            for (field, &line) in grid.first_column()?.iter().zip(grid.lines) {
+                let pushed = read_label(field).and_then(|cpu| labels.push(cpu));
+                pushed.map_err(|problem| problem.at(line, 0))?;
+            }
+        }
+        Ok(labels)
+    }
+
+    fn of_rectangle(grid: &Grid, widths: &Widths) -> Result<Frame, ImportError> {
+        let (rows, columns) = (grid.lines.len(), widths.widths[0]);
+        let (top, left) = (grid.first_row()?, grid.first_column()?);
+        let frame = |cpus: usize, header, row_labels| {
+            if cpus > MAX_CPUS {
+                return Err(Problem::TooManyCpus.into());
+            }
+            Ok(Frame { cpus, header, row_labels, cells: Cells::All })
+        };
+        if rows == columns {
+            // `0,1,2,` above rows that end in a separator, too.
+            let open = &top[..columns - 1];
+            if widths.ends_blank && rows > 2 && (are_named(open) || are_counted(open)) {
+                return frame(columns - 1, true, false);
+            }
+            return match is_framed(grid, &top, &left)? {
+                true => frame(rows - 1, true, true),
+                false => frame(rows, false, false),
+            };
+        }
+        if columns == rows + 1 {
+            if are_named(&left) || are_counted(&left) || (is_ascending(&left) && grid.has_diagonal(0, 1)) {
+                return frame(rows, false, true);
+            }
+            if widths.ends_blank {
+                return match is_framed(grid, &top[..rows], &left)? {
+                    true => frame(rows - 1, true, true),
+                    false => frame(rows, false, false),
+                };
+            }
+        }
+        if rows == columns + 1
+            && (are_named(&top) || are_counted(&top) || (is_ascending(&top) && grid.has_diagonal(1, 0)))
+        {
+            return frame(columns, true, false);
+        }
+        Err(Problem::NotSquare { rows, columns }.into())
+    }
+}
+
+/// Whether the first row and column of a square are CPU ids.
+fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, ImportError> {
+    let corner = &top[0];
+    let (top, left) = (&top[1..], &left[1..]);
+    if are_named(top) || are_named(left) {
+        return Ok(true);
+    }
+    match read_cell(corner, grid.dialect.mark) {
+        // A word such as `cpu` in the corner.
+        Err(Problem::NotANumber { .. }) => return Ok(true),
+        Ok(None) if corner.is_empty() => {}
+        _ => return Ok(false),
+    }
+    // One row and column of ids would leave one CPU.
+    let whole = |border: &[Cow<str>]| border.iter().all(|text| is_whole(text));
+    if top.len() < 2 || !whole(top) || !whole(left) {
+        return Ok(false);
+    }
+    // Nobody is 0, 1, 2, … ns away from one after the other.
+    if are_counted(top) || are_counted(left) {
+        return Ok(true);
+    }
+    // A tool prints all its latencies alike, so whole numbers around decimals are ids; but three cells may be chance.
+    if top.len() > 2 && grid.inner_has_decimals() {
+        return Ok(true);
+    }
+    if top == left && is_ascending(top) {
+        return Err(Problem::AmbiguousLabels.at_line(grid.lines[0]));
+    }
+    Ok(false)
+}
+
+/// `CPU 0`, `CPU 1`: ids that cannot be latencies.
+fn are_named(border: &[Cow<str>]) -> bool {
+    !border.is_empty() && border.iter().all(|text| !is_whole(text) && read_label(text).is_ok())
+}
+
+/// `0`, `1`, `2`.
+fn are_counted(border: &[Cow<str>]) -> bool {
+    border.len() > 1
+        && border.iter().enumerate().all(|(index, text)| is_whole(text) && text.parse() == Ok(index))
+}
+
+fn is_ascending(border: &[Cow<str>]) -> bool {
+    let ids: Option<Vec<u32>> =
+        border.iter().map(|text| read_label(text).ok().filter(|_| is_whole(text)).map(|cpu| cpu.0)).collect();
+    ids.is_some_and(|ids| ids.is_sorted_by(|a, b| a < b))
+}
