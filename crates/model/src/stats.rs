@@ -1,1 +1,15 @@
 //! Statistics: one idea per file, no formatting of numbers.
+
+pub mod autocorrelation;
+pub mod elementary;
+mod estimate;
+mod location;
+pub mod normal;
+mod random;
+
+pub use estimate::Estimate;
+pub use location::{
+    MadScale, NORMAL_MAD_SCALE, mad, mean, median, median_in_place, median_of_sorted, quantile,
+    quantile_of_sorted, trimmed_mean, variance,
+};
+pub use random::Key;

@@ -1,0 +1,100 @@
+//! [`Estimate`]: a number that does not travel without its uncertainty.
+
+/// A point with its interval. The unit is the caller's and the same in `point`, `low` and `high`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Estimate {
+    /// The best single value.
+    pub point: f64,
+    /// Lower end of the interval, inclusive.
+    pub low: f64,
+    /// Upper end of the interval, inclusive.
+    pub high: f64,
+    /// Probability, 0 to 1, with which intervals made this way hold the truth.
+    pub confidence: f64,
+    /// Independent samples that the correlated ones are worth; never more than there were.
+    pub effective_n: f64,
+}
+
+impl Estimate {
+    /// Half the width of the interval, in the unit of the point.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Half the width as a share of the point: 0.02 is "± 2 %". Infinite for a point of zero, so that no rule
+    /// that asks for a narrow interval is met by it.
+    ///
+    /// ```
+    /// # use coretalk_model::stats::Estimate;
+    /// let hop_ns = Estimate { point: 40.0, low: 39.2, high: 40.8, confidence: 0.95, effective_n: 24.0 };
+    /// assert!((hop_ns.relative_half_width() - 0.02).abs() < 1e-12);
+    /// ```
+    pub fn relative_half_width(&self) -> f64 {
+        if self.point == 0.0 { f64::INFINITY } else { self.half_width() / self.point.abs() }
+    }
+
+    /// Whether the two intervals share a value. Overlap is no proof of equality: see `compare`.
+    pub fn overlaps(&self, other: &Estimate) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    /// Whether the value lies in the interval.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// The same estimate in another unit; a negative factor swaps the ends.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Estimate {
+        let (a, b) = (self.low * factor, self.high * factor);
+        Estimate { point: self.point * factor, low: a.min(b), high: a.max(b), ..*self }
+    }
+
+    /// The same estimate with an interval that reaches at least `relative` of the point to both sides.
+    #[must_use]
+    pub fn widened_to(&self, relative: f64) -> Estimate {
+        let reach = self.point.abs() * relative;
+        Estimate { low: self.low.min(self.point - reach), high: self.high.max(self.point + reach), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOP: Estimate = Estimate { point: 40.0, low: 38.0, high: 41.0, confidence: 0.95, effective_n: 8.0 };
+
+    #[test]
+    fn the_ends_belong_to_the_interval() {
+        for (value, inside) in [(38.0, true), (41.0, true), (37.99, false), (41.01, false), (f64::NAN, false)]
+        {
+            assert_eq!(HOP.contains(value), inside, "{value}");
+        }
+    }
+
+    #[test]
+    fn intervals_that_touch_overlap() {
+        let touching = Estimate { low: 41.0, high: 45.0, ..HOP };
+        let apart = Estimate { low: 41.5, high: 45.0, ..HOP };
+        assert!(HOP.overlaps(&touching) && touching.overlaps(&HOP));
+        assert!(!HOP.overlaps(&apart) && !apart.overlaps(&HOP));
+    }
+
+    #[test]
+    fn scaling_keeps_the_relative_width_and_the_order_of_the_ends() {
+        for factor in [2.5, 1e-3, -1.0] {
+            let scaled = HOP.scaled(factor);
+            assert!((scaled.relative_half_width() - HOP.relative_half_width()).abs() < 1e-12);
+            assert!(scaled.low <= scaled.point && scaled.point <= scaled.high);
+        }
+        assert_eq!(HOP.scaled(0.0).relative_half_width(), f64::INFINITY);
+    }
+
+    #[test]
+    fn widening_never_narrows() {
+        let wide = HOP.widened_to(0.04);
+        assert_eq!((wide.low, wide.high), (38.0, 41.6));
+        assert_eq!(HOP.widened_to(0.0), HOP);
+    }
+}
