@@ -1,15 +1,25 @@
 //! Statistics: one idea per file, no formatting of numbers.
 
 pub mod autocorrelation;
+pub mod drift;
 pub mod elementary;
 mod estimate;
+mod interval;
+mod lines;
 mod location;
 pub mod normal;
+mod order_statistic;
 mod random;
+mod stopping;
 
+pub use drift::{Pass, drift_interval};
 pub use estimate::Estimate;
+pub use interval::{block_medians, fixed_interval, passes_interval};
+pub use lines::{LineScratch, LineSummary, summarize_lines};
 pub use location::{
     MadScale, NORMAL_MAD_SCALE, mad, mean, median, median_in_place, median_of_sorted, quantile,
     quantile_of_sorted, trimmed_mean, variance,
 };
+pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
+pub use stopping::{Decision, LOOKS, Look, decide, spent_alpha};

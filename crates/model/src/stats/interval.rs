@@ -1,0 +1,104 @@
+//! The interval of a cell over its passes.
+//!
+//! Passes share a machine that drifts, so textbook intervals over them are too narrow: on one pair, 74 runs of 24
+//! passes at 60 ms, the nominal 95 % of a t interval held the truth in 59 %, an order statistic in 70 %, and the hull
+//! of the order statistic and six block medians with a floor of ± 2 % in 92 %.
+
+use super::estimate::Estimate;
+use super::location::median;
+use super::order_statistic::{exact_median_interval, interpolated_median_interval};
+use super::stopping::Look;
+
+/// The adaptive interval: `passes` in time order, the look they are read at, and the least half-width that the
+/// machine is trusted with, relative to the point (0.02 is ± 2 %). `None` for no passes.
+///
+/// Hull of the exact order statistic at the look's share of the error and of the block medians, widened to the
+/// floor. At eight passes that is minimum to maximum. Its confidence is 95 % over both looks together; below six
+/// passes minimum to maximum has less, and says so, as does the effective number of passes.
+pub fn passes_interval(passes: &[f64], look: Look, floor_relative: f64) -> Option<Estimate> {
+    let order = exact_median_interval(passes, look.alpha())?;
+    let blocks = block_medians(passes, BLOCKS);
+    let low = blocks.iter().copied().fold(order.low, f64::min);
+    let high = blocks.iter().copied().fold(order.high, f64::max);
+    let confidence = order.confidence.min(0.95);
+    Some(Estimate { low, high, confidence, ..order }.widened_to(floor_relative))
+}
+
+/// Six blocks of four passes held the truth as often as eight, with an interval a fifth narrower (measured).
+const BLOCKS: usize = 6;
+
+/// The interval of a fixed number of *independent* passes: about 95 % at every n ≥ 6 (interpolated order
+/// statistic). For passes of a machine that drifts see [`super::drift_interval`].
+pub fn fixed_interval(passes: &[f64]) -> Option<Estimate> {
+    interpolated_median_interval(passes, 0.05)
+}
+
+/// Medians of up to `blocks` runs of neighbouring passes, as equal in length as possible and none shorter than
+/// three passes (batch means, Conway 1963, with medians). Slow drift moves whole blocks, so their spread shows it
+/// where the spread of the passes does not. Empty for fewer than three passes.
+pub fn block_medians(passes: &[f64], blocks: usize) -> Vec<f64> {
+    let blocks = blocks.min(passes.len() / 3);
+    let edge = |block: usize| block * passes.len() / blocks;
+    (0..blocks).filter_map(|block| median(&passes[edge(block)..edge(block + 1)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn eight_passes_reach_from_minimum_to_maximum() {
+        let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
+        let found = passes_interval(&passes, Look::First, 0.0).unwrap();
+        assert_eq!((found.low, found.high, found.confidence), (21.7, 22.4, 0.95));
+        assert!((found.point - 22.075).abs() < 1e-12);
+        let floored = passes_interval(&passes, Look::First, 0.02).unwrap();
+        assert!((floored.relative_half_width() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
+    }
+
+    #[test]
+    fn drift_widens_the_interval_beyond_the_order_statistic() {
+        let ramp: Vec<f64> = (0..24).map(|i| 20.0 + f64::from(i) / 10.0).collect();
+        let found = passes_interval(&ramp, Look::Second, 0.0).unwrap();
+        // Ranks 6 and 19 would be 20.5 and 21.8; the first and the last block of four are 20.15 and 22.15.
+        assert!((found.low - 20.15).abs() < 1e-9 && (found.high - 22.15).abs() < 1e-9, "{found:?}");
+        assert!(found.effective_n < 3.0);
+    }
+
+    #[test]
+    fn blocks_are_even_and_hold_at_least_three_passes() {
+        for (n, blocks) in [(0, 0), (2, 0), (3, 1), (8, 2), (17, 5), (18, 6), (24, 6), (100, 6)] {
+            let passes: Vec<f64> = (0..n).map(f64::from).collect();
+            assert_eq!(block_medians(&passes, 6).len(), blocks, "{n} passes");
+        }
+        assert_eq!(block_medians(&[1.0, 2.0, 3.0, 9.0, 8.0, 7.0, 7.0], 2), [2.0, 7.5]);
+    }
+
+    #[test]
+    fn fewer_than_six_passes_admit_it() {
+        let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Look::First, 0.0).unwrap();
+        assert_eq!((found.low, found.high, found.confidence), (1.0, 3.0, 0.875));
+        assert!(found.effective_n <= 4.0);
+        assert_eq!(passes_interval(&[], Look::First, 0.02), None);
+        assert_eq!(passes_interval(&[5.0], Look::First, 0.02).map(|e| e.confidence), Some(0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_adaptive_interval_holds_the_fixed_one_and_scales(
+            passes in proptest::collection::vec(1.0f64..100.0, 1..40), factor in 0.01f64..100.0,
+        ) {
+            let look = Look::at(passes.len());
+            let adaptive = passes_interval(&passes, look, 0.02).unwrap();
+            let fixed = fixed_interval(&passes).unwrap();
+            prop_assert!(adaptive.low <= fixed.low && fixed.high <= adaptive.high);
+            prop_assert!(adaptive.contains(adaptive.point));
+            let scaled: Vec<f64> = passes.iter().map(|pass| pass * factor).collect();
+            let again = passes_interval(&scaled, look, 0.02).unwrap();
+            let expected = adaptive.scaled(factor);
+            prop_assert!((again.low - expected.low).abs() <= 1e-9 * expected.low.abs());
+            prop_assert!((again.high - expected.high).abs() <= 1e-9 * expected.high.abs());
+        }
+    }
+}

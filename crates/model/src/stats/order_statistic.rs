@@ -1,0 +1,174 @@
+//! Intervals for a median from order statistics: no assumption on the distribution but independence.
+//!
+//! The number of values below the median of a continuous distribution is Bin(n, ½). So the interval from the l-th
+//! smallest to the l-th largest value misses the median with probability 2·P(Bin(n, ½) ≤ l−1) exactly.
+
+use super::autocorrelation::effective_n_of;
+use super::estimate::Estimate;
+use super::location::median_of_sorted;
+
+/// One-based ranks (l, n+1−l) of the exact interval: the largest l with P(Bin(n, ½) ≤ l−1) ≤ α/2
+/// (Hoefler and Belli 2015, after David and Nagaraja 2003). `None` where even minimum and maximum miss the median
+/// more often than `alpha`, for 5 % below six values.
+///
+/// ```
+/// # use coretalk_model::stats::median_ranks;
+/// assert_eq!(median_ranks(20, 0.05), Some((6, 15)));
+/// assert_eq!(median_ranks(5, 0.05), None);
+/// ```
+pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize)> {
+    let rank = tails(n).take_while(|tail| *tail <= alpha / 2.0).count();
+    (rank >= 1).then(|| (rank.min(n.div_ceil(2)), n + 1 - rank.min(n.div_ceil(2))))
+}
+
+/// The exact interval at confidence 1 − `alpha` or a little more, its true confidence stated. With too few values
+/// the interval is minimum to maximum, with the confidence that this has: 1 − 2¹⁻ⁿ. `values` in time order give
+/// the effective sample size; the interval itself ignores order. `None` for no values.
+pub fn exact_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
+    let sorted = sorted(values);
+    let (low, high) = median_ranks(sorted.len(), alpha).unwrap_or((1, sorted.len()));
+    let point = median_of_sorted(&sorted)?;
+    let missed = 2.0 * tails(sorted.len()).nth(low - 1)?;
+    Some(Estimate {
+        point,
+        low: sorted[low - 1],
+        high: sorted[high - 1],
+        confidence: (1.0 - missed).max(0.0),
+        effective_n: effective_n_of(values),
+    })
+}
+
+/// The interval between two exact ones, interpolated so that the confidence is close to 1 − `alpha` at every n
+/// (Hettmansperger and Sheather 1986). The exact one is 99.2 % or 93.0 % for eight values, this one about 95 %.
+/// With too few values as [`exact_median_interval`]. `None` for no values.
+pub fn interpolated_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
+    let exact = exact_median_interval(values, alpha)?;
+    let n = values.len();
+    let Some((rank, _)) = median_ranks(n, alpha) else { return Some(exact) };
+    if rank >= n.div_ceil(2) {
+        return Some(exact); // The median itself is next: nothing to interpolate to.
+    }
+    let wanted = 1.0 - alpha;
+    let mut outer_and_inner = tails(n).skip(rank - 1).map(|tail| 1.0 - 2.0 * tail);
+    let (outer, inner) = (outer_and_inner.next()?, outer_and_inner.next()?);
+    let excess = (outer - wanted) / (outer - inner);
+    let (d, count) = (rank as f64, n as f64);
+    let inward = (count - d) * excess / (d + (count - 2.0 * d) * excess);
+    let sorted = sorted(values);
+    let between = |outer: f64, inner: f64| outer + (inner - outer) * inward;
+    Some(Estimate {
+        low: between(sorted[rank - 1], sorted[rank]),
+        high: between(sorted[n - rank], sorted[n - rank - 1]),
+        confidence: wanted,
+        ..exact
+    })
+}
+
+/// P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n).
+fn tails(n: usize) -> impl Iterator<Item = f64> {
+    // Relative to the middle term: 2⁻ⁿ itself underflows beyond n = 1,074, and what underflows here is nothing.
+    let middle = n / 2;
+    let mut terms = vec![1.0; n + 1];
+    for k in (0..middle).rev() {
+        terms[k] = terms[k + 1] * (k + 1) as f64 / (n - k) as f64;
+    }
+    for k in middle + 1..=n {
+        terms[k] = terms[n - k];
+    }
+    let total: f64 = terms.iter().sum();
+    terms.into_iter().scan(0.0, move |sum, term| {
+        *sum += term;
+        Some(*sum / total)
+    })
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Key;
+    use proptest::prelude::*;
+    use statrs::distribution::{Binomial, DiscreteCDF};
+
+    #[test]
+    fn ranks_are_those_of_hoefler_and_belli() {
+        for (n, ranks) in [
+            (12, (3, 10)),
+            (20, (6, 15)),
+            (30, (10, 21)),
+            (50, (18, 33)),
+            (100, (40, 61)),
+            (200, (86, 115)),
+            (400, (180, 221)),
+        ] {
+            assert_eq!(median_ranks(n, 0.05), Some(ranks), "n = {n}");
+        }
+    }
+
+    #[test]
+    fn ranks_follow_the_definition_for_any_n_and_alpha() {
+        for n in (0usize..80).chain([1000, 3000]) {
+            for alpha in [0.2, 0.1, 0.05, 0.0304, 0.0076, 0.001] {
+                let binomial = Binomial::new(0.5, n as u64).unwrap();
+                let expected = (1..=n.div_ceil(2)).rev().find(|&l| binomial.cdf(l as u64 - 1) <= alpha / 2.0);
+                assert_eq!(median_ranks(n, alpha).map(|ranks| ranks.0), expected, "n = {n}, alpha = {alpha}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_few_values_say_so() {
+        let three = interpolated_median_interval(&[3.0, 1.0, 2.0], 0.05).unwrap();
+        assert_eq!((three.point, three.low, three.high, three.confidence), (2.0, 1.0, 3.0, 0.75));
+        let one = exact_median_interval(&[5.0], 0.05).unwrap();
+        assert_eq!((one.low, one.high, one.confidence), (5.0, 5.0, 0.0));
+        assert_eq!(interpolated_median_interval(&[], 0.05), None);
+    }
+
+    #[test]
+    fn the_interpolated_interval_is_the_published_one() {
+        // n = 10: ranks 2 and 9 hold 97.85 %, 3 and 8 hold 89.06 %; I = 0.32444, λ = 8·I/(2 + 6·I) = 0.65766.
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        let found = interpolated_median_interval(&values, 0.05).unwrap();
+        assert!((found.low - 2.65766).abs() < 1e-5 && (found.high - 8.34234).abs() < 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn interpolation_covers_95_percent_at_every_n_where_the_exact_interval_jumps() {
+        // 20,000 samples: standard error 0.15 points. Skewed values: the median of an exponential is ln 2.
+        const SAMPLES: u64 = 20_000;
+        for n in [6, 7, 8, 9, 12, 16, 24, 25] {
+            let mut held = [0u64; 2];
+            for sample in 0..SAMPLES {
+                let key = Key::of(&[n, sample]);
+                let normal: Vec<f64> = (0..n).map(|i| key.normal(i)).collect();
+                let skewed: Vec<f64> = (0..n).map(|i| key.exponential(i)).collect();
+                for (index, values, truth) in [(0, normal, 0.0), (1, skewed, std::f64::consts::LN_2)] {
+                    let interval = interpolated_median_interval(&values, 0.05).unwrap();
+                    held[index] += u64::from(interval.contains(truth));
+                }
+            }
+            for covered in held.map(|held| held as f64 / SAMPLES as f64) {
+                assert!((0.94..0.967).contains(&covered), "n = {n}: {covered}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_nest_hold_the_point_and_ignore_order(values in proptest::collection::vec(-1e3f64..1e3, 1..80)) {
+            let exact = exact_median_interval(&values, 0.05).unwrap();
+            let interpolated = interpolated_median_interval(&values, 0.05).unwrap();
+            prop_assert!(exact.low <= interpolated.low && interpolated.high <= exact.high);
+            prop_assert!(interpolated.contains(interpolated.point));
+            let reversed: Vec<f64> = values.iter().rev().copied().collect();
+            let again = interpolated_median_interval(&reversed, 0.05).unwrap();
+            prop_assert_eq!((again.low, again.high), (interpolated.low, interpolated.high));
+        }
+    }
+}
