@@ -1,15 +1,20 @@
 //! Statistics: one idea per file, no formatting of numbers.
 
 pub mod autocorrelation;
+pub mod compare;
 pub mod drift;
 pub mod elementary;
 mod estimate;
+pub mod gaps;
+pub mod gate;
 mod interval;
 mod lines;
 mod location;
+pub mod multiple;
 pub mod normal;
 mod order_statistic;
 mod random;
+mod states;
 mod stopping;
 
 pub use drift::{Pass, drift_interval};
@@ -22,4 +27,5 @@ pub use location::{
 };
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
+pub use states::{Detector, State, split_states, split_states_jointly};
 pub use stopping::{Decision, LOOKS, Look, decide, spent_alpha};
