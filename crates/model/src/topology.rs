@@ -286,7 +286,7 @@ impl Topology {
     pub fn order(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let mut ordered: Vec<CpuId> = cpus.iter().collect();
         let lowest = |cpu: CpuId, level: Level| {
-            self.domain_of(cpu, level).and_then(|domain| domain.cpus.first()).unwrap_or(cpu)
+            self.domain_of(cpu, level).and_then(|domain| domain.cpus.first()).unwrap_or(CpuId(0))
         };
         ordered.sort_by_cached_key(|&cpu| {
             let mut key: Vec<CpuId> = Level::ALL.iter().rev().map(|&level| lowest(cpu, level)).collect();

@@ -6,7 +6,7 @@ use super::{
     Cell, CellValue, ChosenHint, GateOutcome, HomeSetting, LatencyMap, LatencyResult, LatencySettings,
     PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, tails, watch,
 };
-use crate::stats::{self, MadScale};
+use crate::stats::{self, MadScale, Pass};
 use crate::{CpuId, Flag, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology};
 use std::collections::BTreeMap;
 
@@ -225,15 +225,19 @@ fn missing(survey: &Survey<'_>, cell: usize) -> String {
 }
 
 /// Second measurements of doubtful cells: values in time order under the map's kernel, the better home of each.
-fn again(survey: &Survey<'_>) -> BTreeMap<usize, Vec<f64>> {
-    let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+fn again(survey: &Survey<'_>) -> BTreeMap<usize, Vec<Pass>> {
+    let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
     let kernel = &survey.record.slots()[columns.first].kernel;
     for entry in survey.record.others(Purpose::Again) {
         let Ok(visit) = &entry.outcome else { continue };
         let of_kernel = visit.spans.iter().filter(|span| span.kernel == *kernel);
-        if let Some(best) = of_kernel.map(|span| f64::from(span.location_ns)).min_by(f64::total_cmp) {
-            values.entry(entry.cell as usize).or_default().push(best);
+        if let Some(best) = of_kernel.min_by(|a, b| a.location_ns.total_cmp(&b.location_ns)) {
+            values.entry(entry.cell as usize).or_default().push(Pass {
+                at_s: visit.started.secs(),
+                value: f64::from(best.location_ns),
+                line_error: best.line_error_ns.map_or(0.0, f64::from),
+            });
         }
     }
     values
@@ -283,7 +287,7 @@ pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
 
 /// Joins a doubtful cell with its second measurement: the new value replaces the old one only where its interval
 /// excludes it and is lower; else the doubt is confirmed. Both stay in the run file.
-fn settle(value: &mut CellValue, second: &[f64], settings: &LatencySettings) -> Confirmation {
+fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> Confirmation {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return Confirmation::None };
     let lower = fresh.high < value.latency_ns.point;
@@ -309,8 +313,9 @@ fn settle(value: &mut CellValue, second: &[f64], settings: &LatencySettings) -> 
         return Confirmation::None;
     }
     let halves = second.split_at(second.len() / 2);
-    let agrees = |half: &[f64]| {
-        stats::median(half).is_some_and(|median| (median / value.latency_ns.point).ln().abs() < 0.05)
+    let agrees = |half: &[Pass]| {
+        let values: Vec<f64> = half.iter().map(|pass| pass.value).collect();
+        stats::median(&values).is_some_and(|median| (median / value.latency_ns.point).ln().abs() < 0.05)
     };
     if agrees(halves.0) && agrees(halves.1) { Confirmation::Confirmed } else { Confirmation::None }
 }

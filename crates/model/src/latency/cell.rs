@@ -2,7 +2,9 @@
 
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
-use crate::stats::{self, Detector, Estimate, Look, fixed_interval, passes_interval, split_states_jointly};
+use crate::stats::{
+    self, Detector, Estimate, Look, Pass, drift_interval, passes_interval, split_states_jointly,
+};
 use crate::{Flag, Flags, Grade, Home};
 
 /// Where the values of a cell stand in the record.
@@ -54,7 +56,16 @@ const HOME_SPREAD: f64 = 1.05;
 struct PassValue {
     head: PassHead,
     ns: f64,
+    line_error_ns: f64,
     sentinel: Option<f64>,
+}
+
+impl PassValue {
+    /// The pass in nanoseconds, or scaled by its core clock in GHz to cycles.
+    fn pass(&self, scale: f64) -> Pass {
+        let at_s = self.head.started.secs();
+        Pass { at_s, value: self.ns * scale, line_error: self.line_error_ns * scale }
+    }
 }
 
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
@@ -97,9 +108,11 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>) -> Option<CellValue> {
     let values: Vec<PassValue> = valid(passes, context.valid_from)
         .filter_map(|(index, head)| {
             let sentinel = context.columns.sentinel.and_then(|slot| passes.slot(index, slot));
+            let value = passes.slot(index, slot)?;
             Some(PassValue {
                 head: *head,
-                ns: f64::from(passes.slot(index, slot)?.location_ns),
+                ns: f64::from(value.location_ns),
+                line_error_ns: known(value.line_error_ns).unwrap_or(0.0),
                 sentinel: sentinel.map(|value| f64::from(value.location_ns)),
             })
         })
@@ -113,11 +126,11 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>) -> Option<CellValue> {
     let aside = if 4 * aside.len() > of_main.len() { Vec::new() } else { aside };
     let kept: Vec<PassValue> =
         (0..of_main.len()).filter(|index| !aside.contains(index)).map(|index| of_main[index]).collect();
-    let ns: Vec<f64> = kept.iter().map(|value| value.ns).collect();
+    let ns: Vec<Pass> = kept.iter().map(|value| value.pass(1.0)).collect();
     let latency_ns = interval(&ns, context.settings)?;
     let ghz: Option<Vec<f64>> = kept.iter().map(|value| known(value.head.core_ghz)).collect();
-    let cycles: Option<Vec<f64>> =
-        ghz.as_ref().map(|ghz| ns.iter().zip(ghz).map(|(ns, ghz)| ns * ghz).collect());
+    let cycles: Option<Vec<Pass>> =
+        ghz.as_ref().map(|ghz| kept.iter().zip(ghz).map(|(value, &ghz)| value.pass(ghz)).collect());
     let cycles = cycles.and_then(|cycles| interval(&cycles, context.settings));
 
     let mut flags = evidence(&kept);
@@ -176,10 +189,13 @@ fn reach(estimate: &Estimate) -> f64 {
 }
 
 /// The interval of a run's settings over passes in time order.
-pub fn interval(values: &[f64], settings: &LatencySettings) -> Option<Estimate> {
+pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate> {
     match settings.counts {
-        Counts::Adaptive => passes_interval(values, Look::at(values.len()), FLOOR.min(settings.precision)),
-        Counts::Fixed { .. } => fixed_interval(values),
+        Counts::Adaptive => {
+            let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
+            passes_interval(&values, Look::at(values.len()), FLOOR.min(settings.precision))
+        }
+        Counts::Fixed { .. } => drift_interval(passes),
     }
 }
 
@@ -207,7 +223,7 @@ fn told(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings)
     let mut told: Vec<CellState> = states
         .iter()
         .filter_map(|passes| {
-            let ns: Vec<f64> = passes.iter().map(|&pass| values[pass].ns).collect();
+            let ns: Vec<Pass> = passes.iter().map(|&pass| values[pass].pass(1.0)).collect();
             let share = passes.len() as f64 / values.len() as f64;
             Some(CellState { share, latency_ns: interval(&ns, settings)? })
         })

@@ -122,6 +122,8 @@ pub struct PassHead {
 pub struct SlotValue {
     /// Half round trip in nanoseconds; not a number where the slot was not measured in this pass.
     pub location_ns: f32,
+    /// Standard error of the location from the spread over lines, in nanoseconds; not a number where unknown.
+    pub line_error_ns: f32,
     /// Fastest batch, half round trip in nanoseconds.
     pub floor_ns: f32,
     /// p90 ÷ p10 over lines; not a number where there were too few.
@@ -133,8 +135,14 @@ pub struct SlotValue {
 }
 
 impl SlotValue {
-    const NONE: SlotValue =
-        SlotValue { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, kept: 0, dropped: 0 };
+    const NONE: SlotValue = SlotValue {
+        location_ns: f32::NAN,
+        line_error_ns: f32::NAN,
+        floor_ns: f32::NAN,
+        line_spread: f32::NAN,
+        kept: 0,
+        dropped: 0,
+    };
 }
 
 impl CellPasses {
@@ -194,6 +202,7 @@ impl Record {
             }
             values[begin + slot] = SlotValue {
                 location_ns: span.location_ns,
+                line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
                 floor_ns: span.floor_ns,
                 line_spread: span.line_spread.unwrap_or(f32::NAN),
                 kept: span.kept,

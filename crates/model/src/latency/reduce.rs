@@ -37,12 +37,13 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
     // A round trip is two hops; `xfer` times reads, which have one.
     let hops = if span.kernel.as_str() == "xfer" { 1.0 } else { 2.0 };
     let per_hop = |ticks: f64| (scale.rate.ns(ticks) / (f64::from(span.round_trips.max(1)) * hops)) as f32;
-    let of = |location: f64, floor: f64, spread: Option<f64>, kept: u32, dropped: u32| SpanSummary {
+    let of = |location: f64, floor: f64, kept: u32, dropped: u32| SpanSummary {
         kernel: span.kernel.clone(),
         home: span.home,
         location_ns: per_hop(location),
+        line_error_ns: None,
         floor_ns: per_hop(floor),
-        line_spread: spread.map(|spread| spread as f32),
+        line_spread: None,
         kept,
         dropped,
     };
@@ -50,14 +51,18 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
         Samples::Batches { visits, ticks } => {
             let lines = summarize_lines(ticks, *visits as usize, scratch)?;
             let spread = (lines.lines >= LINES_FOR_SPREAD).then_some(lines.line_spread);
-            Some(of(lines.location, lines.floor, spread, lines.n, lines.dropped))
+            Some(SpanSummary {
+                line_error_ns: (lines.lines > 1).then(|| per_hop(lines.line_error)),
+                line_spread: spread.map(|spread| spread as f32),
+                ..of(lines.location, lines.floor, lines.n, lines.dropped)
+            })
         }
         Samples::Events { ticks } => {
             let mut sorted = ticks.clone();
             sorted.sort_unstable();
             let floor = *sorted.first()?;
             let median = sorted[sorted.len() / 2];
-            Some(of(f64::from(median), f64::from(floor), None, sorted.len() as u32, 0))
+            Some(of(f64::from(median), f64::from(floor), sorted.len() as u32, 0))
         }
         Samples::Counts { counts } => {
             let total: u64 = counts.iter().map(|&(_, count)| count).sum();
@@ -68,7 +73,7 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
             })?;
             let floor = counts.iter().find(|&&(_, count)| count > 0)?;
             let kept = u32::try_from(total).unwrap_or(u32::MAX);
-            Some(of(median.0 as f64, floor.0 as f64, None, kept, 0))
+            Some(of(median.0 as f64, floor.0 as f64, kept, 0))
         }
     }
 }

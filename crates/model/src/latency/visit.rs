@@ -72,6 +72,8 @@ pub struct SpanSummary {
     pub home: Home,
     /// Half round trip in nanoseconds (for `xfer` one read): mean over lines of the medians within a line.
     pub location_ns: f32,
+    /// Standard error of `location_ns` from the spread over lines alone, in nanoseconds; `None` for a single line.
+    pub line_error_ns: Option<f32>,
     /// Fastest batch, half round trip in nanoseconds.
     pub floor_ns: f32,
     /// Spread over lines, p90 ÷ p10; `None` with fewer than 8 lines.

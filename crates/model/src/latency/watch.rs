@@ -3,7 +3,7 @@
 use super::cell::interval;
 use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
-use crate::stats::{Detector, State, split_states};
+use crate::stats::{Detector, Pass, State, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 
 /// Fewer passes cannot say that a machine held still.
@@ -142,11 +142,17 @@ fn kernels(
         .enumerate()
         .filter(|(_, slot)| slot.home == 0)
         .filter_map(|(index, slot)| {
-            let ns: Vec<f64> = state
+            let ns: Vec<Pass> = state
                 .passes
                 .iter()
-                .filter_map(|&member| passes.slot(values[member].0, index))
-                .map(|value| f64::from(value.location_ns))
+                .filter_map(|&member| {
+                    let pass = values[member].0;
+                    let value = passes.slot(pass, index)?;
+                    let line_error =
+                        if value.line_error_ns.is_finite() { f64::from(value.line_error_ns) } else { 0.0 };
+                    let at_s = passes.passes[pass].started.secs();
+                    Some(Pass { at_s, value: f64::from(value.location_ns), line_error })
+                })
                 .collect();
             Some((slot.kernel.clone(), interval(&ns, settings)?))
         })

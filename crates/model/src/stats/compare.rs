@@ -171,7 +171,7 @@ mod tests {
         assert!(cumulative(signed_ranks(20), 52) < 0.025 && cumulative(signed_ranks(20), 53) > 0.025);
         // choose(7, 3) = 35 orders; 4 of them have at most 2 inversions: 1, 1, 2.
         assert!((cumulative(mann_whitney(3, 4), 2) - 4.0 / 35.0).abs() < 1e-15);
-        // Critical values at 5 %, two-sided: 23 for 10 and 10, 127 for 20 and 20, 62 for 10 and 20... by table 55.
+        // Critical values of the printed tables at 5 %, two-sided.
         for (m, n, critical) in [(10, 10, 23), (20, 20, 127), (10, 20, 55), (5, 8, 6)] {
             assert!(cumulative(mann_whitney(m, n), critical) <= 0.025, "{m} {n}");
             assert!(cumulative(mann_whitney(m, n), critical + 1) > 0.025, "{m} {n}");

@@ -38,9 +38,16 @@ pub fn drift_correlation(distance_s: f64) -> f64 {
 /// (seconds, autocorrelation)
 const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0, 0.05)];
 
-/// Interval of about 95 % for a fixed number of passes, see [`DriftShare`] for the method. Equals
-/// [`fixed_interval`] where the passes vary no more than their lines explain, or lie seconds apart. `None` for no
-/// passes.
+/// Interval of about 95 % for a fixed number of passes: that of [`fixed_interval`], stretched about its point by
+/// [`DriftShare::inflation`]. It is hardly wider where the passes vary no more than their lines explain, or lie
+/// seconds apart. `None` for no passes.
+///
+/// Simulated coverage with 8, 16 and 24 passes at 60 ms: 93.5 to 96.5 % for drift of 0, 1, 2 and 4 % beside 1.1 to
+/// 1.8 % from lines (`tests/coverage.rs`). The interval for independent passes covers 95 to 75 % of the same.
+///
+/// It is as good as [`drift_correlation`]: where drift forgets itself exponentially instead, within 30 ms, it covers
+/// 96 to 99.7 %, within 100 ms 91 to 96 %, and within 300 ms only 74 to 88 % (drift of 1 to 4 %). Slow drift is for
+/// the adaptive interval, with its blocks and its floor, and for scaling by the core clock beforehand.
 pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;
@@ -60,7 +67,9 @@ pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
 pub struct DriftShare {
     /// Variance of the passes about their mean, in the squared unit.
     pub total: f64,
-    /// The part that fresh lines explain.
+    /// The part credited to fresh lines: what their spread explains, less 4/n of it. A few passes vary less than
+    /// their lines explain as often as more; with full credit those would never be stretched, and eight passes in
+    /// drift would cover 91 %. Less credit covers more than 97 % without drift.
     pub lines: f64,
     /// The rest, as variance about the long-term mean.
     pub drift: f64,
@@ -74,7 +83,8 @@ impl DriftShare {
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
         let errors: Vec<f64> = passes.iter().map(|pass| pass.line_error * pass.line_error).collect();
         let total = variance(&values).filter(|&total| total > 0.0)?;
-        let lines = mean(&errors)?.min(total);
+        let credit = (1.0 - 4.0 / passes.len() as f64).max(0.0);
+        let lines = (credit * mean(&errors)?).min(total);
         let design_effect = design_effect(passes);
         // Correlated drift hides from a variance about the sample's own mean: E s² = σ²(1 − (D−1)/(n−1)).
         let visible = 1.0 - (design_effect - 1.0) / (passes.len() - 1) as f64;
@@ -128,7 +138,7 @@ mod tests {
     fn variation_that_lines_explain_costs_nothing() {
         let plain = fixed_interval(&VALUES).unwrap();
         let explained = drift_interval(&passes(&VALUES, 0.06, 1.0)).unwrap();
-        assert_eq!((explained.low, explained.high), (plain.low, plain.high));
+        assert!((explained.half_width() - plain.half_width()).abs() < 1e-12);
         assert_eq!(explained.effective_n, 8.0);
     }
 

@@ -39,7 +39,9 @@ pub struct LineScratch {
 /// A batch above the fence is dropped *with count*. The fence is the median of all batches plus the larger of
 /// 8 median absolute deviations (5.4 standard deviations of normal noise) and half the median: on a bimodal cell the
 /// deviation is that of one mode only, and modes of one kernel lie less than 1.5 apart except for load/store.
-/// So where more than one batch in eight (and more than one at all) is above it, those are a mode and not stalls, and get a fence of their own.
+/// So where more than one batch in eight (and more than one at all) is above it, those are a mode and not stalls,
+/// and get a fence of their own. A line that is above the fence at each of several visits is slow, not stalled, and
+/// is kept.
 ///
 /// ```
 /// # use coretalk_model::stats::{summarize_lines, LineScratch};
@@ -58,6 +60,7 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
     sorted.sort_unstable();
     let kept = kept(sorted);
     let fence = sorted[kept - 1];
+    let mut n = kept;
     doubled.clear();
     if visits == 1 {
         doubled.extend(sorted[..kept].iter().map(|&batch| 2 * u64::from(batch)));
@@ -65,6 +68,10 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
         for batches in ticks.chunks(visits) {
             line.clear();
             line.extend(batches.iter().filter(|&&batch| batch <= fence));
+            if line.is_empty() && batches.len() > 1 {
+                line.extend(batches);
+                n += batches.len();
+            }
             if !line.is_empty() {
                 doubled.push(doubled_median(line));
             }
@@ -81,8 +88,8 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
         line_spread: spread,
         line_error: if count < 2 { 0.0 } else { (squares / (count * (count - 1)) as f64).sqrt() / 2.0 },
         lines: count as u32,
-        n: kept as u32,
-        dropped: (ticks.len() - kept) as u32,
+        n: n as u32,
+        dropped: (ticks.len() - n) as u32,
     })
 }
 
@@ -100,7 +107,8 @@ fn kept(sorted: &[u32]) -> usize {
     }
 }
 
-/// More than one batch in eight, and more than one at all, is a mode. Two per cent of stalls exceed that once in 10⁶ cells of 64 batches.
+/// More than one batch in eight, and more than one at all, is a mode. Where 2 % of the batches are stalled by chance,
+/// that happens to one cell in 10⁵ with 64 batches and to one in 2,000 with 32.
 const MODE_SHARE: usize = 8;
 
 fn fence(sorted: &[u32]) -> u64 {
@@ -183,6 +191,18 @@ mod tests {
         let stalled = summary(&ticks, 1);
         assert_eq!(stalled.dropped, 1);
         assert!((stalled.location / expected - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_line_that_is_slow_at_every_visit_is_kept() {
+        let mut ticks: Vec<u32> = quiet(64).into_iter().flat_map(|t| [t, t + 3]).collect();
+        let calm = summary(&ticks, 2);
+        ticks[20..22].fill(6000);
+        let slow = summary(&ticks, 2);
+        assert_eq!((slow.lines, slow.dropped), (64, 0));
+        assert!(slow.location > calm.location * 1.02);
+        ticks[20] = 2000;
+        assert_eq!(summary(&ticks, 2).dropped, 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180_625 - q * q;
-        return q * horner(&CENTER_TOP, r) / horner(&CENTER_BOTTOM, r);
+        return q * polynomial(&CENTER_TOP, r) / polynomial(&CENTER_BOTTOM, r);
     }
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
@@ -24,17 +24,55 @@ pub fn quantile(p: f64) -> f64 {
     }
     let r = (-ln(outer)).sqrt();
     let tail = if r <= 5.0 {
-        horner(&TAIL_TOP, r - 1.6) / horner(&TAIL_BOTTOM, r - 1.6)
+        polynomial(&TAIL_TOP, r - 1.6) / polynomial(&TAIL_BOTTOM, r - 1.6)
     } else {
-        horner(&FAR_TOP, r - 5.0) / horner(&FAR_BOTTOM, r - 5.0)
+        polynomial(&FAR_TOP, r - 5.0) / polynomial(&FAR_BOTTOM, r - 5.0)
     };
     tail.copysign(q)
 }
 
-/// Coefficients from the constant term up.
-fn horner(coefficients: &[f64; 8], x: f64) -> f64 {
-    let [c0, c1, c2, c3, c4, c5, c6, c7] = *coefficients;
-    ((((((c7 * x + c6) * x + c5) * x + c4) * x + c3) * x + c2) * x + c1) * x + c0
+/// [`quantile`] for drawing random numbers: within 10⁻⁸ of it and almost twice as fast. In the middle 95 % of
+/// probabilities it is the rational function of Acklam (2003), beyond [`quantile`].
+#[inline]
+pub fn quantile_fast(p: f64) -> f64 {
+    let q = p - 0.5;
+    if q.abs() > 0.475 {
+        return quantile(p);
+    }
+    let r = q * q;
+    let r2 = r * r;
+    let [a0, a1, a2, a3, a4, a5] = FAST_TOP;
+    let [b1, b2, b3, b4, b5] = FAST_BOTTOM;
+    let top = (a0 + a1 * r) + ((a2 + a3 * r) + (a4 + a5 * r) * r2) * r2;
+    let bottom = (1.0 + b1 * r) + ((b2 + b3 * r) + (b4 + b5 * r) * r2) * r2;
+    q * top / bottom
+}
+
+/// From the constant term up.
+const FAST_TOP: [f64; 6] = [
+    2.506628277459239e+00,
+    -3.066479806614716e+01,
+    1.383_577_518_672_69e2,
+    -2.759285104469687e+02,
+    2.209460984245205e+02,
+    -3.969683028665376e+01,
+];
+/// From the linear term up; the constant term is 1.
+const FAST_BOTTOM: [f64; 5] = [
+    -1.328068155288572e+01,
+    6.680131188771972e+01,
+    -1.556989798598866e+02,
+    1.615858368580409e+02,
+    -5.447609879822406e+01,
+];
+
+/// Coefficients from the constant term up, summed in pairs (Estrin 1960): shorter chains of waiting steps than
+/// Horner's.
+fn polynomial(c: &[f64; 8], x: f64) -> f64 {
+    let x2 = x * x;
+    let low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2;
+    let high = (c[4] + c[5] * x) + (c[6] + c[7] * x) * x2;
+    low + high * (x2 * x2)
 }
 
 const CENTER_TOP: [f64; 8] = [
@@ -116,6 +154,19 @@ mod tests {
         }
         assert_eq!((quantile(0.0), quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(quantile(-0.1).is_nan() && quantile(1.1).is_nan() && quantile(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn the_fast_form_is_close_and_rises_everywhere() {
+        let mut last = f64::NEG_INFINITY;
+        for i in 1..200_000 {
+            let p = f64::from(i) / 200_000.0;
+            let fast = quantile_fast(p);
+            assert!((fast - quantile(p)).abs() < 1e-8, "{p}: {fast}");
+            assert!(fast > last, "{p}");
+            last = fast;
+        }
+        assert_eq!(quantile_fast(0.0), f64::NEG_INFINITY);
     }
 
     #[test]

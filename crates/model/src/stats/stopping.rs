@@ -55,7 +55,8 @@ pub enum Decision {
 /// Decides after `passes` passes with an interval of this relative half-width (0.02 is ± 2 %). Between looks the
 /// answer is always [`Decision::More`], however narrow the interval is.
 pub fn decide(passes: usize, relative_half_width: f64, requested: f64) -> Decision {
-    let narrow = relative_half_width <= requested;
+    // An interval widened to a floor of the requested precision is that wide up to rounding.
+    let narrow = relative_half_width <= requested * (1.0 + 1e-9);
     match passes {
         n if n >= LOOKS[1] => {
             if narrow {

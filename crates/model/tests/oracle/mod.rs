@@ -1,0 +1,229 @@
+//! Cells simulated batch by batch, and the tally of their intervals.
+
+use std::fmt::Write as _;
+
+use coretalk_model::stats::{
+    Decision, Key, LOOKS, LineScratch, Look, Pass, decide, drift, drift_interval, elementary, fixed_interval,
+    median, passes_interval, summarize_lines,
+};
+
+/// What disturbs the batches, over lines of 8 % standard deviation.
+pub struct Scenario {
+    pub name: &'static str,
+    /// Relative standard deviation of a batch.
+    pub batch_sd: f64,
+    /// Share of batches that are 1.3 to 4 times as long.
+    pub spikes: f64,
+    /// Standard deviation of a first-order autoregression with ρ = 0.9 over the batches of a pass.
+    pub walk_sd: f64,
+    /// Standard deviation of drift over the passes of a cell, correlated as measured.
+    pub drift_sd: f64,
+    /// Time between passes.
+    pub gap_s: f64,
+}
+
+const QUIET: Scenario =
+    Scenario { name: "batch 3 %", batch_sd: 0.03, spikes: 0.0, walk_sd: 0.0, drift_sd: 0.0, gap_s: 0.06 };
+
+pub const SCENARIOS: [Scenario; 8] = [
+    QUIET,
+    Scenario { name: "batch 6 %", batch_sd: 0.06, ..QUIET },
+    Scenario { name: "spikes 3 %", spikes: 0.02, ..QUIET },
+    Scenario { name: "spikes 6 %", batch_sd: 0.06, spikes: 0.02, ..QUIET },
+    // Correlated inside a pass; the passes lie far apart.
+    Scenario { name: "AR(1)", walk_sd: 0.03, gap_s: 5.0, ..QUIET },
+    Scenario { name: "drift 2 %", drift_sd: 0.02, ..QUIET },
+    // Weaker drift hides behind the lines; stronger shows itself.
+    Scenario { name: "drift 1 %", drift_sd: 0.01, ..QUIET },
+    Scenario { name: "drift 4 %", drift_sd: 0.04, ..QUIET },
+];
+
+pub struct Layout {
+    pub lines: usize,
+    pub visits: usize,
+}
+
+pub const LAYOUTS: [Layout; 2] = [Layout { lines: 64, visits: 3 }, Layout { lines: 32, visits: 1 }];
+
+/// Share of intervals that held the truth, and the median relative half-width.
+#[derive(Default)]
+pub struct Score {
+    pub coverage: f64,
+    pub half_width: f64,
+}
+
+pub struct Row {
+    pub name: String,
+    /// By number of passes: the interval that knows lines and times.
+    pub fixed: Vec<(usize, Score)>,
+    /// The same as if the passes were independent.
+    pub independent: Vec<(usize, Score)>,
+    /// Stopping at 8 or 24 passes with a floor of ± 2 %.
+    pub adaptive: Score,
+    /// The same without a floor.
+    pub unfloored: Score,
+    /// Median passes that a cell took.
+    pub passes: f64,
+}
+
+/// Requested precision, and the floor that the machine is trusted with.
+pub const PRECISION: f64 = 0.02;
+const TRUTH: f64 = 1.0;
+const BATCH_TICKS: f64 = 100_000.0;
+const FIXED: [usize; 3] = [8, 16, 24];
+
+pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
+    let factor = cholesky(LOOKS[1], scenario.gap_s);
+    let mut scratch = LineScratch::default();
+    let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
+    let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
+    let (mut adaptive, mut unfloored, mut taken) = (Tally::default(), Tally::default(), Vec::new());
+    for cell in 0..cells {
+        let passes = simulate(scenario, layout, Key::of(&[2026, cell]), &factor, &mut scratch);
+        let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
+        for (index, &n) in FIXED.iter().enumerate() {
+            fixed[index].add(drift_interval(&passes[..n]));
+            independent[index].add(fixed_interval(&values[..n]));
+        }
+        let (interval, passes) = adapt(&values, PRECISION);
+        adaptive.add(interval);
+        taken.push(passes as f64);
+        unfloored.add(adapt(&values, 0.0).0);
+    }
+    let by_n =
+        |tallies: Vec<Tally>| FIXED.iter().copied().zip(tallies.into_iter().map(Tally::score)).collect();
+    Row {
+        name: format!("{}, {} x {}", scenario.name, layout.lines, layout.visits),
+        fixed: by_n(fixed),
+        independent: by_n(independent),
+        adaptive: adaptive.score(),
+        unfloored: unfloored.score(),
+        passes: median(&taken).expect("a scenario has cells"),
+    }
+}
+
+fn adapt(values: &[f64], floor: f64) -> (Option<coretalk_model::stats::Estimate>, usize) {
+    for n in LOOKS {
+        let interval = passes_interval(&values[..n], Look::at(n), floor);
+        let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
+        if decide(n, width, PRECISION) != Decision::More {
+            return (interval, n);
+        }
+    }
+    unreachable!("the last look decides")
+}
+
+fn simulate(
+    scenario: &Scenario,
+    layout: &Layout,
+    key: Key,
+    factor: &[Vec<f64>],
+    scratch: &mut LineScratch,
+) -> Vec<Pass> {
+    let line_sd = elementary::ln(1.0 + 0.08f64 * 0.08).sqrt();
+    let shocks: Vec<f64> = (0..factor.len() as u64).map(|i| key.with(9).normal(i)).collect();
+    let mut ticks = vec![0; layout.lines * layout.visits];
+    let drift = |row: &[f64]| -> f64 { row.iter().zip(&shocks).map(|(a, b)| a * b).sum() };
+    let one_pass = |(pass, row): (usize, &Vec<f64>)| {
+        let key = key.with(pass as u64);
+        let (lines, batches, spikes, walk) = (key.with(1), key.with(2), key.with(3), key.with(4));
+        let level = 1.0 + scenario.drift_sd * drift(row);
+        let mut state = walk.normal(u64::MAX);
+        let factors: Vec<f64> = (0..layout.lines as u64)
+            .map(|line| elementary::exp(line_sd * lines.normal(line) - line_sd * line_sd / 2.0))
+            .collect();
+        // In the order of time: every line once, then every line again.
+        for visit in 0..layout.visits {
+            for line in 0..layout.lines {
+                let counter = (visit * layout.lines + line) as u64;
+                let mut batch = level * factors[line] * (1.0 + scenario.batch_sd * batches.normal(counter));
+                if scenario.walk_sd > 0.0 {
+                    batch *= 1.0 + scenario.walk_sd * state;
+                    state = 0.9 * state + (1.0f64 - 0.81).sqrt() * walk.normal(counter);
+                }
+                if scenario.spikes > 0.0 && spikes.uniform(counter) < scenario.spikes {
+                    batch *= 1.3 + 2.7 * spikes.with(1).uniform(counter);
+                }
+                ticks[line * layout.visits + visit] = (batch * BATCH_TICKS) as u32;
+            }
+        }
+        let summary = summarize_lines(&ticks, layout.visits, scratch).expect("a pass has batches");
+        Pass {
+            at_s: pass as f64 * scenario.gap_s,
+            value: summary.location / BATCH_TICKS,
+            line_error: summary.line_error / BATCH_TICKS,
+        }
+    };
+    factor.iter().enumerate().map(one_pass).collect()
+}
+
+/// Lower triangle L with L·Lᵀ = the correlations of drift between `n` passes.
+fn cholesky(n: usize, gap_s: f64) -> Vec<Vec<f64>> {
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    for i in 0..n {
+        let mut row = Vec::with_capacity(i + 1);
+        for j in 0..=i {
+            let covariance = drift::drift_correlation((i - j) as f64 * gap_s);
+            let known: f64 = row.iter().zip(rows.get(j).unwrap_or(&row)).map(|(a, b)| a * b).sum();
+            row.push(if i == j { (covariance - known).sqrt() } else { (covariance - known) / rows[j][j] });
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+#[derive(Default)]
+struct Tally {
+    held: u64,
+    half_widths: Vec<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, interval: Option<coretalk_model::stats::Estimate>) {
+        let interval = interval.expect("a cell has passes");
+        self.held += u64::from(interval.contains(TRUTH));
+        self.half_widths.push(interval.relative_half_width());
+    }
+
+    fn score(self) -> Score {
+        let coverage = self.held as f64 / self.half_widths.len() as f64;
+        Score { coverage, half_width: median(&self.half_widths).expect("a scenario has cells") }
+    }
+}
+
+/// Shares of intervals that must hold the truth.
+pub struct Bounds {
+    pub fixed: std::ops::RangeInclusive<f64>,
+    pub adaptive: f64,
+}
+
+/// Every scenario for itself.
+pub fn check(rows: &[Row], bounds: Bounds) {
+    for Row { name, fixed, adaptive, unfloored, .. } in rows {
+        for (passes, Score { coverage, .. }) in fixed {
+            assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
+        }
+        assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
+        if name.starts_with(QUIET.name) {
+            assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
+            // The floor must not be what makes a quiet interval hold.
+            assert!(unfloored.coverage >= bounds.adaptive, "{name}: {} without a floor", unfloored.coverage);
+        }
+    }
+}
+
+pub fn table(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "coverage % / median half-width %    as independent            with lines and times      adaptive ± 2 %      no floor\n\
+         scenario, lines x visits          n = 8      16       24     n = 8      16       24     passes\n",
+    );
+    let show = |score: &Score| format!("{:4.1}/{:4.2}", 100.0 * score.coverage, 100.0 * score.half_width);
+    for row in rows {
+        let _ = write!(out, "{:28}", row.name);
+        for (_, score) in row.independent.iter().chain(&row.fixed) {
+            let _ = write!(out, " {}", show(score));
+        }
+        let _ = writeln!(out, "  {:>2}  {}  {}", row.passes, show(&row.adaptive), show(&row.unfloored));
+    }
+    out
+}
