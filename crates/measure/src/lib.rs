@@ -1,6 +1,8 @@
 //! Everything that touches the hardware, and the simulated machine that stands in for it.
 
 pub mod counter;
+#[cfg(not(any(loom, miri)))]
+pub mod host;
 pub mod kernel;
 pub mod machine;
 pub mod stage;
