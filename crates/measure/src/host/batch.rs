@@ -8,7 +8,6 @@
 use super::clock::os;
 use super::futex;
 use super::trial::{Apart, Trial};
-use crate::machine::MachineError;
 use crate::stage::Halt;
 use crate::stop::Stop;
 use coretalk_model::{CpuId, Picos, TrialFailure};
@@ -72,7 +71,11 @@ impl Batch {
                     roles += 1;
                 }
             }
-            played.push(Played { trials, remaining: Apart(AtomicU32::new(roles)), released: AtomicU64::new(0) });
+            played.push(Played {
+                trials,
+                remaining: Apart(AtomicU32::new(roles)),
+                released: AtomicU64::new(0),
+            });
         }
         Batch { rounds: played, seats, stop, completed: Apart::default(), over: Apart::default() }
     }
@@ -206,9 +209,4 @@ impl Post {
             futex::wake_all(&self.released);
         }
     }
-}
-
-/// The error of a machine without memory for the lines of a round.
-pub fn no_memory(node: u32) -> MachineError {
-    MachineError::Memory { node, reason: "all of it is taken by other pairs of the round".to_owned() }
 }

@@ -24,7 +24,8 @@ impl Priority {
     /// [`MachineError::Priority`] where the wish is out of range, or where real-time threads would take every CPU: one
     /// that spins there would stop the machine, and nothing could stop it.
     pub fn of(crew: &Crew, usable: &CpuSet) -> Result<Priority, MachineError> {
-        let refuse = |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
+        let refuse =
+            |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
         match (crew.realtime, crew.nice) {
             (Some(fifo), _) if !(1..=99).contains(&fifo) => {
                 Err(refuse(format!("real-time priority {fifo}"), "it ranges from 1 to 99"))

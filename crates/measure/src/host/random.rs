@@ -10,12 +10,12 @@ impl Draws {
     /// The stream number `stream` of a key.
     pub fn new(key: u64, stream: u64) -> Draws {
         let mut mixed = Draws(key ^ stream.wrapping_mul(0xA076_1D64_78BD_642F));
-        mixed.next();
+        mixed.bits();
         mixed
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -25,7 +25,7 @@ impl Draws {
 
     /// A number below `end`; 0 where `end` is 0. The bias is below `end / 2⁶⁴`.
     pub fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
+        ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
     /// Brings the items into random order (Fisher–Yates).
@@ -44,7 +44,7 @@ mod tests {
     fn a_key_and_a_stream_decide_everything() {
         let of = |key, stream| {
             let mut draws = Draws::new(key, stream);
-            [draws.next(), draws.next()]
+            [draws.bits(), draws.bits()]
         };
         assert_eq!(of(1, 2), of(1, 2));
         assert_ne!(of(1, 2), of(1, 3));

@@ -102,7 +102,12 @@ impl Trial {
     pub fn new(placement: Vec<CpuId>, spans: Vec<Prepared>, rate: TickRate) -> Trial {
         let limit = limit(spans.iter().map(|span| span.order.round_trips()).sum());
         let logs = (0..placement.len())
-            .map(|role| spans.iter().map(|span| SpanLog::for_role(role, &span.order, rate.ticks(limit.ns()))).collect())
+            .map(|role| {
+                spans
+                    .iter()
+                    .map(|span| SpanLog::for_role(role, &span.order, rate.ticks(limit.ns())))
+                    .collect()
+            })
             .map(|spans| Apart(Mutex::new(Log { spans, ..Log::default() })))
             .collect();
         Trial { placement, spans, limit, rate, halt: Apart::default(), arrivals: Apart::default(), logs }
@@ -219,7 +224,9 @@ impl Trial {
             let cpu = self.placement[role];
             match log.0.try_lock() {
                 Ok(log) if log.ending.is_some() => logs.push(log),
-                Err(TryLockError::Poisoned(log)) if log.get_ref().ending.is_some() => logs.push(log.into_inner()),
+                Err(TryLockError::Poisoned(log)) if log.get_ref().ending.is_some() => {
+                    logs.push(log.into_inner())
+                }
                 // Never begun, or not back although it was told to leave.
                 _ => return Err(TrialFailure::PartnerLost { cpu }),
             }
@@ -240,7 +247,9 @@ impl Trial {
         for (index, span) in self.spans.iter().enumerate() {
             let verified = |role: usize| logs[role].spans[index].verified;
             let least = span.order.round_trips();
-            if let Some(other) = (0..logs.len()).find(|&role| verified(role) != verified(0) || verified(role) < least) {
+            if let Some(other) =
+                (0..logs.len()).find(|&role| verified(role) != verified(0) || verified(role) < least)
+            {
                 let partner = if other == 0 { 1.min(logs.len() - 1) } else { other };
                 return Err(TrialFailure::Unverified { sent: verified(0), received: verified(partner) });
             }
@@ -264,10 +273,8 @@ impl Trial {
             coordinator_shared: around.coordinator_shared,
             sibling_busy: around.sibling_busy,
         };
-        let core_ghz = logs
-            .iter()
-            .map(|log| Some([log.core_ghz[0]? as f32, log.core_ghz[1]? as f32]))
-            .collect();
+        let core_ghz =
+            logs.iter().map(|log| Some([log.core_ghz[0]? as f32, log.core_ghz[1]? as f32])).collect();
         let recorder = &mut logs[0];
         let spans = self
             .spans
@@ -311,7 +318,9 @@ impl SpanLog {
             return SpanLog::default();
         }
         match order.sampling {
-            Sampling::Batches { .. } => SpanLog { numbers: touched(order.samples() as usize), ..SpanLog::default() },
+            Sampling::Batches { .. } => {
+                SpanLog { numbers: touched(order.samples() as usize), ..SpanLog::default() }
+            }
             Sampling::Events { round_trips } => {
                 // No more events of that length fit before the deadline.
                 let longest = (limit_ticks / BUCKETS as f64) as u64 + 1;

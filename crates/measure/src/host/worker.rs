@@ -205,7 +205,10 @@ mod tests {
     fn a_busy_worker_takes_no_second_task() {
         let (worker, _) = Worker::start(here(), Priority::Inherited).unwrap();
         let (finish, finished) = mpsc::channel::<()>();
-        worker.give(Box::new(move || drop(finished.recv()))).ok().unwrap();
+        let task = move || {
+            let _ = finished.recv();
+        };
+        worker.give(Box::new(task)).ok().unwrap();
         assert!(worker.give(Box::new(|| ())).is_err());
         assert!(!worker.wait_idle(Duration::from_millis(1)));
         drop(finish);
