@@ -1,6 +1,7 @@
 //! The machine that this process runs on.
 
 pub mod cgroup;
+pub mod doctor;
 pub mod facts;
 #[cfg(test)]
 mod fixture;
