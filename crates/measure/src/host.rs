@@ -13,6 +13,7 @@ pub mod clock;
 pub mod core_clock;
 #[cfg(target_os = "linux")]
 pub mod crew;
+pub mod doctor;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]

@@ -89,7 +89,7 @@ pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
                 }
             }
             if let Some(count) = throttled(root, directory) {
-                quota.throttled_periods = Some(quota.throttled_periods.unwrap_or(0) + count);
+                quota.throttled_periods = Some(quota.throttled_periods.unwrap_or(0).saturating_add(count));
             }
         }
     }

@@ -120,6 +120,11 @@ impl ClockReport {
         }
     }
 
+    /// The largest offset that was measured, in nanoseconds; `None` before any was.
+    pub fn largest_offset_ns(&self) -> Option<f64> {
+        self.offsets.iter().map(|offset| self.rate.ns(offset.ticks.abs())).max_by(f64::total_cmp)
+    }
+
     /// The offset between two CPUs, from the first to the second, where it was measured.
     pub fn offset(&self, from: CpuId, to: CpuId) -> Option<Offset> {
         let straight = self.offsets.iter().find(|offset| (offset.from, offset.to) == (from, to)).copied();

@@ -5,7 +5,7 @@ mod cpu_times;
 mod libc_version;
 mod platform;
 
-pub use cpu_times::{CpuTimes, steal_ms};
+pub use cpu_times::{BUSY_FRACTION, CpuTimes, steal_ms};
 pub use libc_version::libc_version;
 pub use platform::{Platform, Wsl};
 

@@ -13,7 +13,8 @@ pub struct Tree {
 impl Tree {
     /// A system that says nothing.
     pub fn new() -> Tree {
-        let directory = tempfile::tempdir().unwrap();
+        // Thousands of small files: in memory where there is such a place, a hundred times faster than on a busy disk.
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = SystemRoot::new(directory.path());
         Tree { directory, root }
     }

@@ -2,8 +2,7 @@
 
 use super::affinity;
 use super::arena::Arena;
-use super::clock::offset::{Exchange, Offset};
-use super::clock::{ClockReport, os};
+use super::clock::{ClockReport, offset, os};
 use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
 use super::evidence;
@@ -12,7 +11,6 @@ use super::surroundings;
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A good neighbour measures serially where others keep more than this share of the CPUs busy.
@@ -54,21 +52,11 @@ impl HostMachine {
         &self.clock
     }
 
-    /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Both CPUs of a pair need a
-    /// worker, so it follows [`engage`](Machine::engage); pairs without an answer are left out.
+    /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
+    /// a thread or does not answer are left out.
     pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], stop: &Stop) -> &ClockReport {
-        let mut offsets: Vec<Offset> = Vec::with_capacity(pairs.len());
-        for &(from, to) in pairs.iter().take_while(|_| !stop.is_raised()) {
-            let Some(team) = self.team.as_ref().filter(|_| from != to) else { break };
-            let exchange = Arc::new(Exchange::default());
-            let answering = Arc::clone(&exchange);
-            if let Some(answer) = team.begin(to, move || answering.answer()) {
-                offsets.extend(team.ask(from, move || exchange.ask(from, to)).flatten());
-                // Nobody may be left answering when the next pair begins.
-                let _ = answer.recv_timeout(Duration::from_secs(20));
-            }
-        }
-        self.clock.offsets = offsets;
+        let asked = pairs.iter().filter(|(from, to)| from != to).take_while(|_| !stop.is_raised());
+        self.clock.offsets = asked.filter_map(|&(from, to)| offset::measure(from, to)).collect();
         &self.clock
     }
 
@@ -150,8 +138,14 @@ impl Machine for HostMachine {
     }
 
     fn examine(&mut self) -> Vec<Finding> {
-        // JOIN: doctor::examine with the facts of the clock.
-        Vec::new()
+        if self.clock.offsets.is_empty() {
+            // One CPU against some of the others: enough to find a clock that is not to be compared.
+            let usable = self.usable();
+            let first = usable.first();
+            let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
+            self.measure_offsets(&pairs, &Stop::new());
+        }
+        surroundings::examine(&self.environment.clock, self.clock.largest_offset_ns())
     }
 
     fn rate(&self) -> TickRate {

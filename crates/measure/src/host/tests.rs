@@ -276,4 +276,5 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert_eq!(report.offset(b, a).unwrap().ticks, -there.ticks);
     assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0);
     assert!(machine.is_busy().is_some());
+    assert!(machine.examine().iter().any(|finding| finding.id == "tsc-sync"));
 }

@@ -1,9 +1,11 @@
 //! [`Offset`]: how far the counters of two CPUs lie apart, from a ping-pong of stamps.
 
 use crate::counter;
+use crate::host::affinity;
 use coretalk_model::CpuId;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::mpsc;
 
 /// Stamps exchanged per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
@@ -39,6 +41,31 @@ impl Offset {
     pub fn is_synchronous(&self) -> bool {
         self.warps == 0 && self.ticks.abs() < self.round_trip_ticks as f64 / 2.0
     }
+}
+
+/// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does
+/// not answer.
+pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
+    let exchange = Exchange::default();
+    std::thread::scope(|scope| {
+        // Both are in place before the first question, so that a refusal leaves nobody waiting.
+        let (ready, in_place) = mpsc::channel();
+        let (begin, go) = mpsc::channel();
+        let answering = &exchange;
+        scope.spawn(move || {
+            // The other side may be gone, and then so is the need for an answer.
+            let _ = ready.send(affinity::pin_current_thread(to).is_ok());
+            if go.recv() == Ok(true) {
+                answering.answer();
+            }
+        });
+        let asking = scope.spawn(move || {
+            let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
+            let _ = begin.send(agreed);
+            if agreed { answering.ask(from, to) } else { None }
+        });
+        asking.join().ok().flatten()
+    })
 }
 
 /// What two threads pass back and forth, on lines of their own.
@@ -90,7 +117,7 @@ impl Exchange {
 impl Mailbox {
     fn put(&self, number: u64, stamp: u64) {
         // Release on the number publishes the stamp: who has seen the number (Acquire) reads this stamp.
-        self.stamp.store(stamp, std::sync::atomic::Ordering::Relaxed);
+        self.stamp.store(stamp, Relaxed);
         self.number.store(number, Release);
     }
 
@@ -99,7 +126,7 @@ impl Mailbox {
         loop {
             for _ in 0..1 << 16 {
                 if self.number.load(Acquire) == number {
-                    return Some(self.stamp.load(std::sync::atomic::Ordering::Relaxed));
+                    return Some(self.stamp.load(Relaxed));
                 }
                 std::hint::spin_loop();
             }

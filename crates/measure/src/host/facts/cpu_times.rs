@@ -1,11 +1,16 @@
 //! [`CpuTimes`]: what each CPU spent its time on, from `/proc/stat`.
 
 use crate::host::root::SystemRoot;
+use coretalk_model::cpu::HIGHEST_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// The kernel counts hundredths of a second (`USER_HZ`) for programs, whatever its own tick is.
 const JIFFY_MS: f64 = 10.0;
+
+/// The part of all CPUs' time from which on a machine counts as busy: a good neighbour then measures one pair at a
+/// time.
+pub const BUSY_FRACTION: f64 = 0.05;
 
 /// What each CPU spent its time on, since boot or between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +90,7 @@ fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
 /// `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
 fn line(line: &str) -> Option<(CpuId, Times)> {
     let mut words = line.split_ascii_whitespace();
-    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= HIGHEST_CPU)?;
     // More than 20 million years would let the sums overflow.
     let mut next = || words.next()?.parse::<u64>().ok().filter(|&jiffies| jiffies < 1 << 56);
     let times = Times {
