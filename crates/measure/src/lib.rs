@@ -1,17 +1,25 @@
 //! Everything that touches the hardware, and the simulated machine that stands in for it.
 
+// Loom explores the handshakes alone; the system is compiled out there.
+#[cfg(all(target_os = "linux", not(loom)))]
+pub mod asm;
 pub mod counter;
+// Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]
 pub mod host;
 pub mod kernel;
 pub mod machine;
+pub mod probe;
+pub mod probes;
 pub mod stage;
 pub mod stop;
 pub mod sync;
+pub mod wait;
 
 pub use kernel::{Cost, Kernel, RoleFn, Spin};
 pub use machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk,
 };
+pub use probe::{Probe, ProbeSpec};
 pub use stop::Stop;

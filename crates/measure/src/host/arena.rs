@@ -68,9 +68,16 @@ impl Wanted {
     /// Runs that it takes.
     pub fn runs(&self) -> usize {
         match self.walk {
-            Walk::FreshRuns => self.places.div_ceil(RUN) * self.lines_per_place,
+            Walk::FreshRuns => {
+                self.places.div_ceil(self.places_per_run()).next_multiple_of(self.lines_per_place.max(1))
+            }
             Walk::OnePlace => 0,
         }
+    }
+
+    /// Places that begin in one run. The other lines of the run belong to places that begin elsewhere.
+    fn places_per_run(&self) -> usize {
+        (RUN / self.lines_per_place.max(1)).max(1)
     }
 }
 
@@ -107,15 +114,18 @@ impl Arena {
     fn fresh_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let runs = self.distinct_runs(wanted, draws, taken)?;
-        // The first line of place `p` lies in run `p / 16`, its second line in a run of its own further on.
-        let runs_per_layer = wanted.places.div_ceil(RUN);
+        // With two lines a place, first lines are the even ones of each run and second lines the odd ones, and those of
+        // one place lie half of the runs apart: so neither do the two lines of a place share a pair of lines, which
+        // the prefetcher brings together, nor the first lines of two places.
+        let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
         let mut order: Vec<usize> = (0..wanted.places).collect();
         draws.shuffle(&mut order);
-        let mut lines = Vec::with_capacity(wanted.places * wanted.lines_per_place);
+        let mut lines = Vec::with_capacity(wanted.places * layers);
         for place in order {
-            for layer in 0..wanted.lines_per_place {
-                let (region, run) = runs[layer * runs_per_layer + place / RUN];
-                lines.push(line(&regions[region], (run * RUN + place % RUN) * self.stride)?);
+            for layer in 0..layers {
+                let (region, run) = runs[(place / per_run + layer * runs.len() / layers) % runs.len()];
+                let within = place % per_run * layers + layer;
+                lines.push(line(&regions[region], (run * RUN + within) * self.stride)?);
             }
         }
         Some(Places { lines, _regions: regions.clone() })
@@ -218,6 +228,8 @@ mod tests {
                 for block in blocks {
                     prop_assert!(seen.insert(block), "two pairs share a block of 128 bytes");
                 }
+                let firsts: HashSet<usize> = lines.iter().step_by(lines_per_place).map(|line| line / 128).collect();
+                prop_assert!(lines_per_place == 1 || firsts.len() == places, "two first lines share a pair");
                 for place in lines.chunks(lines_per_place).filter(|place| place.len() == 2) {
                     prop_assert!(place[0] / FRAME_BYTES != place[1] / FRAME_BYTES, "both lines of a place in one frame");
                 }

@@ -10,7 +10,7 @@ use super::futex;
 use super::trial::{Apart, Trial};
 use crate::stage::Halt;
 use crate::stop::Stop;
-use coretalk_model::{CpuId, Picos, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -172,6 +172,11 @@ impl Batch {
         let limit = round.trials.iter().flatten().map(Trial::limit).max()?;
         let elapsed = os::monotonic().saturating_sub(released);
         (released > Picos::ZERO && elapsed > limit).then(|| elapsed.saturating_sub(limit))
+    }
+
+    /// The CPUs whose roles have not left this round.
+    pub fn absent(&self, round: usize) -> CpuSet {
+        self.trials(round).iter().flatten().flat_map(Trial::absent).collect()
     }
 
     /// The trials of a round.

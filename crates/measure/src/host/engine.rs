@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const RARE_LOOK: Duration = Duration::from_millis(40);
 /// How long a role that has been told to leave may take to do so, before its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
+/// How long a thread with nothing left to do may take to be scheduled and say so.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait before a span: periodic interrupts of 1 and 4 ms must not meet the same part of every pass.
 const PHASE_NS: f64 = 20_000.0;
 /// Above this share of a batch, what runs on a sibling is not the kernel's housekeeping.
@@ -169,18 +171,19 @@ impl Engine<'_> {
             batch.give_up_round(round, Halt::Deadline);
             if overdue > GRACE {
                 batch.end();
-                self.settle(batch, Duration::from_millis(200));
+                let stuck = batch.absent(round);
+                self.settle(batch.cpus().filter(|&cpu| !stuck.contains(cpu)));
                 return if told_to_stop { round } else { round + 1 };
             }
         }
-        self.settle(batch, GRACE.duration());
+        self.settle(batch.cpus());
         batch.completed()
     }
 
-    /// Lets the workers return to their desks.
-    fn settle(&self, batch: &Batch, patience: Duration) {
-        for worker in batch.cpus().filter_map(|cpu| self.team.worker(cpu)) {
-            worker.wait_idle(patience);
+    /// Lets workers that have left their last trial return to their desks.
+    fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
+        for worker in cpus.filter_map(|cpu| self.team.worker(cpu)) {
+            worker.wait_idle(PATIENCE);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::HostMachine;
 use super::affinity::current_mask;
-use crate::kernel::{Cost, Kernel};
+use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{
     Assignment, Crew, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
 };
@@ -58,7 +58,7 @@ const fn kernel(name: &'static str, roles: &'static [crate::kernel::RoleFn]) -> 
     Kernel {
         id: KernelId(Cow::Borrowed(name)),
         roles,
-        cost: Cost::Chase { transfers_per_read: 1.0 },
+        cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
         lines_per_place: 1,
         symbol: "turns",
     }
@@ -163,6 +163,33 @@ fn rounds_come_back_in_order_with_every_span() {
         assert!(recording.elapsed > Picos::ZERO && recording.started <= machine.now());
     }
     assert!(machine.environment().priority.is_some());
+}
+
+#[test]
+fn every_kernel_of_the_registry_runs() {
+    let Some((mut machine, [a, b])) = engaged() else { return };
+    for kernel in crate::probes::REGISTRY.iter().flat_map(|probe| probe.kernels()) {
+        for sampling in
+            [Sampling::Batches { visits: 2, round_trips: 4 }, Sampling::Events { round_trips: 40 }]
+        {
+            let orders = [Walk::FreshRuns, Walk::OnePlace].map(|walk| order(kernel, walk, sampling)).to_vec();
+            let outcomes = machine.perform(&[round_of([a, b], orders)], &Stop::new()).unwrap();
+            let recording =
+                outcomes[0].trials[0].as_ref().unwrap_or_else(|failure| panic!("{}: {failure}", kernel.id));
+            for span in &recording.spans {
+                match &span.samples {
+                    Samples::Batches { ticks, .. } => {
+                        assert!(ticks.len() == 8 && ticks.iter().all(|&t| t > 0), "{}: {ticks:?}", kernel.id);
+                    }
+                    Samples::Counts { counts } => {
+                        let events: u64 = counts.iter().map(|count| count.1).sum();
+                        assert!(events >= 40, "{}: {events} events", kernel.id);
+                    }
+                    Samples::Events { .. } => panic!("{}: events one by one", kernel.id),
+                }
+            }
+        }
+    }
 }
 
 #[test]

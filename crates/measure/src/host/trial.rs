@@ -7,6 +7,7 @@ use super::core_clock;
 use super::evidence::Switches;
 use super::memory::{self, Freshness};
 use crate::counter;
+use crate::kernel::Cost;
 use crate::machine::{Sampling, SpanOrder, Walk};
 use crate::stage::{Guard, Halt, Recorder, Stage};
 use coretalk_model::{CpuId, Disturbance, Home, Picos, Recording, Samples, Span, TickRate, TrialFailure};
@@ -184,7 +185,7 @@ impl Trial {
             let played = span.order.kernel.roles[role](&mut stage);
             log.verified = stage.verified;
             played?;
-            if log.verified < span.order.round_trips() {
+            if log.verified < least_verified(&span.order) {
                 // A role that says it is done before its time would leave the partner waiting for its answers.
                 guard.give_up(Halt::Partner);
                 return Err(Halt::Partner);
@@ -211,6 +212,16 @@ impl Trial {
 
     fn guard(&self, deadline_ticks: u64) -> Guard<'_> {
         Guard { halt: &self.halt.0, deadline_ticks, now_ticks: counter::now_ticks }
+    }
+
+    /// The CPUs whose roles have not left.
+    pub fn absent(&self) -> impl Iterator<Item = CpuId> {
+        let left = |log: &Apart<Mutex<Log>>| match log.0.try_lock() {
+            Ok(log) => log.ending.is_some(),
+            Err(TryLockError::Poisoned(log)) => log.get_ref().ending.is_some(),
+            Err(TryLockError::WouldBlock) => false,
+        };
+        self.placement.iter().zip(&self.logs).filter(move |(_, log)| !left(log)).map(|(&cpu, _)| cpu)
     }
 
     /// The recording, or why there is none, once every role has left or is given up.
@@ -246,7 +257,7 @@ impl Trial {
         }
         for (index, span) in self.spans.iter().enumerate() {
             let verified = |role: usize| logs[role].spans[index].verified;
-            let least = span.order.round_trips();
+            let least = least_verified(&span.order);
             if let Some(other) =
                 (0..logs.len()).find(|&role| verified(role) != verified(0) || verified(role) < least)
             {
@@ -374,6 +385,16 @@ fn log_recorder<'a>(order: &SpanOrder, numbers: &'a mut [u32], beyond: &'a mut V
             Recorder::Batches { visits, round_trips, ticks: numbers }
         }
         (Sampling::Events { round_trips }, _) => Recorder::Events { round_trips, buckets: numbers, beyond },
+    }
+}
+
+/// Hand-overs that both sides must have counted at least; kernels add untimed ones of their own.
+fn least_verified(order: &SpanOrder) -> u64 {
+    match (order.kernel.cost, order.sampling) {
+        (Cost::PingPong { .. } | Cost::Stamp { .. }, _) => order.round_trips(),
+        // Its operations are reads, and a hand-over makes as many lines dirty as a batch needs.
+        (Cost::Chase { .. }, Sampling::Batches { .. }) => order.samples(),
+        (Cost::Chase { .. }, Sampling::Events { round_trips }) => round_trips.min(1),
     }
 }
 
