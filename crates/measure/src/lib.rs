@@ -4,6 +4,9 @@
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
 pub mod counter;
+// Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
+#[cfg(not(any(loom, miri)))]
+pub mod host;
 pub mod kernel;
 pub mod machine;
 pub mod schedule;
