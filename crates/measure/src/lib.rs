@@ -2,6 +2,7 @@
 
 pub mod kernel;
 pub mod machine;
+pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod sync;
@@ -11,4 +12,5 @@ pub use machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk,
 };
+pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;
