@@ -202,30 +202,26 @@ fn an_aligned_run_hits_every_slice_once() {
     assert!(ticks.iter().all(|&t| t.abs_diff(ticks[0]) <= 1), "one place moved: {ticks:?}");
 }
 
-fn tournament(cpus: u32, rounds: u32) -> Vec<Round> {
-    let pairs = |r: u32| {
-        (0..cpus / 2).map(move |k| {
-            let key = u64::from(r * cpus + k);
-            let (a, b) = (k, cpus - 1 - (k + r) % (cpus / 2));
-            trial(
-                a,
-                b,
-                key,
-                vec![order(&CAS), SpanOrder { home: HomeChoice::OfRole(1), ..order(&CAS_PAUSE) }],
-            )
-        })
+fn tournament(cpus: u32, rounds: u32, order: SpanOrder) -> Vec<Round> {
+    let other_home = SpanOrder { home: HomeChoice::OfRole(1), kernel: &CAS_PAUSE, ..order.clone() };
+    let pair = |r: u32, k: u32| {
+        let orders = vec![order.clone(), other_home.clone()];
+        trial(k, cpus - 1 - (k + r) % (cpus / 2), u64::from(r * cpus + k), orders)
     };
-    (0..rounds).map(|r| round(pairs(r).collect())).collect()
+    (0..rounds).map(|r| round((0..cpus / 2).map(|k| pair(r, k)).collect())).collect()
 }
 
 #[test]
 fn the_number_of_threads_changes_no_byte() {
-    for name in ["epyc-2s-192", "chiplet-16-smt"] {
+    // Large enough that 16 threads all get work.
+    let many =
+        SpanOrder { lines: 64, sampling: Sampling::Batches { visits: 16, round_trips: 16 }, ..order(&CAS) };
+    for (name, order) in [("huge-1024", &many), ("epyc-2s-192", &many), ("chiplet-16-smt", &order(&CAS))] {
         let performed = |threads| {
             let mut machine = open(builtin(name), 11).with_threads(threads);
             let cpus = machine.topology().cpus().len() as u32;
-            let outcomes = perform(&mut machine, &tournament(cpus, 3));
-            (format!("{outcomes:?}"), machine.now())
+            let outcomes = perform(&mut machine, &tournament(cpus, 2, order.clone()));
+            (outcomes, machine.now())
         };
         let one = performed(1);
         assert!(performed(4) == one && performed(16) == one, "{name}");
@@ -234,7 +230,7 @@ fn the_number_of_threads_changes_no_byte() {
 
 #[test]
 fn cutting_a_batch_and_ordering_a_round_change_nothing() {
-    let rounds: Vec<Round> = tournament(4, 8);
+    let rounds: Vec<Round> = tournament(4, 8, order(&CAS));
     let (mut whole, mut cut) = (open(builtin("noisy-vm"), 2), open(builtin("noisy-vm"), 2));
     let together = perform(&mut whole, &rounds);
     let apart: Vec<RoundOutcome> = rounds.chunks(3).flat_map(|part| perform(&mut cut, part)).collect();
@@ -393,7 +389,7 @@ fn a_round_lasts_as_long_as_its_slowest_trial_and_nothing_sleeps() {
     stopped.raise();
     let now = machine.now();
     machine.pause(Picos::from_secs(1.0), &stopped);
-    assert!(machine.perform(&tournament(16, 2), &stopped).unwrap().is_empty());
+    assert!(machine.perform(&tournament(16, 2, order(&CAS)), &stopped).unwrap().is_empty());
     assert_eq!(machine.now(), now);
 }
 
@@ -432,7 +428,7 @@ fn every_failure_reaches_the_trial_or_crew_it_is_meant_for() {
     assert_eq!(outcome.trials[0], Err(TrialFailure::NotPinned { cpu: CpuId(2), errno: 22 }));
     let stop = Stop::new();
     let mut stopping = open(with("stop_at_ms = 3"), 1);
-    let done = stopping.perform(&tournament(8, 200), &stop).unwrap();
+    let done = stopping.perform(&tournament(8, 200, order(&CAS)), &stop).unwrap();
     assert!(stop.is_raised() && !done.is_empty() && done.len() < 200);
     let crew = Crew { realtime: Some(10), ..crew(&[0, 1]) };
     let refused = SimMachine::open(with("refuse_priority = true"), 1).engage(&crew);

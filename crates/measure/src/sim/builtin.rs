@@ -145,7 +145,7 @@ fn noisy_vm() -> Spec {
         ],
         states: vec![
             state("near", 4.0, 4000.0, &near),
-            state("far", 1.0, 2500.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
+            state("far", 2.0, 3000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
             State {
                 // Both vCPUs on one core: only the eager kernel shows it, and lines stop differing.
                 line_scale: 0.2,
