@@ -13,6 +13,7 @@ pub mod schedule;
 pub mod session;
 pub mod probe;
 pub mod probes;
+pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod sync;
@@ -24,4 +25,5 @@ pub use machine::{
     SpanOrder, Walk,
 };
 pub use probe::{Probe, ProbeSpec};
+pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;
