@@ -1,1 +1,37 @@
 //! Matrix files of other tools: pure functions over bytes.
+//!
+//! [`read_matrices`] detects the format by content, never by name. Each reader is one file; what they share are
+//! [`document`] (bytes to lines), [`cell`] (one latency), [`label`] (CPU ids), [`delimited`] (lines to fields) and
+//! [`square`] and [`pairs`] (cells to a matrix). The writers are [`coretalk_csv`], [`c2c_csv`] and [`markdown`].
+
+mod aggregates;
+mod bare_csv;
+mod c2c_csv;
+mod c2clat;
+mod c2clat_json;
+mod cell;
+mod coherency;
+mod coretalk_csv;
+mod delimited;
+mod document;
+mod fixed_width;
+mod id_table;
+mod import_error;
+mod imported;
+mod ipc_json;
+mod label;
+mod long_csv;
+mod markdown;
+mod mctop;
+mod pairs;
+mod pivot;
+mod read;
+mod report;
+mod square;
+
+pub use c2c_csv::write_c2c_csv;
+pub use coretalk_csv::write_csv;
+pub use import_error::{ImportError, Problem};
+pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Unit, Warning};
+pub use markdown::write_markdown;
+pub use read::{MAX_CPUS, read_matrices};

@@ -1,0 +1,142 @@
+//! coretalk's own `csv`: a `#` block that says what the numbers are, a header row with CPU ids, the full square.
+
+use std::fmt::Write as _;
+
+use super::bare_csv::{read_square, rows};
+use super::document::Document;
+use super::import_error::excerpt;
+use super::square::Shape;
+use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
+use crate::Matrix;
+
+/// How the first line of a file begins.
+const MAGIC: &str = "# coretalk matrix:";
+
+/// Prints a matrix with its metadata, one `# key: value` line each. Cells that are `None`, and the diagonal, are
+/// empty; a value that is no latency (negative or not finite) is unknown and empty too.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_csv}};
+/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4)], |_, _| Some(52.5));
+/// let csv = write_csv(&matrix, Unit::Ns, &[("probe", "cas")]);
+/// assert_eq!(csv, "# coretalk matrix: symmetric, ns\n# probe: cas\ncpu,0,4\n0,,52.5\n4,52.5,\n");
+/// ```
+pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
+    matrix: &Matrix<Option<f64>>,
+    unit: Unit,
+    metadata: &[(K, V)],
+) -> String {
+    let shape = if matrix.is_symmetric() { "symmetric" } else { "directed" };
+    let mut csv = format!("{MAGIC} {shape}, {unit}\n");
+    for (key, value) in metadata {
+        csv.push_str("# ");
+        escape(key.as_ref(), &mut csv);
+        csv.push_str(": ");
+        escape(value.as_ref(), &mut csv);
+        csv.push('\n');
+    }
+    csv.push_str("cpu");
+    for cpu in matrix.cpus() {
+        // Writing to a string cannot fail.
+        let _ = write!(csv, ",{cpu}");
+    }
+    csv.push('\n');
+    for (row, cpu) in matrix.cpus().iter().enumerate() {
+        let _ = write!(csv, "{cpu}");
+        for column in 0..matrix.len() {
+            csv.push(',');
+            if let Some(latency) = latency(matrix, row, column) {
+                let _ = write!(csv, "{latency}");
+            }
+        }
+        csv.push('\n');
+    }
+    csv
+}
+
+/// The latency at a position; nothing on the diagonal and for what is no latency.
+pub(super) fn latency(matrix: &Matrix<Option<f64>>, row: usize, column: usize) -> Option<f64> {
+    let cell = matrix.get(row, column).copied().flatten();
+    // Adding zero turns -0 into 0.
+    cell.filter(|value| row != column && value.is_finite() && *value >= 0.0).map(|value| value + 0.0)
+}
+
+/// Whether a file is one of ours.
+pub(super) fn is_ours(document: &Document) -> bool {
+    document.line(0).starts_with(MAGIC)
+}
+
+/// Reads what [`write_csv`] prints.
+///
+/// # Errors
+/// What the file gets wrong.
+pub(super) fn read(document: &Document) -> Result<ImportedMatrix, ImportError> {
+    let (shape, unit) = read_magic(document.line(0)).map_err(|problem| problem.at_line(0))?;
+    let metadata = (1..document.len())
+        .map(|line| document.line(line))
+        .map_while(|line| line.strip_prefix('#'))
+        .filter_map(|line| split_unescaped(line.strip_prefix(' ').unwrap_or(line)))
+        .collect();
+    let (square, labels) = read_square(document, &rows(document, 1, document.len())?)?;
+    debug_assert_eq!(labels, Labels::FromFile);
+    let imported = square.finish(FormatId::CoretalkCsv, unit, labels, shape)?;
+    Ok(ImportedMatrix { metadata, ..imported })
+}
+
+fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
+    let unknown = || Problem::OwnHeader { text: excerpt(line) };
+    let (shape, unit) = line[MAGIC.len()..].split_once(',').ok_or_else(unknown)?;
+    let shape = match shape.trim() {
+        "symmetric" => Shape::Symmetric,
+        "directed" => Shape::Directed,
+        _ => return Err(unknown()),
+    };
+    let unit = [Unit::Ns, Unit::Cycles].into_iter().find(|known| known.to_string() == unit.trim());
+    Ok((shape, unit.ok_or_else(unknown)?))
+}
+
+/// Keeps a key or value on its line and apart from the other: backslash, colon and control characters are escaped.
+fn escape(text: &str, into: &mut String) {
+    for c in text.chars() {
+        match c {
+            '\\' => into.push_str("\\\\"),
+            ':' => into.push_str("\\:"),
+            c if c.is_control() => into.extend(c.escape_unicode()),
+            c => into.push(c),
+        }
+    }
+}
+
+/// Splits `key: value` at the first colon that is not escaped. Editors drop the blank after it if the value is empty.
+fn split_unescaped(line: &str) -> Option<(String, String)> {
+    let mut escaped = false;
+    let colon = line.char_indices().find(|&(_, c)| {
+        let found = c == ':' && !escaped;
+        escaped = c == '\\' && !escaped;
+        found
+    });
+    let (key, value) = line.split_at(colon?.0);
+    let value = &value[1..];
+    Some((unescape(key), unescape(value.strip_prefix(' ').unwrap_or(value))))
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        rest = after;
+        let unicode = after.strip_prefix("u{").and_then(|hex| hex.split_once('}'));
+        let read =
+            unicode.and_then(|(hex, end)| Some((char::from_u32(u32::from_str_radix(hex, 16).ok()?)?, end)));
+        if let Some((c, end)) = read {
+            plain.push(c);
+            rest = end;
+        } else if let Some(c) = after.chars().next() {
+            plain.push(c);
+            rest = &after[c.len_utf8()..];
+        }
+    }
+    plain.push_str(rest);
+    plain
+}

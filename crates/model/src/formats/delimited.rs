@@ -1,0 +1,213 @@
+//! [`Dialect`]: how lines are cut into fields (RFC 4180 and its relatives).
+
+use std::borrow::Cow;
+
+use super::cell::{DecimalMark, is_numeric};
+use super::document::Document;
+use super::import_error::excerpt;
+use super::{ImportError, Problem};
+
+/// What stands between fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separator {
+    Character(char),
+    /// Any number of blanks.
+    Blanks,
+}
+
+/// Separator and decimal mark of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub separator: Separator,
+    pub mark: DecimalMark,
+}
+
+impl Dialect {
+    /// Finds the dialect of some lines: the separator that cuts all of them into equally many fields, else the first
+    /// that occurs at all, of semicolon, tab and comma in this order (a comma may be a decimal mark).
+    ///
+    /// # Errors
+    /// Where point and comma both occur as decimal marks, or a comma might separate thousands.
+    pub(super) fn detect(document: &Document, lines: &[usize]) -> Result<Dialect, ImportError> {
+        const CANDIDATES: [char; 3] = [';', '\t', ','];
+        let count = |candidate: char, line: usize| {
+            let mut quoted = false;
+            let unquoted = |&c: &char| {
+                quoted ^= c == '"';
+                !quoted && c == candidate
+            };
+            document.line(line).chars().filter(unquoted).count()
+        };
+        let even = |&candidate: &char| {
+            let first = lines.first().map_or(0, |&line| count(candidate, line));
+            first > 0 && lines.iter().all(|&line| count(candidate, line) == first)
+        };
+        let occurs = |&candidate: &char| lines.iter().any(|&line| count(candidate, line) > 0);
+        let mut candidates = CANDIDATES.into_iter();
+        let found = candidates.find(even).or_else(|| CANDIDATES.into_iter().find(occurs));
+        let separator = found.map_or(Separator::Blanks, Separator::Character);
+        let mark = decimal_mark(document, lines, separator)?;
+        Ok(Dialect { separator, mark })
+    }
+
+    /// The fields of a line, without the blanks and quotes around them.
+    pub(super) fn fields<'a>(&self, line: &'a str) -> Fields<'a> {
+        Fields { rest: Some(line), separator: self.separator }
+    }
+}
+
+/// The comma is a decimal mark if it is not the separator and no cell has a point.
+fn decimal_mark(
+    document: &Document,
+    lines: &[usize],
+    separator: Separator,
+) -> Result<DecimalMark, ImportError> {
+    if separator == Separator::Character(',') {
+        return Ok(DecimalMark::Point);
+    }
+    let mut mark = None;
+    let mut first_comma = None;
+    let mut only_threes = true;
+    for &line in lines {
+        for (index, field) in (Fields { rest: Some(document.line(line)), separator }).enumerate() {
+            let field = field.map_err(|problem| problem.at(line, index))?;
+            let (comma, point) = (field.contains(','), field.contains('.'));
+            if !is_numeric(&field) || !(comma || point) {
+                continue;
+            }
+            let here = if comma { DecimalMark::Comma } else { DecimalMark::Point };
+            if comma && point {
+                return Err(Problem::Thousands { cell: excerpt(&field) }.at(line, index));
+            }
+            if *mark.get_or_insert(here) != here {
+                return Err(Problem::MixedDecimals { cell: excerpt(&field) }.at(line, index));
+            }
+            if comma {
+                first_comma
+                    .get_or_insert_with(|| Problem::Thousands { cell: excerpt(&field) }.at(line, index));
+                only_threes &= looks_like_thousands(&field);
+            }
+        }
+    }
+    // `1,234` between tabs or blanks may be one or a thousand; between semicolons, the custom of places that write
+    // decimals with a comma, it is one.
+    match first_comma {
+        Some(error) if only_threes && separator != Separator::Character(';') => Err(error),
+        _ => Ok(mark.unwrap_or(DecimalMark::Point)),
+    }
+}
+
+fn looks_like_thousands(field: &str) -> bool {
+    let mut groups = field.trim_start_matches(['+', '-']).split(',');
+    let first = groups.next().unwrap_or_default();
+    (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3)
+}
+
+/// Iterates over the fields of one line.
+pub(super) struct Fields<'a> {
+    /// `None` after the last field.
+    rest: Option<&'a str>,
+    separator: Separator,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Cow<'a, str>, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest?;
+        let Separator::Character(separator) = self.separator else {
+            let rest = rest.trim_start();
+            self.rest = None;
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            self.rest = (end < rest.len()).then_some(&rest[end..]);
+            return (end > 0).then(|| Ok(Cow::Borrowed(&rest[..end])));
+        };
+        let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() && c != separator);
+        if let Some(quoted) = trimmed.strip_prefix('"') {
+            return Some(self.quoted(quoted, separator));
+        }
+        let (field, rest) = match rest.split_once(separator) {
+            Some((field, rest)) => (field, Some(rest)),
+            None => (rest, None),
+        };
+        self.rest = rest;
+        Some(Ok(Cow::Borrowed(field.trim())))
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn quoted(&mut self, mut rest: &'a str, separator: char) -> Result<Cow<'a, str>, Problem> {
+        self.rest = None;
+        let mut field = String::new();
+        loop {
+            let (part, after) = rest.split_once('"').ok_or(Problem::Quote)?;
+            field.push_str(part);
+            let Some(doubled) = after.strip_prefix('"') else {
+                let after = after.trim_start_matches(|c: char| c.is_whitespace() && c != separator);
+                self.rest = match after.strip_prefix(separator) {
+                    Some(rest) => Some(rest),
+                    None if after.is_empty() => None,
+                    None => return Err(Problem::Quote),
+                };
+                return Ok(Cow::Owned(field));
+            };
+            field.push('"');
+            rest = doubled;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(separator: Separator, line: &str) -> Result<Vec<String>, Problem> {
+        Dialect { separator, mark: DecimalMark::Point }
+            .fields(line)
+            .map(|field| field.map(Cow::into_owned))
+            .collect()
+    }
+
+    #[test]
+    fn fields_lose_their_blanks_and_quotes() {
+        let comma = Separator::Character(',');
+        for (separator, line, expected) in [
+            (comma, ",", &["", ""][..]),
+            (comma, " a , b", &["a", "b"]),
+            (comma, r#""a,b", "c""d" ,e"#, &["a,b", "c\"d", "e"]),
+            (comma, "", &[""]),
+            (Separator::Character('\t'), "\t6.9 \t", &["", "6.9", ""]),
+            (Separator::Blanks, "  a  b ", &["a", "b"]),
+            (Separator::Blanks, "", &[]),
+        ] {
+            assert_eq!(fields(separator, line).unwrap(), expected, "from {line:?}");
+        }
+        for line in ["\"a", "\"a\"b", "\"a\"\"", "1,\""] {
+            assert_eq!(fields(comma, line), Err(Problem::Quote), "from {line:?}");
+        }
+    }
+
+    #[test]
+    fn the_dialect_is_found_or_refused_but_never_guessed() {
+        use DecimalMark::{Comma, Point};
+        let detect = |text: &str| {
+            let document = Document::new(text);
+            let lines: Vec<_> = (0..document.len()).collect();
+            Dialect::detect(&document, &lines)
+        };
+        for (text, separator, mark) in [
+            (",1.5\n1.5,", ',', Point),
+            (";6,93\n6,93;", ';', Comma),
+            (";6,930\n6,930;", ';', Comma),
+            (";6.93\n6.93;", ';', Point),
+            ("\t6.93\n6.93\t", '\t', Point),
+            ("\t6,93\n6,93\t", '\t', Comma),
+        ] {
+            let expected = Dialect { separator: Separator::Character(separator), mark };
+            assert_eq!(detect(text).unwrap(), expected, "from {text:?}");
+        }
+        for text in ["\t1,234\n1,234\t", ";6,93\n6.93;", ";1.234,5\n1.234,5;"] {
+            assert!(detect(text).is_err(), "{text:?} was accepted");
+        }
+    }
+}

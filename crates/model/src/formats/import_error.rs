@@ -1,0 +1,170 @@
+//! [`ImportError`]: where a file could not be read, why, and what to do.
+
+use std::fmt;
+
+use super::{MAX_CPUS, Unit};
+use crate::CpuId;
+
+/// Why a file is not taken as a matrix. Follows "failed to".
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportError {
+    /// The line, counted from 1 as an editor does, where one is to blame.
+    pub line: Option<usize>,
+    /// The field of that line, counted from 1 (row labels count); for JSON syntax the character.
+    pub column: Option<usize>,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, "read line {line}, column {column}: {}", self.problem),
+            (Some(line), None) => write!(f, "read line {line}: {}", self.problem),
+            (None, _) => write!(f, "read the matrix: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+impl From<Problem> for ImportError {
+    fn from(problem: Problem) -> ImportError {
+        ImportError { line: None, column: None, problem }
+    }
+}
+
+/// What is wrong with a file, and what to do about it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum Problem {
+    /// Nothing but blanks.
+    #[error("the file is empty")]
+    Empty,
+    /// More than a reader is willing to hold.
+    #[error("the file is larger than {limit_mib} MiB, more than a matrix of {MAX_CPUS} CPUs needs")]
+    TooLarge { limit_mib: usize },
+    /// Not text in UTF-8, or in UTF-16 with a byte order mark.
+    #[error("this is not text: {what} (save the file as UTF-8, or as UTF-16 with a byte order mark)")]
+    NotText { what: &'static str },
+    /// HTML or XML.
+    #[error("this is markup such as an error page, not a matrix; fetch the raw file")]
+    Markup,
+    /// A `.hgrm` or `.hlog` file.
+    #[error("this is a latency histogram, not a matrix; look at it with `coretalk view`")]
+    Histogram,
+    /// Broken JSON.
+    #[error("the JSON is broken: {message}")]
+    JsonSyntax { message: String },
+    /// JSON of some other kind.
+    #[error("this JSON holds no known matrix: {message}")]
+    JsonShape { message: String },
+    /// A cell that is neither a number nor a sign for "not measured".
+    #[error("`{cell}` is not a latency (leave the cell empty if the pair was not measured)")]
+    NotANumber { cell: String },
+    /// `1,019.22`, or a comma that could mean either.
+    #[error("`{cell}` may have a thousands separator; write plain numbers such as 1019.22")]
+    Thousands { cell: String },
+    /// Points in some cells, commas in others.
+    #[error(
+        "`{cell}` uses another decimal mark than the cells before it; use the point, or the comma, in every cell"
+    )]
+    MixedDecimals { cell: String },
+    /// A latency below zero.
+    #[error("the latency {value} is negative; measure this pair again or leave the cell empty")]
+    Negative { value: f64 },
+    /// `inf`, or a number beyond what can be held.
+    #[error("the latency is infinite; measure this pair again or leave the cell empty")]
+    Infinite,
+    /// A row that is longer or shorter than the others.
+    #[error("this row has {cells} cells, {expected} were expected; every CPU needs one row and one column")]
+    Ragged { cells: usize, expected: usize },
+    /// A rectangle.
+    #[error(
+        "the table has {rows} rows of {columns} cells; a latency matrix is square, with a row and a column per CPU"
+    )]
+    NotSquare { rows: usize, columns: usize },
+    /// A matrix of one CPU.
+    #[error("the matrix has one CPU; a latency needs two")]
+    OneCpu,
+    /// No cell holds a number.
+    #[error("the matrix holds no latency at all")]
+    NoValues,
+    /// More CPUs than can be held.
+    #[error("the matrix has more than {MAX_CPUS} CPUs, the most that are read")]
+    TooManyCpus,
+    /// A row or column name without a CPU id.
+    #[error("`{label}` is not a CPU id (expected for example `5` or `CPU 5`)")]
+    NotACpu { label: String },
+    /// One CPU named twice.
+    #[error("CPU {cpu} is named twice; each CPU has one row and one column")]
+    DuplicateCpu { cpu: CpuId },
+    /// A row for a CPU that has no column.
+    #[error("CPU {cpu} has a row but no column; rows and columns name the same CPUs")]
+    UnknownRow { cpu: CpuId },
+    /// One pair given twice.
+    #[error("the latency from CPU {from} to CPU {to} is given twice; keep one of the two lines")]
+    DuplicatePair { from: CpuId, to: CpuId },
+    /// The table ends early.
+    #[error("the table ends after {found} of {expected} rows; was the output cut?")]
+    MissingRows { found: usize, expected: usize },
+    /// The table goes on after its last CPU.
+    #[error("there is a row more than the header has CPUs; was the header cut?")]
+    ExtraRow,
+    /// pandas left columns or rows out.
+    #[error("the table was shortened (`...`); print it in full")]
+    Shortened,
+    /// A cell below no header.
+    #[error("`{cell}` stands below no CPU id of the header; keep the table's blanks as they were printed")]
+    Misaligned { cell: String },
+    /// A quote without its partner.
+    #[error("a quoted cell does not end where it should; write \"cell\" and double the quotes inside")]
+    Quote,
+    /// A border of whole numbers around whole numbers.
+    #[error(
+        "the first row and column may be CPU ids or latencies; write `cpu` into the first cell if they are ids, 0 if not"
+    )]
+    AmbiguousLabels,
+    /// Ids far apart with few pairs.
+    #[error("{pairs} latencies among {cpus} CPUs are too few for a matrix; split the file by group of CPUs")]
+    TooSparse { pairs: usize, cpus: usize },
+    /// Our own file says symmetric and is not.
+    #[error(
+        "the file says that it is symmetric, but CPU {from} to CPU {to} is not what CPU {to} to CPU {from} is"
+    )]
+    HalvesDiffer { from: CpuId, to: CpuId },
+    /// A first line of our own format that this version does not know.
+    #[error(
+        "`{text}` is not `# coretalk matrix: SHAPE, UNIT` with symmetric or directed, {} or {}",
+        Unit::Ns,
+        Unit::Cycles
+    )]
+    OwnHeader { text: String },
+    /// A unit that is not read.
+    #[error("`{text}` names a unit that is not read; convert the column to ns")]
+    Unit { text: String },
+    /// Text in which no reader finds a matrix.
+    #[error("no matrix was found in this text; see the list of formats in FORMAT.md")]
+    NotAMatrix,
+}
+
+impl Problem {
+    /// The error at a line and field, both given from 0.
+    pub(super) fn at(self, line: usize, field: usize) -> ImportError {
+        ImportError { line: Some(line + 1), column: Some(field + 1), problem: self }
+    }
+
+    /// The error at a line given from 0.
+    pub(super) fn at_line(self, line: usize) -> ImportError {
+        ImportError { line: Some(line + 1), column: None, problem: self }
+    }
+}
+
+/// A piece of the file as an operand of a sentence: at most 40 characters, none of them invisible.
+pub(super) fn excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    if text.chars().nth(40).is_some() {
+        short.push('…');
+    }
+    short
+}

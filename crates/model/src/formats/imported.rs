@@ -1,0 +1,184 @@
+//! [`ImportedMatrix`]: what a file of another tool says, and what is doubtful about it.
+
+use std::fmt;
+
+use crate::{CpuId, Matrix};
+
+/// One latency matrix as its file has it: nothing is converted, nothing is made up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedMatrix {
+    /// The format that was recognised.
+    pub format: FormatId,
+    /// What the file calls this matrix, such as `Cache line offset: 64` where it holds several.
+    pub title: Option<String>,
+    /// The latencies in [`unit`](ImportedMatrix::unit); `None` is "not in the file", and so is the diagonal. A triangle,
+    /// or a square whose halves agree, is symmetric; any other square keeps both directions.
+    pub matrix: Matrix<Option<f64>>,
+    /// What the numbers count.
+    pub unit: Unit,
+    /// Where the CPU ids of the matrix come from.
+    pub labels: Labels,
+    /// Whether the file's numbers have decimals.
+    pub printed: Printed,
+    /// What the file says about itself, key and value, in its order.
+    pub metadata: Vec<(String, String)>,
+    /// What a reader of these numbers should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The file formats that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+pub enum FormatId {
+    /// `csv` of coretalk: a `#` block, a header row with CPU ids, the full square.
+    CoretalkCsv,
+    /// A matrix without CPU ids, as core-to-core-latency writes it: half a round trip in ns by that convention.
+    BareCsv,
+    /// A matrix with CPU ids in a header row, in the first column, or both.
+    LabelledCsv,
+    /// One pair per line below a header such as `Core 1,Core 2,Latency (Nanoseconds)`.
+    LongCsv,
+    /// The text that core-to-core-latency prints: `52±6`, half a round trip in ns.
+    CoreToCoreReport,
+    /// An mctop description (`.mct`), in cycles.
+    Mctop,
+    /// A pandas pivot table with `toCore` and `fromCore` headers.
+    Pivot,
+    /// A pandas table with one row of aggregates per pair; the median is read.
+    Aggregates,
+    /// Columns of fixed width with a blank diagonal.
+    FixedWidth,
+    /// The table of c2clat.
+    C2clat,
+    /// The gnuplot script of c2clat `-p`.
+    C2clatGnuplot,
+    /// A JSON object of objects keyed by CPU.
+    C2clatJson,
+    /// A JSON object with row and column labels and flat values, called `inter-processor-communication`.
+    IpcJson,
+    /// The matrices of CoherencyLatency, each below a `Cache line offset` line.
+    CoherencyLatency,
+}
+
+impl FormatId {
+    /// The name for people and documents, such as `core-to-core-report`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FormatId::CoretalkCsv => "coretalk-csv",
+            FormatId::BareCsv => "bare-csv",
+            FormatId::LabelledCsv => "labelled-csv",
+            FormatId::LongCsv => "long-csv",
+            FormatId::CoreToCoreReport => "core-to-core-report",
+            FormatId::Mctop => "mctop",
+            FormatId::Pivot => "pivot",
+            FormatId::Aggregates => "aggregates",
+            FormatId::FixedWidth => "fixed-width",
+            FormatId::C2clat => "c2clat",
+            FormatId::C2clatGnuplot => "c2clat-gnuplot",
+            FormatId::C2clatJson => "c2clat-json",
+            FormatId::IpcJson => "ipc-json",
+            FormatId::CoherencyLatency => "coherency-latency",
+        }
+    }
+}
+
+impl fmt::Display for FormatId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a latency counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Cycles of a clock that the file does not name; they are never converted.
+    Cycles,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Ns => "ns",
+            Unit::Cycles => "cycles",
+        })
+    }
+}
+
+/// Where CPU ids come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Labels {
+    /// The file names its CPUs; the ids may have holes.
+    FromFile,
+    /// The file names none, so the CPUs are numbered from 0 by row.
+    RowNumbers,
+}
+
+/// How the file prints its latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Printed {
+    /// Without decimals: differences of one may be rounding.
+    WholeNumbers,
+    /// At least one has decimals.
+    Decimals,
+}
+
+/// What is doubtful about an imported matrix, with what to do about it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Warning {
+    /// The file does not say what its numbers count.
+    UnitAssumed {
+        /// The unit they were taken to have.
+        unit: Unit,
+    },
+    /// Some pairs have no latency.
+    Missing {
+        /// The number of empty cells off the diagonal.
+        cells: usize,
+        /// The number of cells that a complete matrix of this shape has.
+        of: usize,
+        /// Initiator and responder of the first one.
+        first: [CpuId; 2],
+    },
+    /// Some latencies are exactly 0, which no pair of CPUs reaches.
+    Zero {
+        /// The number of such cells.
+        cells: usize,
+        /// Initiator and responder of the first one.
+        first: [CpuId; 2],
+    },
+    /// The two directions of a typical pair differ more than the direction of a transfer explains.
+    Asymmetric {
+        /// The median over the pairs of the larger direction divided by the smaller one.
+        ratio_p50: f64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::UnitAssumed { unit } => {
+                write!(
+                    f,
+                    "the file names no unit: its numbers are taken as {unit}; check the tool that wrote it"
+                )
+            }
+            Warning::Missing { cells, of, first: [from, to] } => write!(
+                f,
+                "{cells} of {of} latencies are not in the file, first CPU {from} to CPU {to}; they stay unknown"
+            ),
+            Warning::Zero { cells, first: [from, to] } => write!(
+                f,
+                "{cells} latencies are exactly 0, first CPU {from} to CPU {to}: the clock of that tool was too coarse; \
+                 do not read them as fast pairs"
+            ),
+            Warning::Asymmetric { ratio_p50 } => write!(
+                f,
+                "the two directions of a typical pair differ by a factor of {ratio_p50:.1}; check that both halves come \
+                 from one run and have one unit"
+            ),
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The readers on small samples written for this test, one per format, and the writers against the readers.
+
+use coretalk_model::formats::{
+    FormatId, ImportedMatrix, Labels, Printed, Problem, Unit, Warning, read_matrices, write_c2c_csv,
+    write_csv, write_markdown,
+};
+use coretalk_model::{CpuId, Matrix};
+use proptest::prelude::*;
+
+macro_rules! sample {
+    ($name:literal) => {
+        include_bytes!(concat!("samples/", $name)).as_slice()
+    };
+}
+
+/// Name, content, format, and the full square row by row.
+type Sample = (&'static str, &'static [u8], FormatId, &'static str);
+
+/// The first matrix of each sample, `-` where nothing is known.
+const SAMPLES: &[Sample] = &[
+    ("A", sample!("core-to-core.csv"), FormatId::BareCsv, "0 1 2 3 | 7.25 | 20.125 21.5 | 22 19.75 6.875"),
+    (
+        "A-crlf",
+        sample!("core-to-core-crlf.csv"),
+        FormatId::BareCsv,
+        "0 1 2 3 | 7.25 | 20.125 21.5 | 22 19.75 6.875",
+    ),
+    ("A-text", sample!("core-to-core-report.txt"), FormatId::CoreToCoreReport, "0 1 2 | 52 | 138 139"),
+    ("B", sample!("soilros.csv"), FormatId::BareCsv, "0 1 2 | - 6.5 27.75 | 6.25 - 23.5 | 22.125 26.875 -"),
+    ("C", sample!("mctop.mct"), FormatId::Mctop, "0 1 2 | 28 | 104 104"),
+    ("D", sample!("pivot.log"), FormatId::Pivot, "0 1 4102 | - 25 81 | 26 - 84 | 78 83 -"),
+    (
+        "D-long",
+        sample!("aggregates.log"),
+        FormatId::Aggregates,
+        "0 1 4101 | - 37.5 150.25 | 52.75 - 145.5 | 153.75 146.5 -",
+    ),
+    ("E", sample!("fixed-width.txt"), FormatId::FixedWidth, "0 1 2 | - 39 13 | 38 - 40 | 12 37 -"),
+    ("F", sample!("inter-processor.json"), FormatId::IpcJson, "0 1 2 | 27.125 | 108.5 105.75"),
+    ("G", sample!("c2clat.txt"), FormatId::C2clat, "0 1 2 | 92 | 16 54"),
+    ("G-sub", sample!("c2clat-subset.txt"), FormatId::C2clat, "10 11 | 52"),
+    ("G -p", sample!("c2clat.gnuplot"), FormatId::C2clatGnuplot, "0 1 2 | 92 | 16 54"),
+    ("G -j", sample!("c2clat.json"), FormatId::C2clatJson, "0 1 10 | 92 | 16 54"),
+    ("G -c", sample!("c2clat.csv"), FormatId::LabelledCsv, "0 1 10 | 92 | 16 54"),
+    ("H", sample!("long.csv"), FormatId::LongCsv, "0 1 2 | - 45 60 | 46 - 61 | 62 63 -"),
+    ("H2", sample!("long-percentiles.csv"), FormatId::LongCsv, "0 1 2 | 45.5 | 60.5 61.5"),
+    (
+        "CoherencyLatency",
+        sample!("coherency-latency.txt"),
+        FormatId::CoherencyLatency,
+        "0 1 2 | - 57.3125 61.25 | 58.125 - 60.5 | 61.75 59.875 -",
+    ),
+    (
+        "csv",
+        sample!("coretalk.csv"),
+        FormatId::CoretalkCsv,
+        "0 1 10 | - 92.5 16.25 | 92.5 - - | 16.25 54.125 -",
+    ),
+];
+
+/// CPUs, then the rows: up to the diagonal for a symmetric matrix.
+fn shown(matrix: &Matrix<Option<f64>>) -> String {
+    let cell = |row, column| match matrix.get(row, column).copied().flatten() {
+        Some(value) => format!(" {value}"),
+        None => " -".to_owned(),
+    };
+    let mut text: Vec<String> = matrix.cpus().iter().map(|cpu| cpu.to_string()).collect();
+    for row in matrix.is_symmetric() as usize..matrix.len() {
+        let columns = if matrix.is_symmetric() { row } else { matrix.len() };
+        text.push(format!("|{}", (0..columns).map(|column| cell(row, column)).collect::<String>()));
+    }
+    text.join(" ")
+}
+
+fn one(bytes: &[u8]) -> ImportedMatrix {
+    let mut matrices = read_matrices(bytes)
+        .unwrap_or_else(|error| panic!("failed to {error}\n{}", String::from_utf8_lossy(bytes)));
+    assert_eq!(matrices.len(), 1, "from {}", String::from_utf8_lossy(bytes));
+    matrices.remove(0)
+}
+
+#[test]
+fn each_format_is_recognised_and_read() {
+    for (name, bytes, format, expected) in SAMPLES {
+        let matrices = read_matrices(bytes).unwrap_or_else(|error| panic!("{name}: failed to {error}"));
+        assert_eq!(matrices[0].format, *format, "{name}");
+        assert_eq!(shown(&matrices[0].matrix), *expected, "{name}");
+        let unit = if *format == FormatId::Mctop { Unit::Cycles } else { Unit::Ns };
+        assert_eq!(matrices[0].unit, unit, "{name}");
+        let labels =
+            expected.starts_with("0 1 2") && name.starts_with(['A', 'B']) || *name == "CoherencyLatency";
+        let labels = labels && *name != "A-text";
+        let expected_labels = if labels { Labels::RowNumbers } else { Labels::FromFile };
+        assert_eq!(matrices[0].labels, expected_labels, "{name}");
+        let printed = if expected.contains('.') { Printed::Decimals } else { Printed::WholeNumbers };
+        assert_eq!(matrices[0].printed, printed, "{name}");
+    }
+}
+
+#[test]
+fn each_format_survives_other_encodings_and_line_ends() {
+    for (name, bytes, _, expected) in SAMPLES {
+        let text = std::str::from_utf8(bytes).unwrap().replace("\r\n", "\n");
+        let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        for variant in [
+            ["\u{feff}", &text].concat().into_bytes(),
+            text.replace('\n', "\r\n").into_bytes(),
+            text.replace('\n', "\r").into_bytes(),
+            text.trim_end_matches('\n').as_bytes().to_vec(),
+            [b"\xff\xfe", &utf16(&text)[..]].concat(),
+        ] {
+            let matrices =
+                read_matrices(&variant).unwrap_or_else(|error| panic!("{name}: failed to {error}"));
+            assert_eq!(shown(&matrices[0].matrix), *expected, "{name} as {variant:?}");
+        }
+    }
+}
+
+#[test]
+fn several_matrices_in_one_file_stay_apart() {
+    let coherency = read_matrices(sample!("coherency-latency.txt")).unwrap();
+    let titles: Vec<_> = coherency.iter().filter_map(|one| one.title.as_deref()).collect();
+    assert_eq!(titles, ["Cache line offset: 0", "Cache line offset: 64"]);
+    assert_eq!(shown(&coherency[1].matrix), "0 1 2 | 47.3125 | 51.25 50.5");
+
+    let both = [sample!("pivot.log"), sample!("aggregates.log"), sample!("c2clat.txt")].concat();
+    let formats: Vec<_> = read_matrices(&both).unwrap().iter().map(|one| one.format).collect();
+    assert_eq!(formats, [FormatId::Pivot, FormatId::Aggregates, FormatId::C2clat]);
+}
+
+#[test]
+fn what_a_file_says_about_itself_is_kept() {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let report = one(sample!("core-to-core-report.txt"));
+    assert_eq!(report.metadata[..2], [pair("CPU", "Example CPU"), pair("Num cores", "3")]);
+    assert_eq!(one(sample!("mctop.mct")).metadata, [pair("machine", "example")]);
+    assert_eq!(one(sample!("inter-processor.json")).metadata[0], pair("cpuid", "Example CPU"));
+    assert_eq!(
+        one(sample!("coretalk.csv")).metadata,
+        [pair("probe", "cas"), pair("cpu", "Example: 3 cores")]
+    );
+    assert_eq!(one(sample!("long-percentiles.csv")).title.as_deref(), Some("latency_ns_med"));
+    assert_eq!(one(sample!("pivot.log")).title.as_deref(), Some("Median Core-to-core latency (ns)"));
+}
+
+#[test]
+fn tables_of_values_are_read_in_all_their_forms() {
+    for (text, expected) in [
+        // Triangles, with and without padding and diagonal.
+        (",,\n5.5,,\n6.5,7.5,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        (",5.5,6.5\n,,7.5\n,,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("\n5.5\n6.5,7.5\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("0\n5.5,0\n6.5,7.5,0\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("\n5.5,\n6.5,7.5,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("x,5.5,6.5\nx,7.5\nx\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("5.5,6.5\n7.5\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        // A separator at the end of each row.
+        ("0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("0,1,2,\n0,5.5,6.5,\n5.5,0,7.5,\n6.5,7.5,0,\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        // Ids above, beside, both; rows in another order; holes.
+        ("CPU 1,CPU 7\n,5.5\n5.5,\n", "1 7 | 5.5"),
+        ("CPU 1,,5.5\nCPU 7,5.5,\n", "1 7 | 5.5"),
+        (",CPU 1,CPU 7\nCPU 7,5.5,\nCPU 1,,6.5\n", "1 7 | - 6.5 | 5.5 -"),
+        ("cpu,4,8\n4,0,5\n8,5,0\n", "4 8 | 5"),
+        (",0,1\n0,0,5\n1,5,0\n", "0 1 | 5"),
+        (",4,6,8\n4,,5.5,6.5\n6,5.5,,7.5\n8,6.5,7.5,\n", "4 6 8 | 5.5 | 6.5 7.5"),
+        // Whole numbers that cannot be ids, or need not.
+        (",92,66\n92,,50\n66,50,\n", "0 1 2 | 92 | 66 50"),
+        (",52\n52,\n", "0 1 | 52"),
+        ("0,50,66\n50,0,92\n66,92,0\n", "0 1 2 | 50 | 66 92"),
+        // Blanks, tabs, comments, a measured zero.
+        ("0 5.5 6.5\n5.5 0 7.5\n6.5 7.5 0\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("\t\t\n5.5\t\t\n6.5\t7.5\t\n", "0 1 2 | 5.5 | 6.5 7.5"),
+        ("# a\n,\n# b\n0.0,\n", "0 1 | 0"),
+    ] {
+        assert_eq!(shown(&one(text.as_bytes()).matrix), expected, "from\n{text}");
+    }
+}
+
+#[test]
+fn refusals_name_the_place_and_the_reason() {
+    type Check = fn(&Problem) -> bool;
+    let table: &[(&str, Option<usize>, Option<usize>, Check)] = &[
+        (" \n\n", None, None, |p| matches!(p, Problem::Empty)),
+        ("nothing to see here\n", None, None, |p| matches!(p, Problem::NotAMatrix)),
+        ("52\n", None, None, |p| matches!(p, Problem::OneCpu)),
+        (",20,30\n20,,35\n30,35,\n", Some(1), None, |p| matches!(p, Problem::AmbiguousLabels)),
+        (",5.5\n\"5.5,\n", Some(2), Some(1), |p| matches!(p, Problem::Quote)),
+        ("cpu,0,1\n0,,5\n2,5,\n", Some(3), Some(1), |p| matches!(p, Problem::UnknownRow { cpu: CpuId(2) })),
+        ("cpu,0,1\n0,,5\n0,5,\n", Some(3), Some(1), |p| matches!(p, Problem::DuplicateCpu { cpu: CpuId(0) })),
+        ("cpu,0,one\n0,,5\n1,5,\n", Some(1), Some(3), |p| matches!(p, Problem::NotACpu { .. })),
+        (" CPU 0 1\n 0 0 5\n", Some(3), None, |p| {
+            matches!(p, Problem::MissingRows { found: 1, expected: 2 })
+        }),
+        (" CPU 0 1\n 0 0 5\n 1 5\n", Some(3), None, |p| {
+            matches!(p, Problem::Ragged { cells: 1, expected: 2 })
+        }),
+        (" CPU 0 1\n 0 0 5\n 1 5 0\n 2 5 0\n", Some(4), None, |p| matches!(p, Problem::ExtraRow)),
+        (" CPU 0 1\n 0 0 5\n 1 e 0\n", Some(3), Some(2), |p| matches!(p, Problem::NotANumber { .. })),
+        ("      0     1\n0           87\n1   87\n", Some(3), Some(2), |p| {
+            matches!(p, Problem::Misaligned { .. })
+        }),
+        ("toCore 0 ... 9\nfromCore\n", Some(1), Some(3), |p| matches!(p, Problem::Shortened)),
+        ("#m #HWCs 2 #Nodes 1 SMT 0\n0 0 0\n0 1 9\n0 1 9\n", Some(4), None, |p| {
+            matches!(p, Problem::DuplicatePair { from: CpuId(0), to: CpuId(1) })
+        }),
+        ("#m #HWCs 3 #Nodes 1 SMT 0\n0 1 9\n1 0 9\n", Some(1), None, |p| {
+            matches!(p, Problem::MissingRows { found: 2, expected: 3 })
+        }),
+        ("core1,core2,latency_us\n0,1,5\n", Some(1), Some(3), |p| matches!(p, Problem::Unit { .. })),
+        ("core1,core2,latency_ns\n0,1\n", Some(2), None, |p| {
+            matches!(p, Problem::Ragged { cells: 2, expected: 3 })
+        }),
+        ("core1,core2,latency_ns\n0,1,-4\n", Some(2), Some(3), |p| matches!(p, Problem::Negative { .. })),
+        ("# coretalk matrix: symmetric, ns\ncpu,0,1\n0,,5\n1,6,\n", None, None, |p| {
+            matches!(p, Problem::HalvesDiffer { .. })
+        }),
+        ("# coretalk matrix: round, ns\ncpu,0,1\n0,,5\n1,6,\n", Some(1), None, |p| {
+            matches!(p, Problem::OwnHeader { .. })
+        }),
+        ("{\"0\": ", Some(1), Some(6), |p| matches!(p, Problem::JsonSyntax { .. })),
+        ("[1, 2]", None, None, |p| matches!(p, Problem::JsonShape { .. })),
+        ("{\"0\": {\"1\": \"fast\"}}", None, None, |p| matches!(p, Problem::JsonShape { .. })),
+        (
+            "{\"d0\": 2, \"d1\": 2, \"row_label\": [0, 1], \"column_label\": [0, 1], \"values\": [0, 1, 2]}",
+            None,
+            None,
+            |p| matches!(p, Problem::JsonShape { .. }),
+        ),
+    ];
+    for (text, line, column, problem) in table {
+        let error = read_matrices(text.as_bytes()).expect_err(text);
+        assert!(problem(&error.problem), "failed to {error}, from\n{text}");
+        assert_eq!((error.line, error.column), (*line, *column), "failed to {error}, from\n{text}");
+    }
+    let error = read_matrices(b",\nfast,\n").unwrap_err();
+    let sentence =
+        "read line 2, column 1: `fast` is not a latency (leave the cell empty if the pair was not measured)";
+    assert_eq!(error.to_string(), sentence);
+}
+
+#[test]
+fn doubts_are_told() {
+    let doubts = |text: &str| one(text.as_bytes()).warnings;
+    let unit = Warning::UnitAssumed { unit: Unit::Ns };
+    let first = [CpuId(1), CpuId(0)];
+    assert_eq!(doubts(",\n0,\n"), [unit.clone(), Warning::Zero { cells: 1, first }]);
+    assert_eq!(doubts(",,\n,,\n1.5,2.5,\n"), [unit.clone(), Warning::Missing { cells: 1, of: 3, first }]);
+    assert_eq!(doubts(",10.5\n31.5,\n"), [unit, Warning::Asymmetric { ratio_p50: 3.0 }]);
+    assert_eq!(doubts(" CPU 0 1\n 0 0 9\n 1 9 0\n"), []);
+}
+
+#[test]
+fn a_small_file_cannot_ask_for_a_large_table() {
+    let header: String = (0..8000).map(|cpu| format!(" {cpu}")).collect();
+    let pairs: String = (1..8000).map(|cpu| format!("0,{cpu},5\n")).collect();
+    for text in [
+        format!(" CPU{header}\n"),
+        format!("Showing latency=x\n{header}\n"),
+        format!("core1,core2,latency_ns\n{pairs}"),
+        format!("{}\n", ",".repeat(20_000)),
+        ",\n".repeat(20_000),
+        "\n".repeat(1_000_000),
+        "[".repeat(1_000_000),
+        "\"".repeat(1_000_000),
+        " 1\n\n".repeat(100_000),
+        format!("Showing latency=x\n{}", " ".repeat(1_000_000)),
+    ] {
+        assert!(read_matrices(text.as_bytes()).is_err(), "{} … was accepted", &text[..40]);
+    }
+}
+
+fn latency() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![
+        8 => (0.001f64..2000.0).prop_map(Some),
+        1 => (0u32..500).prop_map(|whole| Some(f64::from(whole))),
+        1 => prop_oneof![Just(1e-300), Just(1e300), Just(0.1 + 0.2), Just(f64::MIN_POSITIVE)].prop_map(Some),
+        1 => Just(None),
+    ]
+}
+
+/// A matrix with ids that have holes and at least one latency.
+fn matrix() -> impl Strategy<Value = Matrix<Option<f64>>> {
+    (proptest::collection::btree_set(0u32..5000, 2..9), any::<bool>()).prop_flat_map(|(ids, symmetric)| {
+        let cpus: Vec<CpuId> = ids.into_iter().map(CpuId).collect();
+        let n = cpus.len();
+        proptest::collection::vec(latency(), n * n).prop_map(move |mut cells| {
+            cells[n] = cells[n].or(Some(52.5));
+            let cell = |row: usize, column: usize| cells[row * n + column].filter(|_| row != column);
+            if symmetric {
+                Matrix::symmetric(cpus.clone(), cell)
+            } else {
+                Matrix::directed(cpus.clone(), cell)
+            }
+        })
+    })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(any::<char>(), 0..12).prop_map(String::from_iter)
+}
+
+proptest! {
+    #[test]
+    fn csv_comes_back_exactly(matrix in matrix(), metadata in proptest::collection::vec((text(), text()), 0..4)) {
+        let imported = one(write_csv(&matrix, Unit::Cycles, &metadata).as_bytes());
+        prop_assert_eq!(imported.format, FormatId::CoretalkCsv);
+        prop_assert_eq!(imported.matrix, matrix);
+        prop_assert_eq!(imported.metadata, metadata);
+        prop_assert_eq!(imported.unit, Unit::Cycles);
+    }
+
+    #[test]
+    fn c2c_csv_comes_back_exactly_but_for_the_ids(matrix in matrix()) {
+        let imported = one(write_c2c_csv(&matrix).as_bytes());
+        prop_assert_eq!(imported.format, FormatId::BareCsv);
+        prop_assert_eq!(imported.matrix.len(), matrix.len());
+        for row in 0..matrix.len() {
+            for column in 0..matrix.len() {
+                // A directed matrix whose halves agree, or of which only one is known, may come back as symmetric.
+                if matrix.get(row, column).copied().flatten().is_some() {
+                    prop_assert_eq!(imported.matrix.get(row, column), matrix.get(row, column));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn markdown_has_a_row_and_a_column_per_cpu(matrix in matrix()) {
+        let table = write_markdown(&matrix, Unit::Ns);
+        prop_assert_eq!(table.lines().count(), matrix.len() + 2);
+        prop_assert!(table.lines().all(|line| line.matches('|').count() == matrix.len() + 2));
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = read_matrices(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_tables_are_read_or_refused(text in "[0-9 ,;\t\n.x\"#CPU-]{0,200}") {
+        if let Ok(matrices) = read_matrices(text.as_bytes()) {
+            for imported in matrices {
+                prop_assert!(imported.matrix.len() >= 2);
+                prop_assert!(imported.matrix.iter().all(|(row, column, cell)| row != column || cell.is_none()));
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_read_or_refused(
+        sample in 0..SAMPLES.len(),
+        cuts in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..6, any::<u8>()), 1..6),
+    ) {
+        let mut bytes = SAMPLES[sample].1.to_vec();
+        for (at, remove, insert) in cuts {
+            let at = at.index(bytes.len() + 1);
+            let end = (at + remove).min(bytes.len());
+            bytes.splice(at..end, (remove % 2 == 0).then_some(insert));
+        }
+        match read_matrices(&bytes) {
+            Ok(matrices) => prop_assert!(!matrices.is_empty()),
+            Err(error) => prop_assert!(!error.to_string().contains('\n'), "{}", error),
+        }
+    }
+}
