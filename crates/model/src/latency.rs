@@ -5,6 +5,7 @@ pub mod analyse;
 pub mod record;
 pub mod result;
 pub mod settings;
+pub mod summary;
 pub mod visit;
 
 pub use analyse::analyse;

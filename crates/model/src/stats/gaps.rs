@@ -1,0 +1,104 @@
+//! Groups by value only: sorted values split where a wide gap separates neighbours.
+//!
+//! No inference: it knows neither CPUs nor relations, so what it says is to be labelled "by value only".
+//! The first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a
+//! distance: 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
+
+use super::location::median_of_sorted;
+
+/// What separates two groups: a gap larger than both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GapRule {
+    /// As a share of the value below the gap.
+    pub relative: f64,
+    /// In the unit of the values.
+    pub absolute: f64,
+}
+
+impl GapRule {
+    /// For latencies in nanoseconds: 10 % and 5 ns.
+    pub const LATENCY_NS: GapRule = GapRule { relative: 0.10, absolute: 5.0 };
+}
+
+/// Neighbouring values without a wide gap between them, in the unit of the values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ValueGroup {
+    /// Smallest value.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Largest value.
+    pub max: f64,
+    /// How many values.
+    pub count: usize,
+}
+
+/// Groups the values, ascending. Values that are not finite belong to no group.
+///
+/// ```
+/// # use coretalk_model::stats::gaps::{value_groups, GapRule};
+/// let groups = value_groups(&[24.0, 101.0, 22.5, 98.0, 23.0], GapRule::LATENCY_NS);
+/// assert_eq!(groups.iter().map(|group| group.count).collect::<Vec<_>>(), [3, 2]);
+/// ```
+pub fn value_groups(values: &[f64], rule: GapRule) -> Vec<ValueGroup> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+        .chunk_by(|low, high| high - low <= rule.absolute.max(rule.relative * low.abs()))
+        .filter_map(group)
+        .collect()
+}
+
+fn group(sorted: &[f64]) -> Option<ValueGroup> {
+    let (&min, &max) = (sorted.first()?, sorted.last()?);
+    Some(ValueGroup { min, median: median_of_sorted(sorted)?, max, count: sorted.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counts(values: &[f64]) -> Vec<usize> {
+        value_groups(values, GapRule::LATENCY_NS).iter().map(|group| group.count).collect()
+    }
+
+    #[test]
+    fn a_gap_must_be_wide_in_both_ways() {
+        for (values, expected) in [
+            (&[6.0, 10.9][..], &[2][..]),            // 82 %, but under 5 ns
+            (&[6.0, 11.5], &[1, 1]),                 // 5.5 ns
+            (&[200.0, 219.0], &[2]),                 // 19 ns, but under 10 %
+            (&[200.0, 221.0], &[1, 1]),              // both
+            (&[50.0, 55.0], &[2]),                   // exactly the rule is not more than it
+            (&[20.0, 24.0, 28.0, 32.0, 36.0], &[5]), // a slope is one group
+            (&[], &[]),
+            (&[f64::NAN, 7.0, f64::INFINITY], &[1]),
+        ] {
+            assert_eq!(counts(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn the_levels_of_a_two_socket_machine_come_apart() {
+        let values: Vec<f64> = [(7.8, 6), (24.0, 9), (105.0, 12), (198.0, 20)]
+            .iter()
+            .flat_map(|&(level, count)| (0..count).map(move |i| level * (1.0 + 0.002 * f64::from(i))))
+            .collect();
+        let groups = value_groups(&values, GapRule::LATENCY_NS);
+        assert_eq!(groups.iter().map(|group| group.count).collect::<Vec<_>>(), [6, 9, 12, 20]);
+        assert!(groups.iter().all(|group| group.min <= group.median && group.median <= group.max));
+    }
+
+    proptest! {
+        #[test]
+        fn groups_ascend_hold_every_value_and_ignore_order(values in proptest::collection::vec(1.0f64..500.0, 0..60)) {
+            let groups = value_groups(&values, GapRule::LATENCY_NS);
+            prop_assert_eq!(groups.iter().map(|group| group.count).sum::<usize>(), values.len());
+            prop_assert!(groups.windows(2).all(|pair| pair[1].min - pair[0].max > 5.0));
+            let reversed: Vec<f64> = values.iter().rev().copied().collect();
+            prop_assert_eq!(value_groups(&reversed, GapRule::LATENCY_NS), groups);
+        }
+    }
+}
