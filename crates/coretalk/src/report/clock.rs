@@ -40,7 +40,8 @@ pub fn clock(view: &ClockView, width: usize) -> String {
     fact(
         "one wait hint",
         facts.hint_ns.map_or_else(unknown, |hint| {
-            let cycles = facts.hint_cycles.map_or(String::new(), |cycles| format!(" = {cycles:.0} core cycles"));
+            let cycles =
+                facts.hint_cycles.map_or(String::new(), |cycles| format!(" = {cycles:.0} core cycles"));
             format!("{} ns{cycles}", ns(hint))
         }),
     );
@@ -63,12 +64,18 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
         if length == 0 && count > 0 { "▏".to_owned() } else { "█".repeat(length) }
     };
     for (value, count) in cost.iter().take(MOST_BARS) {
-        let line = format!("{} {} {}", right(&ns(*value), 9), right(&grouped(*count as i64), 12), bar(*count));
+        let line =
+            format!("{} {} {}", right(&ns(*value), 9), right(&grouped(*count as i64), 12), bar(*count));
         lines.push(cut(&line, width));
     }
     if let Some((from, _)) = cost.get(MOST_BARS) {
         let rest: u64 = cost[MOST_BARS..].iter().map(|(_, count)| count).sum();
-        let line = format!("{} {} {}", right(&format!("≥ {}", ns(*from)), 9), right(&grouped(rest as i64), 12), bar(rest));
+        let line = format!(
+            "{} {} {}",
+            right(&format!("≥ {}", ns(*from)), 9),
+            right(&grouped(rest as i64), 12),
+            bar(rest)
+        );
         lines.push(cut(&line, width));
     }
     lines
@@ -77,15 +84,18 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 /// How far counters lie apart: the pair that is surely the farthest, and a square of signs while it fits.
 fn offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>, width: usize) -> Vec<String> {
     let Some(offsets) = offsets else {
-        return wrap(" CPUs were not compared with each other: unknown whether their counters agree.", width, 1);
+        return wrap(
+            " CPUs were not compared with each other: unknown whether their counters agree.",
+            width,
+            1,
+        );
     };
     let mut lines = vec![String::new()];
     // An interval that holds zero proves no offset.
     let sure = |bounds: [f64; 2]| if bounds[0] > 0.0 { bounds[0] } else { (-bounds[1]).max(0.0) };
     let cpus = offsets.cpus();
-    let compared = || {
-        offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)))
-    };
+    let compared =
+        || offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)));
     let farthest = compared().max_by(|a, b| sure(a.1).total_cmp(&sure(b.1)));
     lines.extend(match farthest {
         None => wrap(" No two CPUs could be compared: unknown whether their counters agree.", width, 1),

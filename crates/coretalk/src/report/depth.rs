@@ -109,7 +109,9 @@ mod tests {
 
     fn detect(choice: ColorChoice, output: Output, variables: &str) -> ColorDepth {
         ColorDepth::detect(choice, output, |name| {
-            variables.split(' ').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+            variables
+                .split(' ')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
         })
     }
 

@@ -55,7 +55,8 @@ pub fn ladder(rows: &[LadderRow], topology: &Topology, width: usize) -> Vec<Stri
     }
     let Some((first, others)) = steps.split_first() else { return Vec::new() };
     let cell = |relation: Relation, (step, kernel): &(&str, &str)| {
-        rows.iter().find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
+        rows.iter()
+            .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
     };
     let mut shown = vec![first_column(&relations, topology), headline(&relations, first, cell)].concat();
     shown.extend(others.iter().map(|step| plain_column(&relations, step, cell)));
@@ -87,9 +88,7 @@ fn headline<'a>(
             let interval = plus_minus(latency.point, latency.half_width());
             format!("{} {}", ns(latency.point), left(&interval, 5))
         }),
-        column(["range", ""], &|row| {
-            format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]))
-        }),
+        column(["range", ""], &|row| format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]))),
     ]
 }
 
@@ -98,9 +97,9 @@ fn plain_column<'a>(
     step: &(&str, &str),
     cell: impl Fn(Relation, &(&str, &str)) -> Option<&'a LadderRow>,
 ) -> Column {
-    let cells = relations.iter().map(|&relation| {
-        cell(relation, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point))
-    });
+    let cells = relations
+        .iter()
+        .map(|&relation| cell(relation, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point)));
     step_heading(step).into_iter().chain(cells).collect()
 }
 
@@ -159,5 +158,8 @@ pub fn footnote(rows: &[LadderRow], width: usize) -> Vec<String> {
     if tools {
         text.push_str("; ~ is what that tool would print, reproduced, in its own unit of work");
     }
-    super::text::wrap(&format!(" {text}"), width, 1).into_iter().map(|line| format!(" {}", line.trim())).collect()
+    super::text::wrap(&format!(" {text}"), width, 1)
+        .into_iter()
+        .map(|line| format!(" {}", line.trim()))
+        .collect()
 }

@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn the_cube_is_that_of_xterm() {
-        for (rgb, index) in [([0, 0, 0], 16), ([255, 255, 255], 231), ([95, 135, 175], 67), ([0, 0, 95], 17)] {
+        for (rgb, index) in [([0, 0, 0], 16), ([255, 255, 255], 231), ([95, 135, 175], 67), ([0, 0, 95], 17)]
+        {
             assert_eq!(cube(rgb), index);
         }
     }

@@ -13,17 +13,24 @@ pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
     let relations: Vec<String> = plan
         .relations
         .iter()
-        .map(|(relation, pairs)| format!("{} {}", grouped(*pairs as i64), relation_words(*relation, topology)))
+        .map(|(relation, pairs)| {
+            format!("{} {}", grouped(*pairs as i64), relation_words(*relation, topology))
+        })
         .collect();
     row("pairs", format!("{}: {}", grouped(plan.cells as i64), relations.join(", ")));
     let [least, most] = plan.passes;
-    row("passes", if least == most { least.to_string() } else { format!("{least}, up to {most} for wide intervals") });
+    row(
+        "passes",
+        if least == most { least.to_string() } else { format!("{least}, up to {most} for wide intervals") },
+    );
     row("rounds in a pass", grouped(plan.rounds_per_pass as i64));
     row(
         "at the same time",
         match plan.parallel {
             1 => "one pair: every number is that of a pair alone".to_owned(),
-            pairs => format!("up to {}, as far as the gate proves it harmless", count(u64::from(pairs), "pair")),
+            pairs => {
+                format!("up to {}, as far as the gate proves it harmless", count(u64::from(pairs), "pair"))
+            }
         },
     );
     row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));

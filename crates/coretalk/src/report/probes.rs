@@ -16,8 +16,7 @@ pub struct ProbeRow {
 
 /// The list in the order of the registry.
 pub fn probes(rows: &[ProbeRow], width: usize) -> String {
-    let mut table =
-        Columns::new(&[("probe", Align::Left), ("unit", Align::Left), ("answers", Align::Left)]);
+    let mut table = Columns::new(&[("probe", Align::Left), ("unit", Align::Left), ("answers", Align::Left)]);
     for row in rows {
         table.row(vec![plain(&row.id), plain(&row.unit), plain(&row.question)]);
     }

@@ -119,7 +119,8 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 
     fn line(&self, progress: f64, left: f64) -> String {
         let share = progress.clamp(0.0, 1.0);
-        let words = format!(" {:>3.0} % · {} left · {}", 100.0 * share, duration(left), phase_words(self.phase));
+        let words =
+            format!(" {:>3.0} % · {} left · {}", 100.0 * share, duration(left), phase_words(self.phase));
         let line = match self.audience {
             Audience::Log => format!("coretalk:{words}"),
             Audience::Terminal { .. } => {
@@ -137,7 +138,9 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => {
                 self.clear();
-                for line in super::text::wrap(&format!("coretalk: {}", super::plain(&text)), self.look.width, 2) {
+                for line in
+                    super::text::wrap(&format!("coretalk: {}", super::plain(&text)), self.look.width, 2)
+                {
                     let _ = writeln!(self.out, "{line}");
                 }
             }
@@ -173,7 +176,7 @@ mod tests {
     use coretalk_measure::session::RecordedRound;
     use coretalk_measure::session::sink::RecordedTrial;
     use coretalk_model::latency::SpanSummary;
-    use coretalk_model::{Flags, Home, Hint, KernelId, Picos, Protocol};
+    use coretalk_model::{Flags, Hint, Home, KernelId, Picos, Protocol};
     use std::cell::Cell;
 
     const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
@@ -192,7 +195,9 @@ mod tests {
         let started = Picos::ZERO;
         let visit = Visit { cell, started, core_ghz: None, flags: Flags::NONE, spans: vec![span] };
         let trials = vec![RecordedTrial { cell, outcome: Ok(visit), raw: None }];
-        Slot { rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }] }
+        Slot {
+            rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }],
+        }
     }
 
     fn told(audience: Audience, seconds: &[u64]) -> String {

@@ -45,16 +45,23 @@ fn still(
         Some(watch) => format!("It held still for {}", duration(watch.watched.secs())),
         None => "Too few passes to say whether it held still".to_owned(),
     };
-    let passes = format!("{} and {} passes", count(value.batches, "batch").replace("batchs", "batches"), value.passes);
+    let passes =
+        format!("{} and {} passes", count(value.batches, "batch").replace("batchs", "batches"), value.passes);
     lines.extend(wrap(
-        &format!(" 95 % interval over {passes}; fastest batch {} ns; they share: {shares}.", ns(value.min_ns)),
+        &format!(
+            " 95 % interval over {passes}; fastest batch {} ns; they share: {shares}.",
+            ns(value.min_ns)
+        ),
         look.width,
         1,
     ));
     lines.extend(wrap(&format!(" {held}."), look.width, 1));
     if let Some(penalty) = value.home_penalty {
         lines.extend(wrap(
-            &format!(" Lines live on the better node ({}); on the other, {penalty:.2} × as long.", value.home.0),
+            &format!(
+                " Lines live on the better node ({}); on the other, {penalty:.2} × as long.",
+                value.home.0
+            ),
             look.width,
             1,
         ));
@@ -88,7 +95,10 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
     lines.extend(contradiction(&report.topology, [a, b], watch, look.width));
     if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
         let text = if common.point == worst.point {
-            format!(" Two threads that talk: plan for {} ns, the slowest state and the most frequent one.", ns(worst.point))
+            format!(
+                " Two threads that talk: plan for {} ns, the slowest state and the most frequent one.",
+                ns(worst.point)
+            )
         } else {
             format!(" Two threads that talk: expect {} ns, plan for {}.", ns(common.point), ns(worst.point))
         };
@@ -261,7 +271,8 @@ pub fn interval(estimate: &Estimate) -> String {
 
 /// The doubts about one value in words.
 pub fn doubts(value: &CellValue, width: usize) -> Vec<String> {
-    let flags: Vec<&str> = value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+    let flags: Vec<&str> =
+        value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
     if flags.is_empty() {
         return Vec::new();
     }

@@ -58,7 +58,9 @@ impl Columns {
             let text = row.get(last).map_or("", String::as_str);
             if below {
                 lines.extend(wrap(line.trim_end(), width, 4));
-                lines.extend(wrap(text, width.saturating_sub(4), 0).into_iter().map(|part| format!("    {part}")));
+                lines.extend(
+                    wrap(text, width.saturating_sub(4), 0).into_iter().map(|part| format!("    {part}")),
+                );
                 continue;
             }
             let text = match self.align[last] {

@@ -72,7 +72,15 @@ pub fn right(text: &str, width: usize) -> String {
 /// Words in lines of at most `width` columns; every line after the first is indented. A word that is longer than a
 /// line is broken.
 pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    flow(text.split(' ').filter(|word| !word.is_empty()), " ", width, indent)
+    let words = text.trim_start();
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    if first.is_empty() {
+        return Vec::new();
+    }
+    // Blanks before the first word are kept.
+    let first = format!("{}{first}", &text[..text.len() - words.len()]);
+    let rest = rest.split(' ').filter(|word| !word.is_empty());
+    flow(std::iter::once(first.as_str()).chain(rest), " ", width, indent)
 }
 
 /// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and
@@ -174,7 +182,7 @@ pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
         p if p >= 9.95 || p == 0.0 => format!("{percent:.0} %"),
-        p if p >= 0.95 => format!("{percent:.1} %"),
+        p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
         _ => format!("{percent:.2} %"),
     }
 }
@@ -202,7 +210,9 @@ mod tests {
 
     #[test]
     fn what_could_steer_the_terminal_is_replaced() {
-        for hostile in ["\x1b]0;title\x07", "a\u{9b}31m", "\u{202e}txt", "\u{2066}x", "zero\u{200b}width", "\u{7f}"] {
+        for hostile in
+            ["\x1b]0;title\x07", "a\u{9b}31m", "\u{202e}txt", "\u{2066}x", "zero\u{200b}width", "\u{7f}"]
+        {
             let harmless = plain(hostile);
             assert!(harmless.contains('\u{fffd}'), "{hostile:?} gave {harmless:?}");
             assert!(harmless.chars().all(|c| !c.is_control()), "{hostile:?}");
@@ -212,7 +222,8 @@ mod tests {
 
     #[test]
     fn columns_count_wide_characters_and_leave_out_colours() {
-        for (line, expected) in [("数", 2), ("\x1b[97;48;5;17m 17\x1b[0m", 3), ("▀│·", 3), ("e\u{301}", 1)] {
+        for (line, expected) in [("数", 2), ("\x1b[97;48;5;17m 17\x1b[0m", 3), ("▀│·", 3), ("e\u{301}", 1)]
+        {
             assert_eq!(columns(line), expected, "{line:?}");
         }
     }
@@ -236,7 +247,7 @@ mod tests {
             [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
             ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
         );
-        assert_eq!([0.74, 0.026, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "0.04 %", "0 %"]);
+        assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
     }
 

@@ -70,7 +70,9 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
     };
     let regime = match &map.regime {
         Regime::Serial => "one pair at a time".to_owned(),
-        Regime::Parallel { pairs, .. } => format!("up to {} at the same time", count(u64::from(*pairs), "pair")),
+        Regime::Parallel { pairs, .. } => {
+            format!("up to {} at the same time", count(u64::from(*pairs), "pair"))
+        }
     };
     wrap(&format!("{what}{hint}, {regime}"), width, 2)
 }
@@ -96,7 +98,8 @@ pub fn legend(report: &RunReport, threads_per_core: usize, each: usize, width: u
 
 /// Least, most, mean and median with the CPUs of the extremes.
 pub fn extremes(all: &Overall, width: usize) -> Vec<String> {
-    let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns) else {
+    let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
+    else {
         return wrap(" No cell has a value.", width, 1);
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
@@ -207,9 +210,13 @@ pub fn cell_doubts(all: &Overall, width: usize) -> Vec<String> {
         lines.extend(wrap(&format!(" · {} not measured for other reasons", count(rest, "pair")), width, 3));
     }
     if all.doubtful > 0 {
-        let flags: Vec<String> =
-            all.doubts.iter().map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair"))).collect();
-        let text = format!(" ! {} of {} in doubt: {}", all.doubtful, count(all.measured, "pair"), flags.join(", "));
+        let flags: Vec<String> = all
+            .doubts
+            .iter()
+            .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
+            .collect();
+        let text =
+            format!(" ! {} of {} in doubt: {}", all.doubtful, count(all.measured, "pair"), flags.join(", "));
         lines.extend(wrap(&text, width, 3));
     }
     lines
@@ -251,9 +258,13 @@ pub fn isolated(report: &RunReport, width: usize) -> Vec<String> {
 pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
     let result = &report.result;
     let text = if !result.complete {
-        let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk latency --resume {}", plain(id)));
-        format!(" Interrupted after {}: not everything was measured{how}", count(u64::from(result.passes), "pass"))
-            .replace("passs", "passes")
+        let how = saved_as
+            .map_or(String::new(), |id| format!("; to go on: coretalk latency --resume {}", plain(id)));
+        format!(
+            " Interrupted after {}: not everything was measured{how}",
+            count(u64::from(result.passes), "pass")
+        )
+        .replace("passs", "passes")
     } else if result.budget_ended {
         format!(
             " The budget of {} ended before every interval was as narrow as asked; try a longer --budget.",

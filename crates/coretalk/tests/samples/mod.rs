@@ -157,7 +157,8 @@ fn ladder(levels: &[(Relation, f64)]) -> Vec<LadderRow> {
 /// `chiplet-16-smt`: 2 L3 × 8 cores × 2 threads, siblings i, i + 16; real machine, two doubts.
 pub fn desktop() -> RunReport {
     let mut domains: Vec<Domain> = (0..16).map(|core| domain(Level::Core, [core, core + 16], core)).collect();
-    domains.extend((0..2).map(|l3| domain(Level::L3, (8 * l3..8 * l3 + 8).chain(8 * l3 + 16..8 * l3 + 24), l3)));
+    domains
+        .extend((0..2).map(|l3| domain(Level::L3, (8 * l3..8 * l3 + 8).chain(8 * l3 + 16..8 * l3 + 24), l3)));
     domains.push(domain(Level::Package, 0..32, 0));
     let topology = Topology::new("0-31".parse().unwrap(), domains, BTreeMap::new());
     let mut map = map(32, |a, b| match (a % 16 == b % 16, a % 16 / 8 == b % 16 / 8) {
@@ -170,7 +171,8 @@ pub fn desktop() -> RunReport {
         value.grade = Grade::C;
         value.reason = Some("passes disagree by 7 %".into());
     }
-    *map.cells.get_mut(9, 8).unwrap() = Cell::Missing { reason: "CPU 9 was taken away during the run".into() };
+    *map.cells.get_mut(9, 8).unwrap() =
+        Cell::Missing { reason: "CPU 9 was taken away during the run".into() };
     let mut report = report(topology, vec![map], None);
     report.environment.cpu_model = Some("AMD Ryzen 9 5950X 16-Core Processor".into());
     report.environment.kernel = Some("Linux 6.12.9".into());
@@ -226,7 +228,13 @@ pub fn epyc() -> RunReport {
     let gate = |relation, bias: f64| GateOutcome {
         relation,
         pairs: 12,
-        bias: Estimate { point: bias, low: bias - 0.004, high: bias + 0.004, confidence: 0.9, effective_n: 64.0 },
+        bias: Estimate {
+            point: bias,
+            low: bias - 0.004,
+            high: bias + 0.004,
+            confidence: 0.9,
+            effective_n: 64.0,
+        },
         cells: 64,
         equivalent: true,
     };
@@ -248,7 +256,11 @@ pub fn hybrid() -> RunReport {
     domains.extend((0..2).map(|module| domain(Level::Cluster, 12 + 4 * module..16 + 4 * module, module)));
     domains.push(domain(Level::L3, 0..20, 0));
     let class = |cpu: u32| {
-        if cpu < 12 { CoreClass { rank: 1, name: "P".into() } } else { CoreClass { rank: 0, name: "E".into() } }
+        if cpu < 12 {
+            CoreClass { rank: 1, name: "P".into() }
+        } else {
+            CoreClass { rank: 0, name: "E".into() }
+        }
     };
     let classes = (0..20).map(|cpu| (CpuId(cpu), class(cpu))).collect();
     let topology = Topology::new("0-19".parse().unwrap(), domains, classes);

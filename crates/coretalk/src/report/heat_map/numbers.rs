@@ -18,7 +18,8 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
     let cells = table(map.readings, &map.rows, &map.rows);
     let by_core = map.threads_per_core > 1;
     let labels = labels(&map.rows, by_core);
-    let gutter = labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 });
+    let gutter =
+        labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 });
     let values = cells.iter().map(text).map(|text| columns(&text)).max().unwrap_or(1);
     let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
     let cell_width = values.max(heads) + 1;
@@ -62,7 +63,9 @@ fn lines(
             let cell = cells.get(row, column);
             let padded = right(&text(&cell), cell_width);
             match (cell.median_ns, scale) {
-                (Some(ns), Some(scale)) => line.push_str(&palette::on(look.depth, scale.position(ns), &padded)),
+                (Some(ns), Some(scale)) => {
+                    line.push_str(&palette::on(look.depth, scale.position(ns), &padded))
+                }
                 _ => line.push_str(&padded),
             }
         }

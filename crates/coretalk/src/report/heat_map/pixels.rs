@@ -4,7 +4,7 @@ use super::axis::{Axis, bar_levels};
 use super::{HeatMap, Look};
 use crate::report::ColorDepth;
 use crate::report::palette::{self, SHADES, Scale};
-use crate::report::text::{left, right, short_ns};
+use crate::report::text::{columns, flow, left, right, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
@@ -13,7 +13,7 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, usize) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1) + 2;
     let (axis, each) = fitting(map, look.width.saturating_sub(gutter).max(4));
     let lines = match look.depth {
-        ColorDepth::None => shaded(map, &axis, gutter),
+        ColorDepth::None => shaded(map, &axis, gutter, look.width),
         _ => half_blocks(map, look, &axis, gutter),
     };
     (lines, each)
@@ -42,7 +42,9 @@ fn largest(map: &HeatMap<'_>, level: Level) -> usize {
 
 fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
     let cells = table(map.readings, &axis.parts, &axis.parts);
-    let Some(scale) = scale(&cells) else { return vec![format!("{}nothing measured yet", " ".repeat(gutter))] };
+    let Some(scale) = scale(&cells) else {
+        return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
+    };
     let position = |cell: TableCell| cell.median_ns.map(|ns| scale.position(ns));
     let mut lines = vec![heading(axis, gutter)];
     for run in axis.runs() {
@@ -65,22 +67,26 @@ fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Ve
             lines.push(line.trim_end().to_owned());
         }
     }
-    let bar: String =
-        (0..24).map(|step| palette::on(look.depth, f64::from(step) / 23.0, " ")).collect();
     let (low, high) = (short_ns(scale.low), short_ns(scale.high));
+    let around = gutter + columns(&low) + columns(&high) + " ".len() + "  ns, logarithmic".len();
+    let steps = look.width.saturating_sub(around).clamp(2, 24);
+    let bar: String =
+        (0..steps).map(|step| palette::on(look.depth, step as f64 / (steps - 1) as f64, " ")).collect();
     lines.push(format!("{}{low} {bar} {high} ns, logarithmic", " ".repeat(gutter)));
     lines
 }
 
 /// One glyph for two rows of pixels, so that the picture stays about square.
-fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize) -> Vec<String> {
+fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize, width: usize) -> Vec<String> {
     let rows: Vec<Vec<CpuId>> = axis
         .runs()
         .into_iter()
         .flat_map(|run| axis.parts[run].chunks(2).map(<[Vec<CpuId>]>::concat).collect::<Vec<_>>())
         .collect();
     let cells = table(map.readings, &rows, &axis.parts);
-    let Some(scale) = scale(&cells) else { return vec![format!("{}nothing measured yet", " ".repeat(gutter))] };
+    let Some(scale) = scale(&cells) else {
+        return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
+    };
     let mut lines = vec![heading(axis, gutter)];
     let mut row = 0;
     for run in axis.runs() {
@@ -103,12 +109,12 @@ fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize) -> Vec<String> {
         }
     }
     let steps = SHADES.len();
-    let mut legend = " ".repeat(gutter);
+    let mut legend = vec![format!("{}glyph up to ns:", " ".repeat(gutter))];
     for (index, glyph) in SHADES.iter().enumerate() {
         let up_to = scale.value((index + 1) as f64 / steps as f64);
-        legend.push_str(&format!("{glyph} to {}  ", short_ns(up_to)));
+        legend.push(format!("{glyph} {}", short_ns(up_to)));
     }
-    lines.push(format!("{legend}ns"));
+    lines.extend(flow(legend.iter().map(String::as_str), "  ", width, gutter));
     lines
 }
 

@@ -100,9 +100,10 @@ pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
 
 fn pairs(map: &LatencyMap) -> impl Iterator<Item = ([CpuId; 2], f64)> {
     let cpus = map.cells.cpus();
-    map.cells.iter().filter(|(row, column, _)| row != column).filter_map(|(row, column, cell)| {
-        Some(([cpus[row], cpus[column]], cell.value()?.latency_ns.point))
-    })
+    map.cells
+        .iter()
+        .filter(|(row, column, _)| row != column)
+        .filter_map(|(row, column, cell)| Some(([cpus[row], cpus[column]], cell.value()?.latency_ns.point)))
 }
 
 /// The farthest relation that a group of this level holds.
