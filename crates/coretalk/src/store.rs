@@ -14,7 +14,7 @@
 //! 64 CPUs there is no difference. People who open the file with `sqlite3` read the derived `cells` through a view per
 //! matrix; those are written at the end, and never read back as truth.
 //!
-//! [`analyse`]: coretalk_model::latency::analyse
+//! [`analyse`]: coretalk_model::latency::analyse()
 
 mod cells;
 mod codec;

@@ -5,7 +5,7 @@
 //! clocks are stored as differences, kernels and homes once per file as a [`Shapes`] entry, raw ticks as
 //! Rice-coded residuals (within 0.2 bit of the entropy of their noise, see `ticks`).
 //!
-//! [`analyse`]: coretalk_model::latency::analyse
+//! [`analyse`]: coretalk_model::latency::analyse()
 
 mod bytes;
 mod recordings;

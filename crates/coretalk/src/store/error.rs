@@ -90,6 +90,15 @@ pub enum StoreError {
         /// The version it would get.
         known: u32,
     },
+    /// A crash left a slot half written, and it cannot be taken back here.
+    #[error(
+        "read {path}: it was interrupted in the middle of a slot, which cannot be taken back where nothing can be \
+         written; copy it together with its -journal file to another folder and use the copy"
+    )]
+    NeedsRollback {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no room.
     #[error(
         "{operation} {path}: the disk is full; free some space, or choose another place with --store DIR"
@@ -231,6 +240,7 @@ impl StoreError {
             | E::NotReadable { .. } => FailureClass::Input,
             E::Newer { .. }
             | E::OldAndReadOnly { .. }
+            | E::NeedsRollback { .. }
             | E::Full { .. }
             | E::NotWritable { .. }
             | E::Busy { .. }
@@ -292,6 +302,7 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
     };
     match code {
         Code::DiskFull => StoreError::Full { operation, path },
+        Code::ReadOnly if operation == "read" => StoreError::NeedsRollback { path },
         Code::ReadOnly => StoreError::NotWritable { operation, path },
         Code::PermissionDenied if operation == "read" => StoreError::NotReadable { operation, path },
         Code::PermissionDenied => StoreError::NotWritable { operation, path },

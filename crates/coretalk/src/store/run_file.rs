@@ -293,7 +293,7 @@ pub(super) fn inspect(path: &Path) -> Result<u32, StoreError> {
     // A slot may just be on its way to the disk: the first page says more than has arrived, until it has.
     for _ in 0..2 {
         match inspect_once(path) {
-            Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(1)),
             other => return other,
         }
     }

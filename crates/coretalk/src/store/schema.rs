@@ -63,28 +63,34 @@ CREATE TABLE maps (
     regime      TEXT NOT NULL
 );
 CREATE TABLE cells (
-    map          INTEGER NOT NULL,
-    from_cpu     INTEGER NOT NULL,
-    to_cpu       INTEGER NOT NULL,
-    median_ns    REAL,
-    low_ns       REAL,
-    high_ns      REAL,
-    cycles       REAL,
-    cycles_low   REAL,
-    cycles_high  REAL,
-    core_ghz     REAL,
-    min_ns       REAL,
-    n            INTEGER,
-    dropped      INTEGER,
-    passes       INTEGER,
-    home         INTEGER,
-    home_penalty REAL,
-    line_spread  REAL,
-    grade        TEXT,
-    flags        TEXT,
-    reason       TEXT
+    map              INTEGER NOT NULL,
+    from_cpu         INTEGER NOT NULL,
+    to_cpu           INTEGER NOT NULL,
+    median_ps        INTEGER,
+    low_ps           INTEGER,
+    high_ps          INTEGER,
+    millicycles      INTEGER,
+    millicycles_low  INTEGER,
+    millicycles_high INTEGER,
+    core_mhz         INTEGER,
+    min_ps           INTEGER,
+    n                INTEGER,
+    dropped          INTEGER,
+    passes           INTEGER,
+    home             INTEGER,
+    home_penalty_pm  INTEGER,
+    line_spread_pm   INTEGER,
+    grade            TEXT,
+    flags            TEXT,
+    reason           TEXT
 );
-CREATE VIEW latency AS SELECT protocol, kernel, regime, cells.* FROM cells JOIN maps USING (map);
+CREATE VIEW latency AS SELECT
+    protocol, kernel, regime, from_cpu, to_cpu,
+    median_ps / 1e3 AS median_ns, low_ps / 1e3 AS low_ns, high_ps / 1e3 AS high_ns,
+    millicycles / 1e3 AS cycles, millicycles_low / 1e3 AS cycles_low, millicycles_high / 1e3 AS cycles_high,
+    core_mhz / 1e3 AS core_ghz, min_ps / 1e3 AS min_ns, n, dropped, passes, home,
+    home_penalty_pm / 1e3 AS home_penalty, line_spread_pm / 1e3 AS line_spread, grade, flags, reason
+    FROM cells JOIN maps USING (map);
 CREATE VIEW matrix_cas     AS SELECT * FROM latency WHERE protocol = 'cas';
 CREATE VIEW matrix_store   AS SELECT * FROM latency WHERE protocol = 'store';
 CREATE VIEW matrix_msg     AS SELECT * FROM latency WHERE protocol = 'msg';

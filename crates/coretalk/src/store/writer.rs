@@ -98,6 +98,7 @@ impl RunWriter {
             let source = std::io::ErrorKind::AlreadyExists.into();
             return Err(StoreError::Io { operation: "create", path, source });
         }
+        sweep(directory);
         let new = temporary(directory, &run.header.id);
         write_new(&new, run, fingerprint(&plan))
             .and_then(|()| into_place(&new, &path))
@@ -369,6 +370,20 @@ fn file_of(directory: &Path, id: &str) -> PathBuf {
 /// A name that no listing shows.
 fn temporary(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!(".{id}.{ENDING}-new"))
+}
+
+/// Removes what crashes left half made: making a file takes a moment, an hour later nobody is at it any more.
+fn sweep(directory: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let half_made = name.starts_with('.') && name.ends_with(&format!(".{ENDING}-new"));
+        let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if half_made && old().is_some_and(|age| age > OLD) {
+            discard(&entry.path());
+        }
+    }
 }
 
 /// Gives a finished file its name, so that a crash leaves it under either and never in part.

@@ -3,6 +3,7 @@
 use super::bytes::{Damage, Reader, Writer};
 use super::shapes::Shapes;
 use super::ticks::{read_ticks, write_ticks};
+use super::trials::CLOCK_START_GHZ;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
@@ -33,10 +34,12 @@ pub fn encode_recordings(
         out.varint(recording.elapsed.0);
         write_disturbance(&mut out, &recording.disturbance);
         out.varint(recording.core_ghz.len() as u64);
+        let mut near = CLOCK_START_GHZ;
         for clock in &recording.core_ghz {
-            out.byte(u8::from(clock.is_some()));
-            for value in clock.iter().flatten() {
-                out.float(*value);
+            out.float_near(clock.map(|[before, _]| before), near);
+            if let Some([before, after]) = *clock {
+                out.float_near(Some(after), before);
+                near = after;
             }
         }
         for span in &recording.spans {
@@ -67,13 +70,16 @@ pub fn decode_recordings(
         let elapsed = Picos(from.varint()?);
         let disturbance = read_disturbance(&mut from)?;
         let roles = from.count("the number of roles", 8)?;
-        let core_ghz = (0..roles)
-            .map(|_| match from.byte()? {
-                0 => Ok(None),
-                1 => Ok(Some([from.float()?, from.float()?])),
-                other => Err(Damage::Value { what: "the mark of a clock", value: u64::from(other) }),
-            })
-            .collect::<Result<Vec<_>, Damage>>()?;
+        let mut near = CLOCK_START_GHZ;
+        let mut core_ghz = Vec::with_capacity(roles);
+        for _ in 0..roles {
+            let clock = from
+                .float_near(near)?
+                .map(|before| read_known(&mut from, before).map(|after| [before, after]));
+            let clock = clock.transpose()?;
+            near = clock.map_or(near, |[_, after]| after);
+            core_ghz.push(clock);
+        }
         let spans = kernels
             .iter()
             .map(|(kernel, home)| {
@@ -152,8 +158,13 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
         out.varint(u64::from(count));
     }
     if let Some(steal_ms) = found.steal_ms {
-        out.float(steal_ms);
+        out.float_near(Some(steal_ms), 0.0);
     }
+}
+
+/// A float that cannot be unknown.
+fn read_known(from: &mut Reader<'_>, near: f32) -> Result<f32, Damage> {
+    from.float_near(near)?.ok_or(Damage::Value { what: "a float that must be known", value: 0 })
 }
 
 fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
@@ -163,7 +174,7 @@ fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
     Ok(Disturbance {
         involuntary_switches: set(0).then(|| from.varint32(switches)).transpose()?,
         voluntary_switches: set(1).then(|| from.varint32(switches)).transpose()?,
-        steal_ms: set(2).then(|| from.float()).transpose()?,
+        steal_ms: set(2).then(|| read_known(from, 0.0)).transpose()?,
         migrated: set(3),
         coordinator_shared: set(4),
         sibling_busy: set(5),

@@ -9,7 +9,7 @@ use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
 const VERSION: u8 = 1;
 
 /// Where differences of core clocks begin: any value of the usual size would do.
-const CLOCK_START_GHZ: f32 = 3.0;
+pub(super) const CLOCK_START_GHZ: f32 = 3.0;
 
 /// Encodes the trials of a round that began at `started`.
 ///

@@ -238,6 +238,39 @@ fn a_read_only_place_refuses_new_runs_and_shows_old_ones() {
 }
 
 #[test]
+fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() {
+    let place = tempfile::tempdir().unwrap();
+    let path = file_with(place.path(), bytes());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    // A cache of one page: the unfinished transaction reaches the file, as in a crash between two writes.
+    db.execute_batch(
+        "PRAGMA cache_size = 1; BEGIN; UPDATE rounds SET pass = 9; UPDATE environment SET value = value || ' ';
+         DELETE FROM raw; UPDATE decisions SET value = hex(zeroblob(9000));",
+    )
+    .unwrap();
+    let journal = crate::store::run_file::journal(&path);
+    let copy_to = |folder: &Path| {
+        std::fs::copy(&path, folder.join("0193-a.coretalk")).unwrap();
+        std::fs::copy(&journal, folder.join("0193-a.coretalk-journal")).unwrap();
+        folder.join("0193-a.coretalk")
+    };
+    let after_crash = tempfile::tempdir().unwrap();
+    let copy = copy_to(after_crash.path());
+    assert_ne!(std::fs::read(&copy).unwrap(), bytes(), "the crash is not in the copy");
+    let known: Vec<RecordedRound> = (0..6).flat_map(|number| slot(number).rounds).collect();
+    assert_eq!(read_all(&copy).unwrap(), known);
+    assert_eq!(names(after_crash.path()), ["0193-a.coretalk"]);
+
+    let Some(read_only) = Mounted::tmpfs("size=1m") else { return };
+    let copy = copy_to(&read_only.0);
+    if read_only.remount("ro") {
+        let error = read_all(&copy).unwrap_err();
+        assert!(matches!(error, StoreError::NeedsRollback { .. }), "{error}");
+        assert_eq!(error.class(), FailureClass::Store);
+    }
+}
+
+#[test]
 fn a_store_under_a_file_is_an_error_of_the_store() {
     let place = tempfile::NamedTempFile::new().unwrap();
     let error = RunWriter::create(&place.path().join("runs"), &sample("0193-a").new_run()).unwrap_err();

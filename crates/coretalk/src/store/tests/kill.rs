@@ -24,8 +24,21 @@ fn the_child_commits_until_it_is_killed() {
 
 #[test]
 fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
-    // Moments from before the file has a name to the middle of many slots, and odd ones in between.
-    for delay_us in [0, 300, 900, 2_000, 3_700, 6_100, 9_900, 14_000, 21_000, 33_000, 47_000, 64_000] {
+    // How many slots to wait for, and how long after that: from before the file has a name to the middle of a slot.
+    for (slots, delay_us) in [
+        (0, 0),
+        (0, 5_000),
+        (0, 12_000),
+        (0, 20_000),
+        (1, 0),
+        (1, 700),
+        (2, 1_900),
+        (3, 150),
+        (5, 400),
+        (8, 1_100),
+        (13, 2_600),
+        (21, 90),
+    ] {
         let place = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", CHILD, "--nocapture"])
@@ -33,24 +46,24 @@ fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // The time counts from the start of the test in the child; on a slow machine that takes a while.
-        let _ = lines.by_ref().find(|line| line.as_ref().is_ok_and(|line| line.starts_with("running")));
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let waited_for = lines.by_ref().filter(|line| line.starts_with("kept")).take(slots).count();
         std::thread::sleep(Duration::from_micros(delay_us));
         child.kill().unwrap();
         child.wait().unwrap();
-        let said = lines.map_while(Result::ok).filter(|line| line.starts_with("kept")).count();
+        let said = waited_for + lines.filter(|line| line.starts_with("kept")).count();
+        assert!(said >= slots);
 
         let path = place.path().join("0193-a.coretalk");
         if !path.exists() {
-            assert_eq!(said, 0, "killed after {delay_us} µs");
+            assert_eq!(said, 0, "killed {delay_us} µs after slot {slots}");
             continue;
         }
         let mut rounds = Vec::new();
         RunFile::open(&path).unwrap().each_round(RawTicks::All, |_, round| rounds.push(round)).unwrap();
         assert!(rounds.len() >= 2 * said, "{said} slots were said, {} rounds are there", rounds.len());
         for (number, kept) in rounds.chunks(2).enumerate() {
-            assert_eq!(kept, slot(number as u32).rounds, "killed after {delay_us} µs");
+            assert_eq!(kept, slot(number as u32).rounds, "killed {delay_us} µs after slot {slots}");
         }
     }
 }
