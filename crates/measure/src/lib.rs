@@ -1,5 +1,6 @@
 //! Everything that touches the hardware, and the simulated machine that stands in for it.
 
+pub mod host;
 pub mod kernel;
 pub mod machine;
 pub mod schedule;

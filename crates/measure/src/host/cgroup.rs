@@ -1,0 +1,310 @@
+//! What control groups allow this process: the hard CPU set and the CPU quota, in versions 1 and 2.
+//!
+//! The files are described in the kernel's `Documentation/admin-guide/cgroup-v2.rst` and
+//! `Documentation/admin-guide/cgroup-v1/`.
+
+mod hierarchy;
+
+use super::root::{ReadError, SystemRoot};
+use crate::machine::Allowance;
+use coretalk_model::CpuSet;
+use hierarchy::{Hierarchy, Version};
+
+/// Which of the online CPUs this process may use. Where no control group says anything, every online CPU counts as
+/// allowed: pinning then shows what is refused.
+///
+/// The mask is that of the main thread, so it is the inherited one only as long as nobody pins that thread.
+///
+/// # Errors
+/// Where a file holds no CPU list, or exists but cannot be read.
+pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, ReadError> {
+    let cpuset = match group_cpus(root)? {
+        Some(group) => group.intersection(online),
+        None => online.clone(),
+    };
+    let mask = inherited_mask(root)?.map_or_else(|| cpuset.clone(), |mask| mask.intersection(online));
+    Ok(Allowance { cpuset, mask })
+}
+
+/// The CPU set of this process's control group; `None` where none is in reach.
+///
+/// # Errors
+/// Where a file holds no CPU list.
+pub fn group_cpus(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
+    let mut set: Option<CpuSet> = None;
+    for hierarchy in hierarchy::of_controller(root, "cpuset") {
+        let names: &[&str] = match hierarchy.version {
+            Version::One => &["cpuset.effective_cpus", "cpuset.cpus"],
+            Version::Two => &["cpuset.cpus.effective"],
+        };
+        if let Some(found) = nearest_list(root, &hierarchy, names)? {
+            set = Some(set.map_or(found.clone(), |set| set.intersection(&found)));
+        }
+    }
+    Ok(set)
+}
+
+/// The affinity mask in `/proc/self/status`; `None` where it does not say.
+///
+/// # Errors
+/// Where the file exists but cannot be read, or holds no CPU list.
+pub fn inherited_mask(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
+    let path = "/proc/self/status";
+    let Some(status) = root.text(path)? else { return Ok(None) };
+    let Some(list) = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")) else {
+        return Ok(None);
+    };
+    let set = CpuSet::from_list(list).map_err(|source| ReadError::List { path: path.to_owned(), source })?;
+    Ok(Some(set).filter(|set| !set.is_empty()))
+}
+
+/// How much CPU time the control groups above this process grant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quota {
+    /// The tightest limit, in CPUs' worth of time; `None` where there is none.
+    pub limit_cpus: Option<f64>,
+    /// Periods in which some group of this process used its share up and was stopped, since the groups were made;
+    /// `None` where no group counts them.
+    pub throttled_periods: Option<u64>,
+}
+
+/// The CPU quota; `None` where no CPU controller is in reach, so that nothing is known.
+///
+/// Groups above the root of a container's own name space are out of sight; their limits show only as throttling.
+pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
+    let mut known = false;
+    let mut quota = Quota { limit_cpus: None, throttled_periods: None };
+    for hierarchy in hierarchy::of_controller(root, "cpu") {
+        for directory in &hierarchy.directories {
+            let limit = match hierarchy.version {
+                Version::One => limit_v1(root, directory),
+                Version::Two => limit_v2(root, directory),
+            };
+            match limit {
+                Limit::Unknown => {}
+                Limit::Unlimited => known = true,
+                Limit::Cpus(cpus) => {
+                    known = true;
+                    quota.limit_cpus = Some(quota.limit_cpus.map_or(cpus, |least: f64| least.min(cpus)));
+                }
+            }
+            if let Some(count) = throttled(root, directory) {
+                quota.throttled_periods = Some(quota.throttled_periods.unwrap_or(0).saturating_add(count));
+            }
+        }
+    }
+    known.then_some(quota)
+}
+
+enum Limit {
+    Unknown,
+    Unlimited,
+    Cpus(f64),
+}
+
+fn limit_v1(root: &SystemRoot, directory: &str) -> Limit {
+    match root.number::<i64>(&format!("{directory}/cpu.cfs_quota_us")) {
+        None => Limit::Unknown,
+        Some(quota_us) if quota_us < 0 => Limit::Unlimited,
+        Some(quota_us) => match root.number::<u32>(&format!("{directory}/cpu.cfs_period_us")) {
+            Some(period_us) if period_us > 0 => Limit::Cpus(quota_us as f64 / f64::from(period_us)),
+            _ => Limit::Unknown,
+        },
+    }
+}
+
+fn limit_v2(root: &SystemRoot, directory: &str) -> Limit {
+    let Some(text) = root.peek(&format!("{directory}/cpu.max")) else {
+        // The root of the whole hierarchy has no limit and, unlike every other group, no `cgroup.events`.
+        let is_top = root.peek(&format!("{directory}/cgroup.controllers")).is_some()
+            && root.peek(&format!("{directory}/cgroup.events")).is_none();
+        return if is_top { Limit::Unlimited } else { Limit::Unknown };
+    };
+    let mut words = text.split_whitespace();
+    match (words.next(), words.next().and_then(|period| period.parse::<u32>().ok())) {
+        (Some("max"), _) => Limit::Unlimited,
+        (Some(quota_us), Some(period_us)) if period_us > 0 => match quota_us.parse::<u64>() {
+            Ok(quota_us) => Limit::Cpus(quota_us as f64 / f64::from(period_us)),
+            Err(_) => Limit::Unknown,
+        },
+        _ => Limit::Unknown,
+    }
+}
+
+fn throttled(root: &SystemRoot, directory: &str) -> Option<u64> {
+    let stat = root.peek(&format!("{directory}/cpu.stat"))?;
+    stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
+}
+
+/// The list of the nearest group that has one: a group without the controller follows its parent. An empty list
+/// means the same in groups that were never configured.
+fn nearest_list(
+    root: &SystemRoot,
+    hierarchy: &Hierarchy,
+    names: &[&str],
+) -> Result<Option<CpuSet>, ReadError> {
+    for directory in &hierarchy.directories {
+        for name in names {
+            let list = match root.list(&format!("{directory}/{name}")) {
+                // Out of reach, or a group that is being removed.
+                Err(ReadError::Io { .. }) => None,
+                other => other?,
+            };
+            if let Some(list) = list.filter(|list| !list.is_empty()) {
+                return Ok(Some(list));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture::Tree;
+
+    const V1_MOUNTS: &str = "34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset\n\
+        32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+    const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    fn v2(group: &str) -> Tree {
+        Tree::of(&[("/proc/self/mountinfo", V2_MOUNT), ("/proc/self/cgroup", &format!("0::{group}\n"))])
+    }
+
+    fn cpus(tree: &Tree) -> Option<String> {
+        group_cpus(tree.root()).unwrap().map(|set| set.to_string())
+    }
+
+    #[test]
+    fn version_1_gives_the_effective_cpus_of_the_own_group() {
+        let tree = Tree::of(&[
+            ("/proc/self/mountinfo", V1_MOUNTS),
+            ("/proc/self/cgroup", "3:cpuset:/job\n1:cpu,cpuacct:/\n0::/\n"),
+            ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n"),
+            ("/sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,3\n"),
+            ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "0-3\n"),
+        ]);
+        assert_eq!(cpus(&tree).as_deref(), Some("2,3"));
+    }
+
+    #[test]
+    fn an_older_version_1_has_only_the_configured_cpus() {
+        let tree = Tree::of(&[
+            ("/proc/self/mountinfo", V1_MOUNTS),
+            ("/proc/self/cgroup", "3:cpuset:/job\n"),
+            ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "\n"),
+            ("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n"),
+        ]);
+        assert_eq!(cpus(&tree).as_deref(), Some("0-3"), "an empty list follows the parent");
+    }
+
+    #[test]
+    fn a_group_without_the_controller_follows_the_nearest_parent_that_has_it() {
+        let tree = v2("/a/b/c")
+            .file("/sys/fs/cgroup/a/cpuset.cpus.effective", "4-7\n")
+            .file("/sys/fs/cgroup/cpuset.cpus.effective", "0-15\n");
+        assert_eq!(cpus(&tree).as_deref(), Some("4-7"));
+    }
+
+    #[test]
+    fn a_container_sees_its_group_as_the_root_of_the_mount() {
+        for (mount_root, group) in [
+            ("/docker/4f", "/docker/4f"),
+            ("/", "/../../docker/4f"),
+            ("/docker", "/docker/4f"),
+            ("/", "/nowhere"),
+        ] {
+            let mount = format!("30 23 0:26 {mount_root} /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
+            let tree = Tree::of(&[
+                ("/proc/self/mountinfo", &mount),
+                ("/proc/self/cgroup", &format!("0::{group}\n")),
+                ("/sys/fs/cgroup/cpuset.cpus.effective", "1,3\n"),
+            ]);
+            assert_eq!(cpus(&tree).as_deref(), Some("1,3"), "{mount_root} and {group}");
+        }
+    }
+
+    #[test]
+    fn a_mount_point_may_hold_spaces() {
+        let tree = Tree::of(&[
+            ("/proc/self/mountinfo", "30 23 0:26 / /mnt/my\\040groups rw - cgroup2 none rw\n"),
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/mnt/my groups/cpuset.cpus.effective", "0\n"),
+        ]);
+        assert_eq!(cpus(&tree).as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn without_control_groups_every_online_cpu_is_allowed() {
+        let tree = Tree::new();
+        let online: CpuSet = "0-3".parse().unwrap();
+        assert_eq!(group_cpus(tree.root()).unwrap(), None);
+        assert_eq!(
+            read_allowance(tree.root(), &online).unwrap(),
+            Allowance { cpuset: online.clone(), mask: online }
+        );
+    }
+
+    #[test]
+    fn the_set_is_hard_and_the_mask_a_default_and_both_end_at_the_online_cpus() {
+        let tree = v2("/")
+            .file("/sys/fs/cgroup/cpuset.cpus.effective", "0-127\n")
+            .file("/proc/self/status", "Name:\tcoretalk\nCpus_allowed:\tff\nCpus_allowed_list:\t0-1,4-9\n");
+        let allowance = read_allowance(tree.root(), &"0-7".parse().unwrap()).unwrap();
+        assert_eq!(
+            (allowance.cpuset.to_string(), allowance.mask.to_string()),
+            ("0-7".into(), "0,1,4-7".into())
+        );
+    }
+
+    #[test]
+    fn a_garbled_list_is_an_error_that_names_the_file() {
+        let tree = v2("/").file("/sys/fs/cgroup/cpuset.cpus.effective", "all\n");
+        let error = group_cpus(tree.root()).unwrap_err();
+        assert_eq!(error.to_string(), "read /sys/fs/cgroup/cpuset.cpus.effective as a CPU list");
+    }
+
+    #[test]
+    fn the_tightest_quota_on_the_way_up_counts() {
+        let tree = v2("/a/b")
+            .file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n")
+            .file("/sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 2\n")
+            .file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n")
+            .file("/sys/fs/cgroup/a/cpu.stat", "nr_throttled 40\n");
+        let quota = read_quota(tree.root()).unwrap();
+        assert_eq!(quota, Quota { limit_cpus: Some(1.5), throttled_periods: Some(42) });
+    }
+
+    #[test]
+    fn version_1_has_the_quota_beside_the_cpu_controller() {
+        let tree = Tree::of(&[
+            ("/proc/self/mountinfo", V1_MOUNTS),
+            ("/proc/self/cgroup", "1:cpu,cpuacct:/job\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "400000\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
+        ]);
+        let quota = read_quota(tree.root()).unwrap();
+        assert_eq!(quota, Quota { limit_cpus: Some(4.0), throttled_periods: None });
+    }
+
+    #[test]
+    fn the_top_group_has_no_limit_and_a_hidden_one_is_unknown() {
+        let top = v2("/").file("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
+        assert_eq!(read_quota(top.root()).unwrap().limit_cpus, None);
+        let inner = top.file("/sys/fs/cgroup/cgroup.events", "populated 1\n");
+        assert_eq!(read_quota(inner.root()), None);
+        assert_eq!(read_quota(v2("/").file("/sys/fs/cgroup/cpu.max", "lots\n").root()), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_machine_allows_this_test_at_least_one_cpu() {
+        let root = SystemRoot::live();
+        let online = crate::host::sysfs::online_cpus(&root).unwrap();
+        let allowance = read_allowance(&root, &online).unwrap();
+        assert!(!allowance.cpuset.is_empty() && !allowance.mask.is_empty());
+        assert!(allowance.cpuset.is_subset(&online));
+    }
+}

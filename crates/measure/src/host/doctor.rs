@@ -1,0 +1,195 @@
+//! [`examine`]: looks for everything that could spoil a measurement, and changes nothing.
+
+mod clock;
+mod company;
+mod cpus;
+mod frequency;
+mod memory;
+mod rights;
+
+use super::facts::CpuTimes;
+use super::root::SystemRoot;
+use coretalk_model::Verdict::{CannotTell, Fail, Ok, Warn};
+use coretalk_model::{ClockFacts, Finding, Verdict};
+
+/// What files cannot say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LiveFacts<'a> {
+    /// The clock that measures.
+    pub clock: Option<&'a ClockFacts>,
+    /// The largest offset between the counters of two CPUs, in nanoseconds.
+    pub tsc_offset_ns_max: Option<f64>,
+    /// What the CPUs did in the last moments before any measurement; without it, averages over a longer time count.
+    pub recent: Option<&'a CpuTimes>,
+    /// The C library: [`libc_version`](super::facts::libc_version).
+    pub libc: Option<&'a str>,
+}
+
+/// One check of `doctor`.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckSpec {
+    /// Stable kebab-case id.
+    pub id: &'static str,
+    /// What it looks at, and why that matters, in a few words.
+    pub about: &'static str,
+    /// Every verdict that it can reach.
+    pub verdicts: &'static [Verdict],
+    examine: fn(&SystemRoot, &LiveFacts) -> Report,
+}
+
+/// Every check, in the order of reports: what can be had at all, who else is there, clocks, memory, rights.
+pub const CHECKS: &[CheckSpec] = &[
+    CheckSpec {
+        id: "cpuset",
+        about: "which CPUs the control group and the affinity mask leave to this process",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
+        examine: cpus::cpuset,
+    },
+    CheckSpec {
+        id: "cpu-quota",
+        about: "a quota of the control group stops spinning threads for tens of milliseconds",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
+        examine: cpus::quota,
+    },
+    CheckSpec {
+        id: "isolated-cpus",
+        about: "CPUs kept from the scheduler are the quietest and are left out by default",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: cpus::isolated,
+    },
+    CheckSpec {
+        id: "smt",
+        about: "whether cores have several hardware threads",
+        verdicts: &[Ok, CannotTell],
+        examine: cpus::smt,
+    },
+    CheckSpec {
+        id: "hypervisor",
+        about: "a host may move virtual CPUs and invent their topology; an emulator has no hardware times",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
+        examine: company::hypervisor,
+    },
+    CheckSpec {
+        id: "steal",
+        about: "time that the host gave to others",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: company::steal,
+    },
+    CheckSpec {
+        id: "load",
+        about: "other programs on the CPUs",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: company::load,
+    },
+    CheckSpec {
+        id: "governor",
+        about: "how soon clocks rise",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: frequency::governor,
+    },
+    CheckSpec {
+        id: "boost",
+        about: "whether clocks go beyond the nominal one",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: frequency::boost,
+    },
+    CheckSpec {
+        id: "kernel-idle",
+        about: "how long an idle CPU takes to wake",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: frequency::kernel_idle,
+    },
+    CheckSpec {
+        id: "clock-source",
+        about: "whether the kernel itself trusts the counter that measures",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: clock::source,
+    },
+    CheckSpec {
+        id: "tsc-invariant",
+        about: "whether the counter keeps its rate in every power state",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
+        examine: clock::invariant,
+    },
+    CheckSpec {
+        id: "tsc-sync",
+        about: "how far the counters of different CPUs lie apart",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
+        examine: clock::sync,
+    },
+    CheckSpec {
+        id: "huge-pages",
+        about: "whether measured lines can lie in huge pages, which miss the TLB less",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: memory::huge_pages,
+    },
+    CheckSpec {
+        id: "numa-balancing",
+        about: "whether the kernel unmaps and moves pages under a measurement",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: memory::numa_balancing,
+    },
+    CheckSpec {
+        id: "rlimits",
+        about: "whether priority can be raised and memory be locked",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: rights::rlimits,
+    },
+    CheckSpec {
+        id: "libc",
+        about: "whose mutexes, threads and wrappers are measured",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: rights::libc,
+    },
+    CheckSpec {
+        id: "microcode",
+        about: "whether the kernel knows newer microcode, which may change numbers",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: rights::microcode,
+    },
+];
+
+/// Makes every check, in the order of [`CHECKS`].
+///
+/// ```
+/// use coretalk_measure::host::doctor::{CHECKS, LiveFacts, examine};
+/// use coretalk_measure::host::root::SystemRoot;
+///
+/// let findings = examine(&SystemRoot::new("/no/such/system"), &LiveFacts::default());
+/// assert_eq!(findings.len(), CHECKS.len());
+/// assert!(findings.iter().all(|finding| finding.verdict == coretalk_model::Verdict::CannotTell));
+/// ```
+pub fn examine(root: &SystemRoot, live: &LiveFacts) -> Vec<Finding> {
+    let finding = |check: &CheckSpec| {
+        let Report { verdict, text, fix } = (check.examine)(root, live);
+        Finding { id: check.id.to_owned(), verdict, text, fix }
+    };
+    CHECKS.iter().map(finding).collect()
+}
+
+/// A [`Finding`] without its id.
+struct Report {
+    verdict: Verdict,
+    text: String,
+    fix: Option<String>,
+}
+
+impl Report {
+    fn new(verdict: Verdict, text: impl Into<String>) -> Report {
+        Report { verdict, text: text.into(), fix: None }
+    }
+
+    /// With the command that changes it.
+    fn fix(self, command: impl Into<String>) -> Report {
+        Report { fix: Some(command.into()), ..self }
+    }
+}
+
+/// `12 %`, or as many digits as a small part needs.
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests;

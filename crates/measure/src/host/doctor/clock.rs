@@ -1,0 +1,84 @@
+//! Checks of the counter that measures.
+
+use super::{LiveFacts, Report};
+use crate::host::facts::{CpuInfo, Platform};
+use crate::host::root::SystemRoot;
+use coretalk_model::Verdict;
+
+const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// Kernel clock sources that are the counter which measures, on x86, Arm, RISC-V and POWER.
+const COUNTERS: &[&str] = &["tsc", "arch_sys_counter", "riscv_clocksource", "timebase"];
+
+pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
+    let named = root.peek(&format!("{SOURCES}/current_clocksource"));
+    let Some(source) = named.or_else(|| live.clock?.kernel_source.clone()) else {
+        return Report::new(Verdict::CannotTell, "the kernel does not say what it keeps time with");
+    };
+    if COUNTERS.contains(&source.as_str()) {
+        return Report::new(
+            Verdict::Ok,
+            format!("the kernel keeps time with {source}, the counter that measures"),
+        );
+    }
+    let text = format!("the kernel keeps time with {source} and may distrust the counter that measures");
+    let report = Report::new(Verdict::Warn, text);
+    let available = root.peek(&format!("{SOURCES}/available_clocksource")).unwrap_or_default();
+    match available.split_whitespace().find(|name| COUNTERS.contains(name)) {
+        Some(counter) => report.fix(format!("echo {counter} | sudo tee {SOURCES}/current_clocksource")),
+        None => report,
+    }
+}
+
+pub(super) fn invariant(root: &SystemRoot, live: &LiveFacts) -> Report {
+    // Arm's system counter runs at a fixed rate in every power state by definition (Arm ARM, "The system counter").
+    let is_arm_counter = live.clock.is_some_and(|clock| clock.source == "cntvct");
+    let stated = live.clock.and_then(|clock| clock.invariant);
+    match stated.or(is_arm_counter.then_some(true)).or_else(|| by_flags(root)) {
+        None => {
+            Report::new(Verdict::CannotTell, "the processor does not say whether its counter keeps its rate")
+        }
+        Some(true) => Report::new(Verdict::Ok, "the counter keeps its rate in every power state"),
+        Some(false) if Platform::read(root).hypervisor.is_some() => Report::new(
+            Verdict::Warn,
+            "the host does not promise a counter of constant rate: a move to another machine would change it",
+        ),
+        Some(false) => Report::new(
+            Verdict::Fail,
+            "the counter changes its rate with the clock or stops: ns would be wrong",
+        ),
+    }
+}
+
+fn by_flags(root: &SystemRoot) -> Option<bool> {
+    let cpuinfo = CpuInfo::read(root);
+    Some(cpuinfo.has_flag("constant_tsc")? && cpuinfo.has_flag("nonstop_tsc")?)
+}
+
+/// Offsets are known to about half a round trip, which between sockets is some hundred nanoseconds at most.
+const SYNCHRONOUS_NS: f64 = 100.0;
+
+/// Far beyond any error of the estimate, and beyond the margin of a common start.
+const APART_NS: f64 = 1e6;
+
+pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
+    match live.tsc_offset_ns_max.map(f64::abs) {
+        Some(offset_ns) if offset_ns <= SYNCHRONOUS_NS => {
+            Report::new(Verdict::Ok, format!("the counters of all CPUs agree within {offset_ns:.0} ns"))
+        }
+        Some(offset_ns) if offset_ns <= APART_NS => Report::new(
+            Verdict::Warn,
+            format!(
+                "counters lie up to {offset_ns:.0} ns apart: `one-way` is flagged, round trips do not care"
+            ),
+        ),
+        Some(offset_ns) if offset_ns > APART_NS => Report::new(
+            Verdict::Fail,
+            format!(
+                "counters lie {:.1} ms apart: `one-way` and a common start cannot be had",
+                offset_ns / 1e6
+            ),
+        ),
+        _ => Report::new(Verdict::CannotTell, "the counters of different CPUs were not compared"),
+    }
+}

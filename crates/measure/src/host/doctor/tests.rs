@@ -1,0 +1,335 @@
+use super::*;
+use crate::host::fixture::Tree;
+use std::collections::BTreeSet;
+
+/// One system, one check, one verdict: each becomes a test named by its sentence, and together they must cover every
+/// verdict that [`CHECKS`] claims.
+macro_rules! verdicts {
+    ($($sentence:ident: $id:literal is $verdict:ident, $tree:expr $(, $live:expr)?;)*) => {
+        $(#[test]
+        fn $sentence() {
+            // The last one given counts.
+            let live = [LiveFacts::default() $(, $live)?];
+            let finding = finding($id, &$tree, live.last().unwrap());
+            assert_eq!(finding.verdict, Verdict::$verdict, "{finding:?}");
+        })*
+
+        const COVERED: &[(&str, Verdict)] = &[$(($id, Verdict::$verdict)),*];
+    };
+}
+
+verdicts! {
+    a_group_and_a_mask_that_hold_every_cpu_are_fine: "cpuset" is Ok, group("0-7", "0-7");
+    without_a_control_group_the_allowed_cpus_are_unknown: "cpuset" is CannotTell, Tree::new().online("0-7");
+    a_group_that_holds_some_cpus_only_is_named: "cpuset" is Warn, group("0-3", "0-3");
+    a_mask_that_leaves_out_cpus_is_named: "cpuset" is Warn, group("0-7", "0-3");
+    a_mask_that_leaves_out_only_isolated_cpus_is_fine: "cpuset" is Ok,
+        group("0-7", "0-5").file(ISOLATED, "6-7\n");
+    one_cpu_makes_no_pair: "cpuset" is Fail, group("5", "5");
+    a_machine_of_one_cpu_has_no_pair: "cpuset" is Fail, Tree::new().online("0");
+
+    no_quota_is_fine: "cpu-quota" is Ok, quota("max 100000");
+    a_quota_of_every_cpu_is_fine: "cpu-quota" is Ok, quota("800000 100000");
+    a_quota_out_of_reach_is_unknown: "cpu-quota" is CannotTell, Tree::new().online("0-7");
+    a_quota_of_some_cpus_stops_threads: "cpu-quota" is Warn, quota("400000 100000");
+    a_quota_below_one_pair_spoils_everything: "cpu-quota" is Fail, quota("150000 100000");
+
+    no_isolated_cpu_is_fine: "isolated-cpus" is Ok, group("0-7", "0-7").file(ISOLATED, "\n");
+    isolated_cpus_in_the_mask_are_measured_anyway: "isolated-cpus" is Ok, group("0-7", "0-7").file(ISOLATED, "6-7");
+    a_kernel_silent_about_isolation_is_unknown: "isolated-cpus" is CannotTell, group("0-7", "0-7");
+    isolated_cpus_left_out_of_the_mask_are_named: "isolated-cpus" is Warn, group("0-7", "0-5").file(ISOLATED, "6-7");
+
+    smt_on_is_fine: "smt" is Ok, Tree::new().file(SMT, "on\n");
+    smt_off_is_fine: "smt" is Ok, Tree::new().file(SMT, "off\n");
+    smt_forced_off_is_fine: "smt" is Ok, Tree::new().file(SMT, "forceoff\n");
+    a_processor_without_smt_is_fine: "smt" is Ok, Tree::new().file(SMT, "notsupported\n");
+    smt_shows_in_the_cores_too: "smt" is Ok, Tree::new().file(SMT, "notimplemented\n").online("0-1").cores(&["0-1"]);
+    siblings_that_nobody_names_are_unknown: "smt" is CannotTell, Tree::new().online("0-1");
+
+    bare_metal_is_fine: "hypervisor" is Ok, flags("fpu tsc");
+    a_processor_that_cannot_say_is_unknown: "hypervisor" is CannotTell, Tree::new();
+    a_guest_may_move: "hypervisor" is Warn, flags("fpu tsc hypervisor");
+    the_first_wsl_is_windows: "hypervisor" is Warn,
+        Tree::of(&[("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n")]);
+    an_emulator_has_no_hardware_times: "hypervisor" is Fail,
+        Tree::of(&[("/proc/cpuinfo", "model name : QEMU TCG CPU version 2.5+\n")]);
+
+    no_steal_is_fine: "steal" is Ok, stat("cpu0 10 0 0 990 0 0 0 0 0 0");
+    a_kernel_that_counts_no_steal_is_unknown: "steal" is CannotTell, stat("cpu0 10 0 0 990");
+    steal_widens_intervals: "steal" is Warn, stat("cpu0 10 0 0 985 0 0 0 5 0 0");
+    recent_steal_counts_more_than_old: "steal" is Ok, stat("cpu0 10 0 0 985 0 0 0 5 0 0"),
+        LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
+
+    an_idle_machine_is_fine: "load" is Ok, load("0.10 0.00 0.00 1/9 9");
+    a_silent_machine_may_be_busy: "load" is CannotTell, Tree::new();
+    a_load_above_a_twentieth_of_the_cpus_is_company: "load" is Warn, load("0.50 0.00 0.00 1/9 9");
+    recent_work_counts_more_than_the_average: "load" is Warn, load("0.00 0.00 0.00 1/9 9"),
+        LiveFacts { recent: Some(&times("cpu0 6 0 0 94 0 0 0 0 0 0")), ..LiveFacts::default() };
+
+    a_performance_governor_is_fine: "governor" is Ok, Tree::new().each("0-1", "cpufreq/scaling_governor", "performance");
+    no_frequency_driver_is_unknown: "governor" is CannotTell, Tree::new();
+    a_saving_governor_lets_clocks_fall: "governor" is Warn,
+        Tree::new().each("0", "cpufreq/scaling_governor", "performance").each("1", "cpufreq/scaling_governor", "powersave");
+
+    boost_on_is_fine: "boost" is Ok, Tree::of(&[(BOOST, "1\n")]);
+    boost_without_a_switch_is_unknown: "boost" is CannotTell, Tree::new();
+    boost_off_is_slower_than_the_hardware: "boost" is Warn, Tree::of(&[(BOOST, "0\n")]);
+
+    shallow_sleep_is_fine: "kernel-idle" is Ok, idle("haltpoll", &[("POLL", "0", "0"), ("HLT", "1", "0")]);
+    no_idle_driver_is_fine: "kernel-idle" is Ok, idle("none", &[]);
+    deep_states_that_are_switched_off_are_fine: "kernel-idle" is Ok,
+        idle("intel_idle", &[("C1", "2", "0"), ("C6", "133", "1")]);
+    sleep_that_nobody_describes_is_unknown: "kernel-idle" is CannotTell, Tree::new();
+    a_driver_without_states_is_unknown: "kernel-idle" is CannotTell, idle("acpi_idle", &[]);
+    deep_sleep_takes_long_to_leave: "kernel-idle" is Warn, idle("intel_idle", &[("C1", "2", "0"), ("C6", "133", "0")]);
+
+    a_kernel_that_trusts_the_counter_is_fine: "clock-source" is Ok, clock("tsc", "tsc hpet");
+    the_arm_counter_is_as_good: "clock-source" is Ok, clock("arch_sys_counter", "arch_sys_counter");
+    a_kernel_silent_about_its_clock_is_unknown: "clock-source" is CannotTell, Tree::new();
+    a_kernel_that_left_the_counter_is_a_warning: "clock-source" is Warn, clock("hpet", "hpet acpi_pm");
+
+    an_invariant_counter_is_fine: "tsc-invariant" is Ok, flags("constant_tsc nonstop_tsc");
+    the_arm_counter_is_invariant_by_definition: "tsc-invariant" is Ok, Tree::new(),
+        LiveFacts { clock: Some(&counter("cntvct", None)), ..LiveFacts::default() };
+    a_processor_silent_about_its_counter_is_unknown: "tsc-invariant" is CannotTell, Tree::new();
+    a_guest_without_the_promise_is_a_warning: "tsc-invariant" is Warn, flags("constant_tsc hypervisor");
+    a_counter_that_follows_the_clock_is_wrong: "tsc-invariant" is Fail, flags("tsc");
+    the_clocks_own_word_comes_first: "tsc-invariant" is Fail, flags("constant_tsc nonstop_tsc"),
+        LiveFacts { clock: Some(&counter("tsc", Some(false))), ..LiveFacts::default() };
+
+    counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0);
+    counters_that_were_not_compared_are_unknown: "tsc-sync" is CannotTell, Tree::new();
+    an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN);
+    counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0);
+    counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
+
+    transparent_huge_pages_are_fine: "huge-pages" is Ok, Tree::of(&[(THP, "always [madvise] never\n")]);
+    reserved_huge_pages_are_fine_too: "huge-pages" is Ok,
+        Tree::of(&[(THP, "always madvise [never]\n"), ("/proc/meminfo", "HugePages_Free:       12\n")]);
+    a_kernel_silent_about_huge_pages_is_unknown: "huge-pages" is CannotTell, Tree::new();
+    no_huge_pages_miss_the_tlb: "huge-pages" is Warn, Tree::of(&[(THP, "always madvise [never]\n")]);
+
+    one_node_needs_no_balancing: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-7")]);
+    balancing_off_is_fine: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "0\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
+    a_kernel_silent_about_balancing_is_unknown: "numa-balancing" is CannotTell,
+        Tree::new().nodes(&[(0, "0-3"), (1, "4-7")]);
+    balancing_unmaps_pages: "numa-balancing" is Warn,
+        Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
+
+    generous_limits_are_fine: "rlimits" is Ok, limits("unlimited", "40");
+    capabilities_stand_for_limits: "rlimits" is Ok, limits("65536", "0").file("/proc/self/status", "CapEff:\t0000000000804000\n");
+    a_process_without_limits_in_reach_is_unknown: "rlimits" is CannotTell, Tree::new();
+    tight_limits_let_others_disturb: "rlimits" is Warn, limits("65536", "0");
+    the_root_of_a_name_space_of_its_own_may_raise_nothing: "rlimits" is Warn,
+        limits("unlimited", "0").file("/proc/self/status", "CapEff:\t000001ffffffffff\n").file("/proc/self/uid_map", "0 100000 65536\n");
+
+    the_usual_c_library_is_fine: "libc" is Ok, Tree::new(), library("glibc 2.36");
+    a_c_library_without_a_name_is_unknown: "libc" is CannotTell, Tree::new();
+    another_c_library_measures_itself: "libc" is Warn, Tree::new(), library("musl");
+
+    current_microcode_is_fine: "microcode" is Ok, Tree::of(&[(MICROCODE, "Not affected\n")]);
+    microcode_of_unknown_age_is_unknown: "microcode" is CannotTell, Tree::of(&[(MICROCODE, "Unknown (running under hypervisor)\n")]);
+    old_microcode_may_change: "microcode" is Warn, Tree::of(&[(MICROCODE, "Vulnerable\n")]);
+}
+
+#[test]
+fn every_verdict_of_every_check_has_a_fixture_and_no_other_is_reached() {
+    let claimed: BTreeSet<(&str, Verdict)> =
+        CHECKS.iter().flat_map(|check| check.verdicts.iter().map(|&verdict| (check.id, verdict))).collect();
+    let covered: BTreeSet<(&str, Verdict)> = COVERED.iter().copied().collect();
+    assert_eq!(covered, claimed);
+}
+
+#[test]
+fn ids_are_distinct_and_kebab_case() {
+    let ids: BTreeSet<&str> = CHECKS.iter().map(|check| check.id).collect();
+    assert_eq!(ids.len(), CHECKS.len());
+    assert!(ids.iter().all(|id| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
+}
+
+#[test]
+fn the_command_that_fixes_is_the_one_for_this_system() {
+    let fix = |id: &str, tree: Tree| finding(id, &tree, &LiveFacts::default()).fix;
+    let cpu = "/sys/devices/system/cpu";
+    for (id, tree, command) in [
+        (
+            "governor",
+            Tree::new().each("0", "cpufreq/scaling_governor", "powersave"),
+            "sudo cpupower frequency-set -g performance".to_owned(),
+        ),
+        ("isolated-cpus", group("0-7", "0-5").file(ISOLATED, "6-7"), "coretalk --cpus 6,7".to_owned()),
+        ("cpuset", group("0-7", "0-3"), "coretalk --cpus 0-7".to_owned()),
+        ("cpuset", group("0-3", "0-3"), "sudo systemd-run --scope -p AllowedCPUs=0-7 coretalk".to_owned()),
+        ("boost", Tree::of(&[(BOOST, "0")]), format!("echo 1 | sudo tee {BOOST}")),
+        (
+            "boost",
+            Tree::of(&[("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")]),
+            format!("echo 0 | sudo tee {cpu}/intel_pstate/no_turbo"),
+        ),
+        (
+            "boost",
+            Tree::of(&[("/sys/devices/system/cpu/cpufreq/policy0/boost", "0")]),
+            format!("echo 1 | sudo tee {cpu}/cpufreq/policy*/boost"),
+        ),
+        (
+            "clock-source",
+            clock("hpet", "tsc hpet acpi_pm"),
+            "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned(),
+        ),
+    ] {
+        assert_eq!(fix(id, tree), Some(command), "{id}");
+    }
+    assert_eq!(fix("clock-source", clock("hpet", "hpet")), None);
+    assert_eq!(
+        fix("isolated-cpus", group("0-5", "0-5").file(ISOLATED, "6-7")),
+        None,
+        "outside the control group"
+    );
+}
+
+#[test]
+fn a_quota_says_how_often_it_stopped_the_process() {
+    let tree = quota("400000 100000").file("/sys/fs/cgroup/cpu.stat", "nr_periods 90\nnr_throttled 12\n");
+    let text = finding("cpu-quota", &tree, &LiveFacts::default()).text;
+    assert!(text.contains("stopped 12 times"), "{text}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_files_hold_every_check_is_answered(
+        contents in proptest::collection::vec("[ -~\n\t]{0,40}|[0-9]{0,3}([,\\-][0-9]{1,3}){0,3}|(cpu[0-9]{0,11} ?([0-9]{1,22} ){0,9}\n){0,3}", HOSTILE.len()),
+    ) {
+        let files: Vec<(&str, &str)> = HOSTILE.iter().copied().zip(contents.iter().map(String::as_str)).collect();
+        let tree = Tree::of(&files);
+        proptest::prop_assert_eq!(examine(tree.root(), &LiveFacts::default()).len(), CHECKS.len());
+        let environment = crate::host::facts::read_environment(tree.root());
+        proptest::prop_assert!(environment.load_1min.is_none_or(f64::is_finite));
+    }
+}
+
+const HOSTILE: &[&str] = &[
+    "/proc/cpuinfo",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/self/cgroup",
+    "/proc/self/limits",
+    "/proc/self/mountinfo",
+    "/proc/self/status",
+    "/proc/stat",
+    "/sys/devices/system/cpu/cpu0/cache/index3/level",
+    "/sys/devices/system/cpu/cpu0/cpu_capacity",
+    "/sys/devices/system/cpu/cpu0/topology/core_cpus_list",
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/node/node0/cpulist",
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn this_machine_answers_every_check_in_one_line() {
+    let library = crate::host::facts::libc_version();
+    let live = LiveFacts { libc: library.as_deref(), ..LiveFacts::default() };
+    let findings = examine(&SystemRoot::live(), &live);
+    for (finding, check) in findings.iter().zip(CHECKS) {
+        assert_eq!(finding.id, check.id);
+        assert!(check.verdicts.contains(&finding.verdict), "{finding:?}");
+        assert!(
+            !finding.text.is_empty() && !finding.text.contains('\n') && !finding.text.ends_with('.'),
+            "{finding:?}"
+        );
+    }
+    assert_eq!(findings.len(), CHECKS.len());
+}
+
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const SMT: &str = "/sys/devices/system/cpu/smt/control";
+const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+const MICROCODE: &str = "/sys/devices/system/cpu/vulnerabilities/old_microcode";
+
+fn finding(id: &str, tree: &Tree, live: &LiveFacts) -> Finding {
+    let findings = examine(tree.root(), live);
+    // Whatever the system, no check reaches a verdict that it does not claim.
+    for (finding, check) in findings.iter().zip(CHECKS) {
+        assert!(check.verdicts.contains(&finding.verdict), "{finding:?}");
+    }
+    findings.into_iter().find(|finding| finding.id == id).unwrap()
+}
+
+/// Eight CPUs online, of which a control group and a mask allow some.
+fn group(cpuset: &str, mask: &str) -> Tree {
+    unified()
+        .file("/sys/fs/cgroup/cpuset.cpus.effective", cpuset)
+        .file("/proc/self/status", &format!("Cpus_allowed_list:\t{mask}\n"))
+}
+
+fn quota(max: &str) -> Tree {
+    unified().file("/sys/fs/cgroup/cpu.max", max)
+}
+
+fn unified() -> Tree {
+    Tree::of(&[
+        ("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+        ("/proc/self/cgroup", "0::/\n"),
+    ])
+    .online("0-7")
+}
+
+fn flags(flags: &str) -> Tree {
+    Tree::of(&[("/proc/cpuinfo", &format!("processor\t: 0\nflags\t\t: {flags}\n"))])
+}
+
+fn stat(lines: &str) -> Tree {
+    Tree::of(&[("/proc/stat", lines)])
+}
+
+fn times(lines: &str) -> CpuTimes {
+    CpuTimes::read(stat(lines).root()).unwrap()
+}
+
+fn load(average: &str) -> Tree {
+    Tree::of(&[("/proc/loadavg", average)]).online("0-7")
+}
+
+/// An idle driver and its states: name, latency in microseconds, whether it is disabled.
+fn idle(driver: &str, states: &[(&str, &str, &str)]) -> Tree {
+    let mut tree = Tree::of(&[("/sys/devices/system/cpu/cpuidle/current_driver", driver)]);
+    for (index, (name, latency, disable)) in states.iter().enumerate() {
+        for (file, content) in [("name", name), ("latency", latency), ("disable", disable)] {
+            tree = tree.each("0-1", &format!("cpuidle/state{index}/{file}"), content);
+        }
+    }
+    tree
+}
+
+fn clock(current: &str, available: &str) -> Tree {
+    let sources = "/sys/devices/system/clocksource/clocksource0";
+    Tree::of(&[
+        (&format!("{sources}/current_clocksource"), current),
+        (&format!("{sources}/available_clocksource"), available),
+    ])
+}
+
+fn counter(source: &str, invariant: Option<bool>) -> ClockFacts {
+    ClockFacts { source: source.to_owned(), invariant, ..ClockFacts::default() }
+}
+
+fn offset(nanoseconds: f64) -> LiveFacts<'static> {
+    LiveFacts { tsc_offset_ns_max: Some(nanoseconds), ..LiveFacts::default() }
+}
+
+fn library(name: &'static str) -> LiveFacts<'static> {
+    LiveFacts { libc: Some(name), ..LiveFacts::default() }
+}
+
+fn limits(memlock: &str, nice: &str) -> Tree {
+    let limits = format!(
+        "Limit                     Soft Limit           Hard Limit           Units     \n\
+         Max locked memory         {memlock}              {memlock}              bytes     \n\
+         Max nice priority         {nice}                    {nice}                    \n"
+    );
+    Tree::of(&[("/proc/self/limits", &limits)])
+}

@@ -1,0 +1,173 @@
+//! [`read_environment`]: what numbers are measured under, as far as files and the processor say.
+
+mod arm;
+mod cpu_times;
+mod libc_version;
+mod platform;
+
+pub use cpu_times::{BUSY_FRACTION, CpuTimes, steal_ms};
+pub use libc_version::libc_version;
+pub use platform::{Platform, Wsl};
+
+use super::root::SystemRoot;
+use coretalk_model::Environment;
+use std::collections::BTreeMap;
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Everything but the clock, the page size, the priority, and what the user adds: those are known only by those who
+/// set them. A fact that cannot be read stays `None`.
+pub fn read_environment(root: &SystemRoot) -> Environment {
+    let cpuinfo = CpuInfo::read(root);
+    Environment {
+        host: root.peek("/proc/sys/kernel/hostname"),
+        cpu_model: cpu_model(root, &cpuinfo),
+        microcode: cpuinfo
+            .value("microcode")
+            .map(str::to_owned)
+            .or_else(|| root.peek(&format!("{CPU}/cpu0/microcode/version"))),
+        firmware: firmware(root),
+        kernel: kernel(root),
+        arch: Some(std::env::consts::ARCH.to_owned()),
+        mitigations: mitigations(root),
+        memory_bytes: memory_bytes(root),
+        governor: distinct(root, "scaling_governor"),
+        frequency_driver: distinct(root, "scaling_driver"),
+        boost: boost(root),
+        idle_driver: root.peek(&format!("{CPU}/cpuidle/current_driver")),
+        hypervisor: Platform::read(root).hypervisor,
+        libc: libc_version(),
+        isolated: isolated(root),
+        load_1min: load_1min(root),
+        compiler: built(env!("CORETALK_COMPILER")),
+        build: built(env!("CORETALK_BUILD")),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Environment::default()
+    }
+}
+
+/// The CPUs that the kernel keeps from its scheduler (`isolcpus`); none where it does not say.
+pub fn isolated(root: &SystemRoot) -> coretalk_model::CpuSet {
+    root.list(&format!("{CPU}/isolated")).ok().flatten().unwrap_or_default()
+}
+
+/// Whether boost (turbo) is on. Drivers differ in the file and in its sense.
+pub fn boost(root: &SystemRoot) -> Option<bool> {
+    let switch = |path: String| match root.peek(&path)?.as_str() {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    let no_turbo = || switch(format!("{CPU}/intel_pstate/no_turbo")).map(|off| !off);
+    // Recent kernels have a switch for each policy; one that is on suffices to move clocks.
+    let policies = || {
+        let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
+        policies.iter().filter_map(|policy| switch(format!("{CPU}/cpufreq/policy{policy}/boost"))).max()
+    };
+    switch(format!("{CPU}/cpufreq/boost")).or_else(no_turbo).or_else(policies)
+}
+
+/// The load average over a minute.
+pub fn load_1min(root: &SystemRoot) -> Option<f64> {
+    let load = root.peek("/proc/loadavg")?.split_whitespace().next()?.parse().ok()?;
+    (0.0..f64::MAX).contains(&load).then_some(load)
+}
+
+/// The different values of a cpufreq file over all CPUs, in the order of the alphabet.
+pub(super) fn distinct(root: &SystemRoot, file: &str) -> Option<String> {
+    let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
+    let mut values: Vec<String> = policies
+        .iter()
+        .filter_map(|policy| root.peek(&format!("{CPU}/cpufreq/policy{policy}/{file}")))
+        .collect();
+    if values.is_empty() {
+        let cpus = root.numbered(CPU, "cpu");
+        values.extend(cpus.iter().filter_map(|cpu| root.peek(&format!("{CPU}/cpu{cpu}/cpufreq/{file}"))));
+    }
+    values.sort_unstable();
+    values.dedup();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// `/proc/cpuinfo`, whose keys differ between architectures.
+pub(super) struct CpuInfo(String);
+
+impl CpuInfo {
+    pub(super) fn read(root: &SystemRoot) -> CpuInfo {
+        CpuInfo(root.peek("/proc/cpuinfo").unwrap_or_default())
+    }
+
+    /// The first value of a key.
+    pub(super) fn value(&self, key: &'static str) -> Option<&str> {
+        self.values(key).next()
+    }
+
+    /// Every value of a key, in the order of the CPUs.
+    pub(super) fn values(&self, key: &'static str) -> impl Iterator<Item = &str> {
+        self.0.lines().filter_map(move |line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim()).filter(|value| !value.is_empty())
+        })
+    }
+
+    /// Whether the processor has a feature that x86 kernels list; `None` where no such list is in reach.
+    pub(super) fn has_flag(&self, flag: &str) -> Option<bool> {
+        self.value("flags").map(|flags| flags.split_whitespace().any(|name| name == flag))
+    }
+}
+
+fn cpu_model(root: &SystemRoot, cpuinfo: &CpuInfo) -> Option<String> {
+    let named = cpuinfo.value("model name").map(str::to_owned);
+    named.or_else(|| brand(root)).or_else(|| arm::model(cpuinfo)).map(|name| squeeze(&name))
+}
+
+/// The brand string that the processor itself gives.
+#[cfg(target_arch = "x86_64")]
+fn brand(root: &SystemRoot) -> Option<String> {
+    let brand = root.is_live().then(|| raw_cpuid::CpuId::new().get_processor_brand_string())??;
+    Some(brand.as_str().to_owned()).filter(|name| !name.trim().is_empty())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn brand(_root: &SystemRoot) -> Option<String> {
+    None
+}
+
+/// Brand strings are padded with blanks inside and at the end.
+fn squeeze(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn firmware(root: &SystemRoot) -> Option<String> {
+    let parts = ["bios_vendor", "bios_version", "bios_date"];
+    let known: Vec<String> =
+        parts.iter().filter_map(|part| root.peek(&format!("/sys/class/dmi/id/{part}"))).collect();
+    (!known.is_empty()).then(|| squeeze(&known.join(" ")))
+}
+
+fn kernel(root: &SystemRoot) -> Option<String> {
+    let name = root.peek("/proc/sys/kernel/ostype");
+    let release = root.peek("/proc/sys/kernel/osrelease");
+    let known: Vec<String> = name.into_iter().chain(release).collect();
+    (!known.is_empty()).then(|| known.join(" "))
+}
+
+fn mitigations(root: &SystemRoot) -> BTreeMap<String, String> {
+    let directory = format!("{CPU}/vulnerabilities");
+    let states = root.names(&directory).into_iter();
+    states.filter_map(|name| root.peek(&format!("{directory}/{name}")).map(|state| (name, state))).collect()
+}
+
+fn memory_bytes(root: &SystemRoot) -> Option<u64> {
+    let meminfo = root.peek("/proc/meminfo")?;
+    let value = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn built(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! [`CpuTimes`]: what each CPU spent its time on, from `/proc/stat`.
+
+use crate::host::root::SystemRoot;
+use coretalk_model::cpu::HIGHEST_CPU;
+use coretalk_model::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+
+/// The kernel counts hundredths of a second (`USER_HZ`) for programs, whatever its own tick is.
+const JIFFY_MS: f64 = 10.0;
+
+/// The part of all CPUs' time from which on a machine counts as busy: a good neighbour then measures one pair at a
+/// time.
+pub const BUSY_FRACTION: f64 = 0.05;
+
+/// What each CPU spent its time on, since boot or between two readings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuTimes {
+    of: BTreeMap<CpuId, Times>,
+}
+
+/// In jiffies. Guest time is part of `user` already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Times {
+    user: u64,
+    nice: u64,
+    system: u64,
+    idle: u64,
+    iowait: u64,
+    irq: u64,
+    softirq: u64,
+    steal: u64,
+}
+
+impl CpuTimes {
+    /// The counts since boot; `None` where `/proc/stat` has no line for any CPU.
+    pub fn read(root: &SystemRoot) -> Option<CpuTimes> {
+        let stat = root.peek("/proc/stat")?;
+        let of: BTreeMap<CpuId, Times> = stat.lines().filter_map(line).collect();
+        (!of.is_empty()).then_some(CpuTimes { of })
+    }
+
+    /// What was spent since an earlier reading. A CPU that is not in both (it came or went) is left out; a count that
+    /// fell back, as iowait does, counts as 0.
+    pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
+        let both = self.of.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.of.get(&cpu)?))));
+        CpuTimes { of: both.collect() }
+    }
+
+    /// Milliseconds that a hypervisor or interrupts took on these CPUs, in steps of 10; `None` where one of them is
+    /// not known.
+    pub fn stolen_ms(&self, cpus: &CpuSet) -> Option<f64> {
+        let each = |cpu| self.of.get(&cpu).map(|times| times.steal + times.irq + times.softirq);
+        Some(sum(cpus, each)? as f64 * JIFFY_MS)
+    }
+
+    /// The part of the time of these CPUs that a hypervisor took, 0 to 1; `None` where no time passed or a CPU is
+    /// not known.
+    pub fn steal_fraction(&self, cpus: &CpuSet) -> Option<f64> {
+        self.fraction(cpus, |times| times.steal)
+    }
+
+    /// The part of the time of these CPUs in which they worked, 0 to 1; `None` where no time passed or a CPU is not
+    /// known. Waiting for a disk is idle, and so is what a hypervisor took: nothing here keeps the CPU busy then.
+    pub fn busy_fraction(&self, cpus: &CpuSet) -> Option<f64> {
+        self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
+    }
+
+    /// The CPUs that are known.
+    pub fn cpus(&self) -> CpuSet {
+        self.of.keys().copied().collect()
+    }
+
+    fn fraction(&self, cpus: &CpuSet, part: impl Fn(&Times) -> u64) -> Option<f64> {
+        let total = sum(cpus, |cpu| self.of.get(&cpu).map(Times::total))?;
+        let part = sum(cpus, |cpu| self.of.get(&cpu).map(&part))?;
+        (total > 0).then(|| part as f64 / total as f64)
+    }
+}
+
+/// Milliseconds that a hypervisor or interrupts took on these CPUs since boot, in steps of 10; `None` where the
+/// kernel does not say. Whoever wants the time of a round subtracts two readings.
+pub fn steal_ms(root: &SystemRoot, cpus: &CpuSet) -> Option<f64> {
+    CpuTimes::read(root)?.stolen_ms(cpus)
+}
+
+fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
+    cpus.iter().try_fold(0u64, |sum, cpu| sum.checked_add(each(cpu)?))
+}
+
+/// `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
+fn line(line: &str) -> Option<(CpuId, Times)> {
+    let mut words = line.split_ascii_whitespace();
+    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= HIGHEST_CPU)?;
+    // More than 20 million years would let the sums overflow.
+    let mut next = || words.next()?.parse::<u64>().ok().filter(|&jiffies| jiffies < 1 << 56);
+    let times = Times {
+        user: next()?,
+        nice: next()?,
+        system: next()?,
+        idle: next()?,
+        iowait: next()?,
+        irq: next()?,
+        softirq: next()?,
+        steal: next()?,
+    };
+    Some((CpuId(cpu), times))
+}
+
+impl Times {
+    fn minus(&self, earlier: &Times) -> Times {
+        Times {
+            user: self.user.saturating_sub(earlier.user),
+            nice: self.nice.saturating_sub(earlier.nice),
+            system: self.system.saturating_sub(earlier.system),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            irq: self.irq.saturating_sub(earlier.irq),
+            softirq: self.softirq.saturating_sub(earlier.softirq),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
+    fn total(&self) -> u64 {
+        let working = self.user + self.nice + self.system + self.irq + self.softirq;
+        working + self.idle + self.iowait + self.steal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture::Tree;
+
+    fn times(stat: &str) -> Option<CpuTimes> {
+        CpuTimes::read(Tree::of(&[("/proc/stat", stat)]).root())
+    }
+
+    fn cpus(list: &str) -> CpuSet {
+        list.parse().unwrap()
+    }
+
+    const EARLIER: &str = "cpu  40 0 20 300 0 0 0 0 0 0\n\
+        cpu0 20 0 10 150 9 0 0 0 0 0\n\
+        cpu1 20 0 10 150 0 0 0 0 0 0\n\
+        intr 5 0 0\nctxt 9\n";
+    const LATER: &str =
+        "cpu0 30 0 10 230 5 1 2 7 0 0\ncpu1 20 0 10 250 0 0 0 0 0 0\ncpu2 1 1 1 1 1 1 1 1 0 0\n";
+
+    #[test]
+    fn two_readings_give_what_was_spent_between_them() {
+        let spent = times(LATER).unwrap().since(&times(EARLIER).unwrap());
+        assert_eq!(spent.cpus(), cpus("0-1"), "CPU 2 was not there before");
+        assert_eq!(spent.stolen_ms(&cpus("0")), Some(100.0), "steal 7, irq 1, softirq 2");
+        assert_eq!(spent.steal_fraction(&cpus("0")), Some(0.07));
+        assert_eq!(spent.busy_fraction(&cpus("0")), Some(0.13));
+        assert_eq!(spent.busy_fraction(&cpus("0-1")), Some(0.065));
+    }
+
+    #[test]
+    fn a_cpu_without_a_line_makes_the_sum_unknown_and_not_smaller() {
+        let all = times(LATER).unwrap();
+        assert_eq!(all.stolen_ms(&cpus("0,7")), None);
+        assert_eq!(all.busy_fraction(&cpus("7")), None);
+    }
+
+    #[test]
+    fn no_time_is_no_fraction() {
+        let now = times(EARLIER).unwrap();
+        assert_eq!(now.since(&now).busy_fraction(&cpus("0-1")), None);
+        assert_eq!(now.busy_fraction(&CpuSet::new()), None);
+    }
+
+    #[test]
+    fn kernels_that_count_less_are_unknown() {
+        assert_eq!(times("cpu0 1 2 3 4\n"), None);
+        assert_eq!(times("ctxt 1\n"), None);
+        assert_eq!(CpuTimes::read(Tree::new().root()), None);
+    }
+
+    #[test]
+    fn the_reading_since_boot_is_at_hand() {
+        let tree = Tree::of(&[("/proc/stat", LATER)]);
+        assert_eq!(steal_ms(tree.root(), &cpus("0,2")), Some(130.0));
+    }
+}

@@ -1,0 +1,193 @@
+//! [`SystemRoot`]: the files in which a Linux system describes itself, or a captured copy of them.
+
+use crate::machine::MachineError;
+use coretalk_model::CpuSet;
+use coretalk_model::cpu::CpuSetError;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The directory that holds `proc` and `sys`: `/` on a live system, any tree with the same layout in tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemRoot(PathBuf);
+
+/// More than any file read here has on a machine of 4,096 CPUs: `/proc/cpuinfo` takes about 1.5 KiB for each. A file
+/// that never ends would otherwise take all memory.
+const LARGEST_FILE_BYTES: u64 = 16 << 20;
+
+/// Why a file of the system could not be used. A file that is missing is no error: see [`SystemRoot::text`].
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system refused.
+    #[error("read {path}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file is longer than any such file can be.
+    #[error("read {path}: it is longer than {limit_bytes} bytes")]
+    TooLong {
+        /// Which file.
+        path: String,
+        /// What is accepted.
+        limit_bytes: u64,
+    },
+    /// The file should hold a CPU list and does not.
+    #[error("read {path} as a CPU list")]
+    List {
+        /// Which file.
+        path: String,
+        /// What is wrong with it.
+        source: CpuSetError,
+    },
+}
+
+impl From<ReadError> for MachineError {
+    fn from(error: ReadError) -> MachineError {
+        let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+        match error {
+            ReadError::Io { path, source } => MachineError::System { path, source },
+            ReadError::TooLong { path, limit_bytes } => {
+                MachineError::System { path, source: invalid(format!("longer than {limit_bytes} bytes")) }
+            }
+            ReadError::List { path, source } => {
+                MachineError::System { path, source: invalid(source.to_string()) }
+            }
+        }
+    }
+}
+
+impl SystemRoot {
+    /// A tree with the layout of a live system.
+    pub fn new(directory: impl Into<PathBuf>) -> SystemRoot {
+        SystemRoot(directory.into())
+    }
+
+    /// The system that this process runs on.
+    pub fn live() -> SystemRoot {
+        SystemRoot::new("/")
+    }
+
+    /// Whether this is the system that the process runs on, so that instructions such as CPUID speak of the same
+    /// machine as the files.
+    pub fn is_live(&self) -> bool {
+        self.0 == Path::new("/")
+    }
+
+    /// The text of a file, named as on a live system (`/proc/stat`), without white space at the end; `None` where
+    /// there is no such file. Bytes that are no UTF-8 become `�`.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] where the file exists but the system does not let it be read; [`ReadError::TooLong`].
+    pub fn text(&self, path: &str) -> Result<Option<String>, ReadError> {
+        let failed = |source| ReadError::Io { path: path.to_owned(), source };
+        let file = match File::open(self.at(path)) {
+            Ok(file) => file,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > LARGEST_FILE_BYTES {
+            return Err(ReadError::TooLong { path: path.to_owned(), limit_bytes: LARGEST_FILE_BYTES });
+        }
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        text.truncate(text.trim_end().len());
+        Ok(Some(text))
+    }
+
+    /// A CPU list such as `0-3,8`; `None` where there is no such file.
+    ///
+    /// # Errors
+    /// As [`text`](SystemRoot::text), and [`ReadError::List`] where the file holds something else.
+    pub fn list(&self, path: &str) -> Result<Option<CpuSet>, ReadError> {
+        let Some(text) = self.text(path)? else { return Ok(None) };
+        CpuSet::from_list(&text).map(Some).map_err(|source| ReadError::List { path: path.to_owned(), source })
+    }
+
+    /// The text of a file that may be unreadable or empty without harm: in all these cases the fact is unknown.
+    pub fn peek(&self, path: &str) -> Option<String> {
+        self.text(path)
+            .ok()
+            .flatten()
+            .map(|text| text.trim_start().to_owned())
+            .filter(|text| !text.is_empty())
+    }
+
+    /// A number that may be unknown.
+    pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.peek(path)?.parse().ok()
+    }
+
+    /// The names in a directory, sorted; none where it is missing or unreadable.
+    pub fn names(&self, directory: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.at(directory)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The numbers of entries such as `cpu12` or `node0`, ascending.
+    pub fn numbered(&self, directory: &str, prefix: &str) -> Vec<u32> {
+        let names = self.names(directory);
+        let mut numbers: Vec<u32> =
+            names.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+}
+
+/// A path through something that is no directory is as missing as one through nothing.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture::Tree;
+
+    #[test]
+    fn a_missing_file_is_unknown_and_no_error() {
+        let tree = Tree::new().file("/sys/a", "1\n");
+        assert_eq!(tree.root().text("/sys/b").unwrap(), None);
+        assert_eq!(tree.root().text("/sys/a/b").unwrap(), None);
+        assert_eq!(tree.root().text("/sys/a").unwrap().as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let tree = Tree::new().file("/sys/online", "0-x\n").file("/sys/dir/file", "");
+        let list = MachineError::from(tree.root().list("/sys/online").unwrap_err());
+        assert_eq!(list.to_string(), "read /sys/online");
+        let directory = tree.root().text("/sys/dir").unwrap_err();
+        assert_eq!(directory.to_string(), "read /sys/dir");
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let endless = " ".repeat(LARGEST_FILE_BYTES as usize + 1);
+        let tree = Tree::new().file("/proc/cpuinfo", &endless);
+        assert!(matches!(tree.root().text("/proc/cpuinfo"), Err(ReadError::TooLong { .. })));
+        assert_eq!(tree.root().peek("/proc/cpuinfo"), None);
+    }
+
+    #[test]
+    fn entries_are_numbered_by_value_and_not_by_spelling() {
+        let tree = Tree::new().file("/c/cpu10/x", "").file("/c/cpu9/x", "").file("/c/cpufreq/x", "");
+        assert_eq!(tree.root().numbered("/c", "cpu"), [9, 10]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_stop_the_reader() {
+        let tree = Tree::new().bytes("/sys/name", b"\xffAMD\n");
+        assert_eq!(tree.root().peek("/sys/name").as_deref(), Some("\u{fffd}AMD"));
+    }
+}

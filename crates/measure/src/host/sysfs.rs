@@ -1,0 +1,171 @@
+//! [`read_topology`]: which CPUs share what, as Linux reports it in `/sys/devices/system`.
+//!
+//! The meaning of the files is in the kernel's `Documentation/admin-guide/cputopology.rst` and
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that a system leaves out stays out; so does one that
+//! says no more than another level does, because [`Relation`](coretalk_model::Relation) takes the first level that
+//! two CPUs share, and "the same die" would then stand for every pair of an ordinary desktop.
+
+mod cache;
+mod class;
+mod node;
+mod online;
+
+pub use node::{NumaNode, read_nodes};
+pub use online::online_cpus;
+
+use super::root::{ReadError, SystemRoot};
+use crate::machine::MachineError;
+use cache::Caches;
+use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use std::io;
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// Why there is no topology at all. Missing parts are no reason.
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// A file holds what it should not.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Neither sysfs nor procfs names a CPU.
+    #[error("find the CPUs of this system (neither {CPU}/online nor /proc names one; is /proc mounted?)")]
+    NoCpus,
+}
+
+impl From<TopologyError> for MachineError {
+    fn from(error: TopologyError) -> MachineError {
+        match error {
+            TopologyError::Read(error) => error.into(),
+            TopologyError::NoCpus => MachineError::System {
+                path: format!("{CPU}/online"),
+                source: io::Error::new(io::ErrorKind::NotFound, "neither it nor /proc names a CPU"),
+            },
+        }
+    }
+}
+
+/// Which CPUs share what. Every online CPU is in it, whether this process may use it or not.
+///
+/// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
+/// - **Cluster**: `cluster_cpus_list`, or the second-largest unified cache, where it is more than a core and less
+///   than the last-level cache.
+/// - **L3** stands for the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and
+///   for the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to one core
+///   alone is left out.
+/// - **Die**: `die_cpus_list`, where it is less than the package.
+/// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node holds every CPU it is left
+///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
+/// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
+///
+/// Without sysfs the machine is flat: CPUs and nothing else.
+///
+/// # Errors
+/// [`TopologyError::NoCpus`], or [`TopologyError::Read`] where a file holds no CPU list.
+pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
+    let cpus = online_cpus(root)?;
+    let reader = Reader { root, cpus: &cpus };
+
+    let cores = reader.groups(Level::Core, &["core_cpus_list", "thread_siblings_list"], "core_id")?;
+    let packages =
+        reader.groups(Level::Package, &["package_cpus_list", "core_siblings_list"], "physical_package_id")?;
+    let dies = reader.groups_with_id(Level::Die, "die_cpus_list", "die_id")?;
+    let caches = Caches::read(root, &cpus)?;
+    let last_level = caches.last_level(&cores);
+    let mut clusters = reader.groups_with_id(Level::Cluster, "cluster_cpus_list", "cluster_id")?;
+    clusters.extend(caches.second_level());
+
+    let whole = |group: &Domain| holder(&packages, group).unwrap_or(&cpus);
+    let is_part = |group: &Domain| group.cpus != *whole(group);
+    let is_cluster = |group: &Domain| {
+        let outer = holder(&last_level, group).unwrap_or_else(|| whole(group));
+        let inner = holder(&cores, group).map_or(1, CpuSet::len);
+        group.cpus.len() > inner && group.cpus.is_subset(outer) && group.cpus != *outer
+    };
+
+    let mut domains = cores.clone();
+    domains.extend(clusters.into_iter().filter(is_cluster));
+    domains.extend(last_level.iter().cloned());
+    domains.extend(dies.into_iter().filter(is_part));
+    domains.extend(node::domains(root, &cpus)?);
+    domains.extend(packages.iter().cloned());
+    let classes = class::core_classes(root, &cpus, &caches)?;
+    Ok(Topology::new(cpus, domains, classes))
+}
+
+/// The group of another level that holds the first CPU of this group.
+fn holder<'a>(groups: &'a [Domain], of: &Domain) -> Option<&'a CpuSet> {
+    let first = of.cpus.first()?;
+    groups.iter().map(|group| &group.cpus).find(|cpus| cpus.contains(first))
+}
+
+/// A CPU list that may be out of reach: containers hide parts of sysfs, and then that level is unknown.
+///
+/// # Errors
+/// [`ReadError::List`] where something else than a list is in reach.
+fn list_in_reach(root: &SystemRoot, path: &str) -> Result<Option<CpuSet>, ReadError> {
+    match root.list(path) {
+        Err(ReadError::Io { .. }) => Ok(None),
+        other => other,
+    }
+}
+
+/// Reads `cpu*/topology`.
+struct Reader<'a> {
+    root: &'a SystemRoot,
+    cpus: &'a CpuSet,
+}
+
+impl Reader<'_> {
+    /// The groups of a level, under the first of these names that the kernel knows.
+    fn groups(&self, level: Level, lists: &[&str], id: &str) -> Result<Vec<Domain>, ReadError> {
+        collect(level, self.cpus, |cpu| {
+            for list in lists {
+                if let Some(members) = list_in_reach(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))? {
+                    return Ok(Some((members, self.id(cpu, id))));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// The groups of a level that a kernel may merely pretend to know: it then gives no valid id.
+    fn groups_with_id(&self, level: Level, list: &str, id: &str) -> Result<Vec<Domain>, ReadError> {
+        collect(level, self.cpus, |cpu| {
+            let Some(id) = self.id(cpu, id) else { return Ok(None) };
+            let members = list_in_reach(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))?;
+            Ok(members.map(|members| (members, Some(id))))
+        })
+    }
+
+    /// Unknown ids are −1, and 65535 where a kernel keeps them in 16 bits.
+    fn id(&self, cpu: CpuId, name: &str) -> Option<u32> {
+        self.root.number(&format!("{CPU}/cpu{cpu}/topology/{name}")).filter(|&id: &u32| id != 0xffff)
+    }
+}
+
+/// Asks one CPU of each group. A list without the CPU that gave it is no group of it.
+fn collect(
+    level: Level,
+    cpus: &CpuSet,
+    mut group_of: impl FnMut(CpuId) -> Result<Option<(CpuSet, Option<u32>)>, ReadError>,
+) -> Result<Vec<Domain>, ReadError> {
+    let mut seen = CpuSet::new();
+    let mut domains = Vec::new();
+    for cpu in cpus.iter() {
+        if seen.contains(cpu) {
+            continue;
+        }
+        if let Some((members, os_id)) = group_of(cpu)?
+            && members.contains(cpu)
+        {
+            // Lists may still name CPUs that went offline.
+            let members = members.intersection(cpus);
+            seen = seen.union(&members);
+            domains.push(Domain { level, cpus: members, os_id });
+        }
+    }
+    Ok(domains)
+}
+
+#[cfg(test)]
+mod tests;

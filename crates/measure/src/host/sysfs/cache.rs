@@ -1,0 +1,103 @@
+//! [`Caches`]: the unified caches of every CPU and who shares them.
+
+use super::{CPU, list_in_reach};
+use crate::host::root::{ReadError, SystemRoot};
+use coretalk_model::{CpuId, CpuSet, Domain, Level};
+use std::collections::BTreeMap;
+
+/// The unified caches of each CPU, the smallest first.
+pub struct Caches {
+    of: BTreeMap<CpuId, Vec<Cache>>,
+}
+
+struct Cache {
+    /// 2 for an L2.
+    level: u32,
+    cpus: CpuSet,
+    /// The kernel's number, unique within a level.
+    id: Option<u32>,
+}
+
+impl Caches {
+    /// Reads `cpu*/cache`.
+    ///
+    /// # Errors
+    /// Where a file holds no CPU list.
+    pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Result<Caches, ReadError> {
+        let mut of = BTreeMap::new();
+        for cpu in cpus.iter() {
+            let directory = format!("{CPU}/cpu{cpu}/cache");
+            let mut unified = Vec::new();
+            for index in root.numbered(&directory, "index") {
+                unified.extend(read_unified(root, &format!("{directory}/index{index}"), cpu, cpus)?);
+            }
+            unified.sort_by_key(|cache| cache.level);
+            of.insert(cpu, unified);
+        }
+        Ok(Caches { of })
+    }
+
+    /// The last-level caches, as [`super::read_topology`] defines them.
+    pub fn last_level(&self, cores: &[Domain]) -> Vec<Domain> {
+        let highest = self.of.keys().filter_map(|&cpu| self.last_level_of(cpu)).max();
+        let mut found = Found::default();
+        for (&cpu, caches) in &self.of {
+            let Some(last) = caches.last() else { continue };
+            let core = cores.iter().map(|core| &core.cpus).find(|core| core.contains(cpu));
+            let is_private = core.map_or(last.cpus.len() == 1, |core| last.cpus.is_subset(core));
+            if last.level >= 3 || !is_private {
+                // Ids of different levels may be the same number.
+                let os_id = last.id.filter(|_| Some(last.level) == highest);
+                found.add(cpu, Domain { level: Level::L3, cpus: last.cpus.clone(), os_id });
+            }
+        }
+        found.domains
+    }
+
+    /// The caches one below the last level: candidates for clusters, such as the L2 of an efficiency module.
+    pub fn second_level(&self) -> Vec<Domain> {
+        let mut found = Found::default();
+        for (&cpu, caches) in &self.of {
+            if let [.., second, _last] = caches.as_slice() {
+                found.add(cpu, Domain { level: Level::Cluster, cpus: second.cpus.clone(), os_id: second.id });
+            }
+        }
+        found.domains
+    }
+
+    /// The level of the CPU's last unified cache.
+    pub fn last_level_of(&self, cpu: CpuId) -> Option<u32> {
+        self.of.get(&cpu)?.last().map(|cache| cache.level)
+    }
+}
+
+/// Groups, each taken once.
+#[derive(Default)]
+struct Found {
+    seen: CpuSet,
+    domains: Vec<Domain>,
+}
+
+impl Found {
+    fn add(&mut self, cpu: CpuId, domain: Domain) {
+        if !self.seen.contains(cpu) {
+            self.seen = self.seen.union(&domain.cpus);
+            self.domains.push(domain);
+        }
+    }
+}
+
+fn read_unified(
+    root: &SystemRoot,
+    directory: &str,
+    cpu: CpuId,
+    online: &CpuSet,
+) -> Result<Option<Cache>, ReadError> {
+    if root.peek(&format!("{directory}/type")).as_deref() != Some("Unified") {
+        return Ok(None);
+    }
+    let Some(level) = root.number(&format!("{directory}/level")) else { return Ok(None) };
+    let Some(cpus) = list_in_reach(root, &format!("{directory}/shared_cpu_list"))? else { return Ok(None) };
+    let id = root.number(&format!("{directory}/id"));
+    Ok(cpus.contains(cpu).then(|| Cache { level, cpus: cpus.intersection(online), id }))
+}

@@ -1,0 +1,335 @@
+use super::*;
+use crate::host::fixture::Tree;
+
+fn check(tree: Tree, expected: &str) {
+    let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    assert_eq!(lines(&tree.topology()), lines(expected.trim()));
+}
+
+/// `"0,4" "1,5" …`: cores of two threads, numbered as most systems do.
+fn pairs(cores: u32, apart: u32) -> Vec<String> {
+    (0..cores).map(|core| format!("{core},{}", core + apart)).collect()
+}
+
+fn strs(groups: &[String]) -> Vec<&str> {
+    groups.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_guest_of_two_cpus_is_read_as_it_reports_itself() {
+    let guest = Tree::new()
+        .online("0-1")
+        .cores(&["0", "1"])
+        .packages(&["0-1"])
+        .groups("die_cpus_list", "die_id", &["0-1"])
+        .each("0", "topology/cluster_cpus_list", "0")
+        .each("1", "topology/cluster_cpus_list", "1")
+        .each("0-1", "topology/cluster_id", "65535")
+        .each("0-1", "cpu_capacity", "1024")
+        .caches(1, "Data", &["0", "1"])
+        .caches(2, "Unified", &["0", "1"])
+        .caches(3, "Unified", &["0-1"])
+        .nodes(&[(0, "0-1")]);
+    check(
+        guest,
+        "cpus 0,1
+        core 0:0 1:1
+        l3 0:0,1
+        package 0:0,1",
+    );
+}
+
+#[test]
+fn a_desktop_of_two_l3_keeps_them_apart() {
+    let cores = pairs(16, 16);
+    let desktop = Tree::new()
+        .online("0-31")
+        .cores(&strs(&cores))
+        .packages(&["0-31"])
+        .groups("die_cpus_list", "die_id", &["0-31"])
+        .caches(2, "Unified", &strs(&cores))
+        .caches(3, "Unified", &["0-7,16-23", "8-15,24-31"])
+        .each("0-31", "cpufreq/cpuinfo_max_freq", "5083398")
+        .each("0-7,16-23", "acpi_cppc/highest_perf", "231")
+        .each("8-15,24-31", "acpi_cppc/highest_perf", "166")
+        .nodes(&[(0, "0-31")]);
+    let topology = read_topology(desktop.root()).unwrap();
+    assert_eq!(topology.level(Level::Core).len(), 16);
+    assert_eq!(topology.level(Level::L3)[1].cpus.to_string(), "8-15,24-31");
+    assert_eq!(topology.relation(CpuId(0), CpuId(16)), coretalk_model::Relation::Smt);
+    assert_eq!(topology.relation(CpuId(0), CpuId(8)), coretalk_model::Relation::Package);
+    assert!(topology.classes().is_empty(), "favoured cores are no kind of their own");
+    assert_eq!(topology.level(Level::Cluster).len() + topology.level(Level::Die).len(), 0);
+}
+
+#[test]
+fn two_sockets_may_be_numbered_in_turns() {
+    let server = Tree::new()
+        .online("0-7")
+        .cores(&["0,4", "1,5", "2,6", "3,7"])
+        .packages(&["0,2,4,6", "1,3,5,7"])
+        .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"])
+        .nodes(&[(0, "0,2,4,6"), (1, "1,3,5,7")]);
+    check(
+        server,
+        "cpus 0-7
+        core 0:0,4 1:1,5 2:2,6 3:3,7
+        l3 0:0,2,4,6 1:1,3,5,7
+        node 0:0,2,4,6 1:1,3,5,7
+        package 0:0,2,4,6 1:1,3,5,7",
+    );
+}
+
+#[test]
+fn nodes_keep_their_numbers_and_may_lack_cpus_or_memory() {
+    let server = Tree::new()
+        .online("0-3")
+        .cores(&["0", "1", "2", "3"])
+        .packages(&["0-3"])
+        .nodes(&[(0, "0-1"), (2, "2-3"), (8, "")])
+        .file(
+            "/sys/devices/system/node/node0/meminfo",
+            "Node 0 MemTotal:       16 kB\nNode 0 MemFree: 1 kB\n",
+        )
+        .file("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal:       0 kB\n");
+    let nodes = read_nodes(server.root()).unwrap();
+    assert_eq!(nodes.iter().map(|node| node.id).collect::<Vec<_>>(), [0, 2, 8]);
+    assert_eq!(nodes.iter().map(|node| node.memory_bytes).collect::<Vec<_>>(), [Some(16384), Some(0), None]);
+    assert_eq!(nodes.iter().map(NumaNode::may_have_memory).collect::<Vec<_>>(), [true, false, true]);
+    let topology = read_topology(server.root()).unwrap();
+    assert_eq!(topology.node_of(CpuId(3)), Some(2));
+    assert_eq!(topology.level(Level::Node).len(), 2);
+}
+
+#[test]
+fn dies_and_clusters_that_divide_something_are_kept() {
+    let server = Tree::new()
+        .online("0-7")
+        .cores(&["0", "1", "2", "3", "4", "5", "6", "7"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-1", "2-3", "4-5", "6-7"])
+        .groups("die_cpus_list", "die_id", &["0-3", "4-7"])
+        .packages(&["0-7"])
+        .caches(3, "Unified", &["0-3", "4-7"]);
+    check(
+        server,
+        "cpus 0-7
+        core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7
+        cluster 0:0,1 1:2,3 2:4,5 3:6,7
+        l3 0:0-3 1:4-7
+        die 0:0-3 1:4-7
+        package 0:0-7",
+    );
+}
+
+#[test]
+fn an_intel_hybrid_has_modules_and_two_classes() {
+    let hybrid = Tree::new()
+        .online("0-11")
+        .cores(&["0,1", "2,3", "4", "5", "6", "7", "8", "9", "10", "11"])
+        .groups("cluster_cpus_list", "cluster_id", &["0,1", "2,3", "4-7", "8-11"])
+        .packages(&["0-11"])
+        .caches(2, "Unified", &["0,1", "2,3", "4-7", "8-11"])
+        .caches(3, "Unified", &["0-11"])
+        .file("/sys/devices/cpu_core/cpus", "0-3\n")
+        .file("/sys/devices/cpu_atom/cpus", "4-11\n");
+    check(
+        hybrid,
+        "cpus 0-11
+        core 0:0,1 1:2,3 2:4 3:5 4:6 5:7 6:8 7:9 8:10 9:11
+        cluster 2:4-7 3:8-11
+        l3 0:0-11
+        package 0:0-11
+        class 0 E: 4-11
+        class 1 P: 0-3",
+    );
+}
+
+#[test]
+fn an_older_kernel_shows_modules_by_their_shared_l2() {
+    let hybrid = Tree::new()
+        .online("0-5")
+        .groups("thread_siblings_list", "core_id", &["0,1", "2", "3", "4", "5"])
+        .groups("core_siblings_list", "physical_package_id", &["0-5"])
+        .caches(2, "Unified", &["0,1", "2-5"])
+        .caches(3, "Unified", &["0-5"]);
+    check(
+        hybrid,
+        "cpus 0-5
+        core 0:0,1 1:2 2:3 3:4 4:5
+        cluster 1:2-5
+        l3 0:0-5
+        package 0:0-5",
+    );
+}
+
+#[test]
+fn efficiency_cores_without_the_l3_are_low_power_cores() {
+    let hybrid = Tree::new()
+        .online("0-5")
+        .cores(&["0", "1", "2", "3", "4", "5"])
+        .packages(&["0-5"])
+        .caches(2, "Unified", &["0", "1", "2-3", "4-5"])
+        .caches(3, "Unified", &["0-3"])
+        .file("/sys/devices/cpu_core/cpus", "0-1")
+        .file("/sys/devices/cpu_atom/cpus", "2-5");
+    check(
+        hybrid,
+        "cpus 0-5
+        core 0:0 1:1 2:2 3:3 4:4 5:5
+        cluster 2:2,3
+        l3 0:0-3 ?:4,5
+        package 0:0-5
+        class 0 LP: 4,5
+        class 1 E: 2,3
+        class 2 P: 0,1",
+    );
+}
+
+#[test]
+fn big_and_little_cores_are_told_by_capacity_and_their_l2_is_the_last_cache() {
+    let board = Tree::new()
+        .online("0-5")
+        .cores(&["0", "1", "2", "3", "4", "5"])
+        .packages(&["0-5"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-3", "4-5"])
+        .caches(1, "Data", &["0", "1", "2", "3", "4", "5"])
+        .caches(2, "Unified", &["0-3", "4-5"])
+        .each("0-3", "cpu_capacity", "485")
+        .each("4-5", "cpu_capacity", "1024");
+    check(
+        board,
+        "cpus 0-5
+        core 0:0 1:1 2:2 3:3 4:4 5:5
+        l3 0:0-3 1:4,5
+        package 0:0-5
+        class 0 E: 0-3
+        class 1 P: 4,5",
+    );
+}
+
+#[test]
+fn three_capacities_are_ranked_and_get_no_letters() {
+    let phone = Tree::new()
+        .online("0-7")
+        .each("0-3", "cpu_capacity", "250")
+        .each("4-5", "cpu_capacity", "760")
+        .each("6", "cpu_capacity", "800")
+        .each("7", "cpu_capacity", "1024");
+    check(
+        phone,
+        "cpus 0-7
+        class 0 class 0: 0-3
+        class 1 class 1: 4-6
+        class 2 class 2: 7",
+    );
+}
+
+#[test]
+fn a_large_gap_between_highest_clocks_makes_classes_and_a_small_one_does_not() {
+    let dense = |slow: &str| {
+        Tree::new().online("0-3").each("0-1", "cpufreq/cpuinfo_max_freq", "5100000").each(
+            "2-3",
+            "cpufreq/cpuinfo_max_freq",
+            slow,
+        )
+    };
+    check(
+        dense("3300000"),
+        "cpus 0-3
+        class 0 class 0: 2,3
+        class 1 class 1: 0,1",
+    );
+    check(dense("4700000"), "cpus 0-3");
+}
+
+#[test]
+fn a_capacity_that_one_cpu_lacks_makes_no_classes() {
+    check(
+        Tree::new().online("0-2").each("0", "cpu_capacity", "400").each("1", "cpu_capacity", "1024"),
+        "cpus 0-2",
+    );
+}
+
+#[test]
+fn cpus_that_are_offline_or_missing_are_nowhere() {
+    let holes = Tree::new()
+        .online("0-1,4,8-9")
+        .cores(&["0", "1", "4", "5", "8", "9"])
+        .packages(&["0-1,4-5", "8-9"])
+        .caches(3, "Unified", &["0-1,4-5", "8-9"]);
+    check(
+        holes,
+        "cpus 0,1,4,8,9
+        core 0:0 1:1 2:4 4:8 5:9
+        l3 0:0,1,4 1:8,9
+        package 0:0,1,4 1:8,9",
+    );
+}
+
+#[test]
+fn with_smt_off_every_core_has_one_thread() {
+    let off = Tree::new()
+        .online("0-3")
+        .file("/sys/devices/system/cpu/smt/control", "off\n")
+        .cores(&["0", "1", "2", "3"])
+        .packages(&["0-3"])
+        .caches(3, "Unified", &["0-3"]);
+    let topology = read_topology(off.root()).unwrap();
+    assert!(!topology.has_smt(topology.cpus()));
+    assert_eq!(topology.level(Level::Core).len(), 4);
+}
+
+#[test]
+fn more_cpus_than_a_fixed_mask_holds_are_read() {
+    let cores = pairs(640, 640);
+    let huge = Tree::new()
+        .online("0-1279")
+        .cores(&strs(&cores))
+        .packages(&["0-319,640-959", "320-639,960-1279"])
+        .nodes(&[(0, "0-319,640-959"), (1, "320-639,960-1279")]);
+    let topology = read_topology(huge.root()).unwrap();
+    assert_eq!(topology.cpus().len(), 1280);
+    assert_eq!(topology.siblings(CpuId(639)).to_string(), "639,1279");
+    assert_eq!(topology.node_of(CpuId(1279)), Some(1));
+}
+
+#[test]
+fn a_container_without_sysfs_is_flat() {
+    let cpuinfo = "processor\t: 0\nvendor_id\t: GenuineIntel\n\nprocessor\t: 1\nvendor_id\t: GenuineIntel\n";
+    check(Tree::new().file("/proc/cpuinfo", cpuinfo), "cpus 0,1");
+    let mask = "Cpus_allowed_list:\t12-13\n";
+    check(Tree::new().file("/proc/self/status", mask), "cpus 12,13");
+    let renumbered = Tree::new().file("/proc/cpuinfo", cpuinfo).file("/proc/self/status", mask);
+    check(renumbered, "cpus 12,13");
+}
+
+#[test]
+fn without_the_online_list_the_entries_of_sysfs_count() {
+    let tree = Tree::new().cores(&["0", "1", "2"]).each("1", "online", "0").each("2", "online", "1");
+    check(
+        tree,
+        "cpus 0,2
+        core 0:0 2:2",
+    );
+}
+
+#[test]
+fn a_system_that_names_no_cpu_says_so() {
+    let error = read_topology(Tree::new().root()).unwrap_err();
+    assert!(error.to_string().starts_with("find the CPUs of this system"), "{error}");
+}
+
+#[test]
+fn a_garbled_list_is_named_and_a_foreign_one_ignored() {
+    let garbled = Tree::new().online("0-1").each("0", "topology/core_cpus_list", "zero");
+    let error = read_topology(garbled.root()).unwrap_err();
+    assert_eq!(error.to_string(), "read /sys/devices/system/cpu/cpu0/topology/core_cpus_list as a CPU list");
+    check(Tree::new().online("0-1").each("0", "topology/core_cpus_list", "1"), "cpus 0,1");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn this_machine_has_a_topology() {
+    let topology = read_topology(&SystemRoot::live()).unwrap();
+    assert!(!topology.cpus().is_empty());
+}
