@@ -1,0 +1,237 @@
+//! [`Writer`] and [`Reader`]: numbers of few bytes, and a check that they are still what was written.
+
+/// What is wrong with a blob.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// It ends before its contents do.
+    #[error("it ends too early")]
+    Short,
+    /// It goes on after its contents end.
+    #[error("{0} bytes follow its end")]
+    Long(usize),
+    /// Its check sum does not fit its contents.
+    #[error("its check sum does not fit")]
+    CheckSum,
+    /// It was written by a newer version of the tool, or is no such blob.
+    #[error("its encoding has version {found}, this tool knows {known}")]
+    Version {
+        /// The version byte.
+        found: u8,
+        /// The newest version that can be read.
+        known: u8,
+    },
+    /// A number that cannot be.
+    #[error("{what} is {value}, which cannot be")]
+    Value {
+        /// Of what.
+        what: &'static str,
+        /// The number.
+        value: u64,
+    },
+}
+
+/// CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices.
+///
+/// SQLite has no check sums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
+pub fn checksum(parts: &[&[u8]]) -> u32 {
+    let mut crc = !0u32;
+    for &byte in parts.iter().copied().flatten() {
+        crc = crc >> 8 ^ CRC_TABLE[usize::from(crc as u8 ^ byte)];
+    }
+    !crc
+}
+
+const CRC_TABLE: [u32; 256] = {
+    let mut table = [0u32; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut crc = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[index] = crc;
+        index += 1;
+    }
+    table
+};
+
+/// Appends numbers to a blob.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// A blob with its version byte.
+    pub fn new(version: u8) -> Writer {
+        Writer(vec![version])
+    }
+
+    pub fn byte(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    /// Seven bits a byte, the lowest first, the high bit set on all but the last (LEB128).
+    pub fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// A signed number: 0, −1, 1, −2, 2 … become 0, 1, 2, 3, 4 …, so that small ones of either sign are short.
+    pub fn signed(&mut self, value: i64) {
+        self.varint((value << 1 ^ value >> 63) as u64);
+    }
+
+    /// The four bytes of a float, lowest first.
+    pub fn float(&mut self, value: f32) {
+        self.0.extend_from_slice(&value.to_bits().to_le_bytes());
+    }
+
+    /// A float near another one, or none: 0 for none, else 1 + the zigzag difference of the bits. Floats of one sign
+    /// order as their bits do, so the bits of near ones differ by little.
+    pub fn float_near(&mut self, value: Option<f32>, near: f32) {
+        match value {
+            None => self.byte(0),
+            Some(value) => {
+                let difference = i64::from(value.to_bits()) - i64::from(near.to_bits());
+                self.varint((difference << 1 ^ difference >> 63) as u64 + 1);
+            }
+        }
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// The blob with its check sum, which also covers `context`: the other columns of its row.
+    pub fn seal(mut self, context: &[u8]) -> Vec<u8> {
+        let sum = checksum(&[context, &self.0]);
+        self.0.extend_from_slice(&sum.to_le_bytes());
+        self.0
+    }
+}
+
+/// Takes numbers off a blob. Nothing is reserved on the word of the blob alone: see [`Reader::count`].
+#[derive(Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Checks the sum and the version.
+    pub fn open(blob: &'a [u8], context: &[u8], known: u8) -> Result<Reader<'a>, Damage> {
+        let (contents, sum) = blob.split_last_chunk::<4>().ok_or(Damage::Short)?;
+        let (&version, rest) = contents.split_first().ok_or(Damage::Short)?;
+        if u32::from_le_bytes(*sum) != checksum(&[context, contents]) {
+            return Err(Damage::CheckSum);
+        }
+        if version == 0 || version > known {
+            return Err(Damage::Version { found: version, known });
+        }
+        Ok(Reader(rest))
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Damage> {
+        let (&first, rest) = self.0.split_first().ok_or(Damage::Short)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    pub fn varint(&mut self) -> Result<u64, Damage> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Damage::Value { what: "the last byte of a number", value: 0x80 })
+    }
+
+    pub fn varint32(&mut self, what: &'static str) -> Result<u32, Damage> {
+        let value = self.varint()?;
+        u32::try_from(value).map_err(|_| Damage::Value { what, value })
+    }
+
+    pub fn signed(&mut self) -> Result<i64, Damage> {
+        self.varint().map(unzigzag)
+    }
+
+    pub fn float(&mut self) -> Result<f32, Damage> {
+        let (bytes, rest) = self.0.split_first_chunk::<4>().ok_or(Damage::Short)?;
+        self.0 = rest;
+        Ok(f32::from_bits(u32::from_le_bytes(*bytes)))
+    }
+
+    pub fn float_near(&mut self, near: f32) -> Result<Option<f32>, Damage> {
+        let Some(value) = self.varint()?.checked_sub(1) else { return Ok(None) };
+        let bits = i64::from(near.to_bits()).wrapping_add(unzigzag(value));
+        u32::try_from(bits)
+            .map(|bits| Some(f32::from_bits(bits)))
+            .map_err(|_| Damage::Value { what: "the difference of two floats", value })
+    }
+
+    /// A number of items, each of which takes at least `least_bits` of what follows: more cannot be there, so nothing
+    /// larger than a small multiple of the blob is ever reserved.
+    pub fn count(&mut self, what: &'static str, least_bits: usize) -> Result<usize, Damage> {
+        let value = self.varint()?;
+        let most = (self.0.len() * 8 / least_bits.max(1)) as u64;
+        if value > most { Err(Damage::Value { what, value }) } else { Ok(value as usize) }
+    }
+
+    /// What is left.
+    pub fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Nothing may be left.
+    pub fn finish(self) -> Result<(), Damage> {
+        if self.0.is_empty() { Ok(()) } else { Err(Damage::Long(self.0.len())) }
+    }
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_check_sum_is_the_one_of_zlib() {
+        assert_eq!(checksum(&[b"1234", b"56789"]), 0xCBF4_3926);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_there_are_refused() {
+        let mut writer = Writer::new(1);
+        writer.varint(u64::MAX);
+        let blob = writer.seal(b"");
+        let mut reader = Reader::open(&blob, b"", 1).unwrap();
+        assert!(matches!(reader.count("items", 8), Err(Damage::Value { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_read_as_written(a: u64, b: i64, c: u32, d: u32, context: Vec<u8>) {
+            let mut writer = Writer::new(1);
+            writer.varint(a);
+            writer.signed(b);
+            writer.float(f32::from_bits(c));
+            writer.float_near(Some(f32::from_bits(d)), f32::from_bits(c));
+            writer.float_near(None, 1.0);
+            let blob = writer.seal(&context);
+            let mut reader = Reader::open(&blob, &context, 1).unwrap();
+            prop_assert_eq!(reader.varint(), Ok(a));
+            prop_assert_eq!(reader.signed(), Ok(b));
+            prop_assert_eq!(reader.float().unwrap().to_bits(), c);
+            prop_assert_eq!(reader.float_near(f32::from_bits(c)).unwrap().unwrap().to_bits(), d);
+            prop_assert_eq!(reader.float_near(1.0), Ok(None));
+            prop_assert_eq!(reader.finish(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The raw recordings of one round, where they are kept.
+
+use super::bytes::{Damage, Reader, Writer};
+use super::shapes::Shapes;
+use super::ticks::{read_ticks, write_ticks};
+use super::trials::CLOCK_START_GHZ;
+use coretalk_measure::session::sink::RecordedTrial;
+use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
+
+const VERSION: u8 = 1;
+
+/// Encodes the recordings of a round's trials; `None` where no trial has one.
+pub fn encode_recordings(
+    trials: &[RecordedTrial],
+    started: Picos,
+    shapes: &mut Shapes,
+    context: &[u8],
+) -> Option<Vec<u8>> {
+    let kept: Vec<(usize, &Recording)> = trials
+        .iter()
+        .enumerate()
+        .filter_map(|(position, trial)| trial.raw.as_ref().map(|raw| (position, raw)))
+        .collect();
+    if kept.is_empty() {
+        return None;
+    }
+    let mut out = Writer::new(VERSION);
+    out.varint(kept.len() as u64);
+    for (position, recording) in kept {
+        out.varint(position as u64);
+        let shape = shapes.number(recording.spans.iter().map(|span| (span.kernel.clone(), span.home)));
+        out.varint(u64::from(shape));
+        out.signed(recording.started.0.wrapping_sub(started.0) as i64);
+        out.varint(recording.elapsed.0);
+        write_disturbance(&mut out, &recording.disturbance);
+        out.varint(recording.core_ghz.len() as u64);
+        let mut near = CLOCK_START_GHZ;
+        for clock in &recording.core_ghz {
+            out.float_near(clock.map(|[before, _]| before), near);
+            if let Some([before, after]) = *clock {
+                out.float_near(Some(after), before);
+                near = after;
+            }
+        }
+        for span in &recording.spans {
+            out.varint(u64::from(span.round_trips));
+            write_samples(&mut out, &span.samples);
+        }
+    }
+    Some(out.seal(context))
+}
+
+/// Decodes what [`encode_recordings`] wrote: each recording with the position of its trial in the round.
+pub fn decode_recordings(
+    blob: &[u8],
+    started: Picos,
+    shapes: &Shapes,
+    context: &[u8],
+) -> Result<Vec<(usize, Recording)>, Damage> {
+    let mut from = Reader::open(blob, context, VERSION)?;
+    let count = from.count("the number of recordings", 6 * 8)?;
+    let mut recordings = Vec::with_capacity(count);
+    for _ in 0..count {
+        let position = from.varint32("the position of a trial")? as usize;
+        let shape = from.varint32("the number of a shape")?;
+        let kernels = shapes
+            .get(shape)
+            .ok_or(Damage::Value { what: "the number of a shape", value: u64::from(shape) })?;
+        let recording_started = Picos(started.0.wrapping_add(from.signed()? as u64));
+        let elapsed = Picos(from.varint()?);
+        let disturbance = read_disturbance(&mut from)?;
+        let roles = from.count("the number of roles", 8)?;
+        let mut near = CLOCK_START_GHZ;
+        let mut core_ghz = Vec::with_capacity(roles);
+        for _ in 0..roles {
+            let clock = from
+                .float_near(near)?
+                .map(|before| read_known(&mut from, before).map(|after| [before, after]));
+            let clock = clock.transpose()?;
+            near = clock.map_or(near, |[_, after]| after);
+            core_ghz.push(clock);
+        }
+        let spans = kernels
+            .iter()
+            .map(|(kernel, home)| {
+                Ok(Span {
+                    kernel: kernel.clone(),
+                    home: *home,
+                    round_trips: from.varint32("the round trips of a batch")?,
+                    samples: read_samples(&mut from)?,
+                })
+            })
+            .collect::<Result<Vec<_>, Damage>>()?;
+        let recording = Recording { started: recording_started, elapsed, spans, core_ghz, disturbance };
+        recordings.push((position, recording));
+    }
+    from.finish()?;
+    Ok(recordings)
+}
+
+fn write_samples(out: &mut Writer, samples: &Samples) {
+    match samples {
+        Samples::Batches { visits, ticks } => {
+            out.byte(0);
+            out.varint(u64::from(*visits));
+            write_ticks(out, ticks, *visits as usize);
+        }
+        Samples::Events { ticks } => {
+            out.byte(1);
+            write_ticks(out, ticks, ticks.len());
+        }
+        Samples::Counts { counts } => {
+            out.byte(2);
+            out.varint(counts.len() as u64);
+            let mut last = 0;
+            for &(ticks, count) in counts {
+                out.signed(ticks.wrapping_sub(last) as i64);
+                out.varint(count);
+                last = ticks;
+            }
+        }
+    }
+}
+
+fn read_samples(from: &mut Reader<'_>) -> Result<Samples, Damage> {
+    Ok(match from.byte()? {
+        0 => {
+            let visits = from.varint32("the visits of a line")?;
+            Samples::Batches { visits, ticks: read_ticks(from, visits as usize)? }
+        }
+        // Events are one long line: its length only has to be beyond their number.
+        1 => Samples::Events { ticks: read_ticks(from, usize::MAX)? },
+        2 => {
+            let count = from.count("the number of values", 2 * 8)?;
+            let mut counts = Vec::with_capacity(count);
+            let mut last = 0u64;
+            for _ in 0..count {
+                last = last.wrapping_add(from.signed()? as u64);
+                counts.push((last, from.varint()?));
+            }
+            Samples::Counts { counts }
+        }
+        kind => return Err(Damage::Value { what: "the kind of samples", value: u64::from(kind) }),
+    })
+}
+
+fn write_disturbance(out: &mut Writer, found: &Disturbance) {
+    let known = [
+        found.involuntary_switches.is_some(),
+        found.voluntary_switches.is_some(),
+        found.steal_ms.is_some(),
+        found.migrated,
+        found.coordinator_shared,
+        found.sibling_busy,
+    ];
+    out.byte(known.iter().enumerate().fold(0, |bits, (bit, &set)| bits | u8::from(set) << bit));
+    for count in [found.involuntary_switches, found.voluntary_switches].into_iter().flatten() {
+        out.varint(u64::from(count));
+    }
+    if let Some(steal_ms) = found.steal_ms {
+        out.float_near(Some(steal_ms), 0.0);
+    }
+}
+
+/// A float that cannot be unknown.
+fn read_known(from: &mut Reader<'_>, near: f32) -> Result<f32, Damage> {
+    from.float_near(near)?.ok_or(Damage::Value { what: "a float that must be known", value: 0 })
+}
+
+fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
+    let bits = from.byte()?;
+    let set = |bit: u8| bits >> bit & 1 == 1;
+    let switches = "the number of context switches";
+    Ok(Disturbance {
+        involuntary_switches: set(0).then(|| from.varint32(switches)).transpose()?,
+        voluntary_switches: set(1).then(|| from.varint32(switches)).transpose()?,
+        steal_ms: set(2).then(|| read_known(from, 0.0)).transpose()?,
+        migrated: set(3),
+        coordinator_shared: set(4),
+        sibling_busy: set(5),
+    })
+}

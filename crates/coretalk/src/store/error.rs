@@ -1,0 +1,358 @@
+//! [`StoreError`]: what can go wrong with run files, in one sentence each: which file, what is wrong, what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which exit code an error of the store leads to (interface.md, "Exit codes").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureClass {
+    /// What was asked for does not exist or is ambiguous: exit code 2.
+    Usage,
+    /// This machine is not the one that is needed: exit code 3.
+    Environment,
+    /// A file is missing, foreign or damaged: exit code 4.
+    Input,
+    /// The store itself failed: exit code 6.
+    Store,
+}
+
+/// What can go wrong with run files.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such file.
+    #[error("open {path}: there is no such file")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("open {path} as a run file: {what}; `coretalk import` reads matrices of other tools")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        what: &'static str,
+    },
+    /// Its end is missing.
+    #[error(
+        "open {path}: it is cut off ({found} of {expected} bytes are there); copy it again from where it came from"
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that its header promises.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// Its contents contradict themselves.
+    #[error("read {path}: it is damaged ({what}); nothing of it is trusted")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A newer version of the tool wrote it.
+    #[error(
+        "open {path}: it has schema version {found} and this coretalk reads up to {known}; use the coretalk that \
+         wrote it, or a newer one"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that is known.
+        known: u32,
+    },
+    /// The pairs of the run cannot be named by this version.
+    #[error(
+        "read {path}: coretalk {wrote} numbered its pairs in another way than this version does; export it with \
+         that version"
+    )]
+    OtherPlan {
+        /// The file.
+        path: PathBuf,
+        /// The version that wrote it.
+        wrote: String,
+    },
+    /// It needs a migration, but cannot be written.
+    #[error(
+        "migrate {path} from schema version {found} to {known}: it cannot be written here; copy it to a folder that \
+         can be written and use the copy"
+    )]
+    OldAndReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version it would get.
+        known: u32,
+    },
+    /// A crash left a slot half written, and it cannot be taken back here.
+    #[error(
+        "read {path}: it was interrupted in the middle of a slot, which cannot be taken back where nothing can be \
+         written; copy it together with its -journal file to another folder and use the copy"
+    )]
+    NeedsRollback {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room.
+    #[error(
+        "{operation} {path}: the disk is full; free some space, or choose another place with --store DIR"
+    )]
+    Full {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// It may not be written.
+    #[error(
+        "{operation} {path}: it cannot be written (read-only or no permission); choose another place with --store \
+         DIR, or measure with --no-save"
+    )]
+    NotWritable {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// It may not be read.
+    #[error("{operation} {path}: permission denied")]
+    NotReadable {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody else works on it.
+    #[error("{operation} {path}: another coretalk is working on it; wait until it has finished")]
+    Busy {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system knows no locks.
+    #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local folder")]
+    NoLocks {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process continues the same run.
+    #[error(
+        "write {path}: another coretalk has resumed this run meanwhile; what this one measured since is not kept"
+    )]
+    Overtaken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run is larger than its file can say.
+    #[error("write {path}: {what} is beyond what a run file holds ({limit})")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Of what there is too much.
+        what: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// A run that was written elsewhere could not be brought to its place.
+    #[error("move {local} to {place}: {source}; the run is kept at the former")]
+    NotMoved {
+        /// Where it is.
+        local: PathBuf,
+        /// Where it should be.
+        place: PathBuf,
+        /// Why it is not there.
+        source: Box<StoreError>,
+    },
+    /// The system failed.
+    #[error("{operation} {path}: {source}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// SQLite failed.
+    #[error("{operation} {path}: {source}")]
+    Sqlite {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its reason.
+        source: rusqlite::Error,
+    },
+    /// No run of this name.
+    #[error("find the run `{asked}`: {why}")]
+    UnknownRun {
+        /// As typed.
+        asked: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// Several runs begin like this.
+    #[error("find the run `{asked}`: {} runs fit ({}); type more of the id", .fitting.len(), .fitting.join(", "))]
+    AmbiguousRun {
+        /// As typed.
+        asked: String,
+        /// Their ids.
+        fitting: Vec<String>,
+    },
+    /// A tag that would not be found again.
+    #[error("tag a run `{tag}`: {why}")]
+    BadTag {
+        /// As typed.
+        tag: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// No place for runs is known.
+    #[error(
+        "find a place for runs: {why}; name one with --store DIR or the environment variable CORETALK_STORE"
+    )]
+    NoPlace {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Which exit code it leads to.
+    pub fn class(&self) -> FailureClass {
+        use StoreError as E;
+        match self {
+            E::UnknownRun { .. } | E::AmbiguousRun { .. } | E::BadTag { .. } => FailureClass::Usage,
+            E::Missing { .. }
+            | E::Foreign { .. }
+            | E::Truncated { .. }
+            | E::Damaged { .. }
+            | E::OtherPlan { .. }
+            | E::NotReadable { .. } => FailureClass::Input,
+            E::Newer { .. }
+            | E::OldAndReadOnly { .. }
+            | E::NeedsRollback { .. }
+            | E::Full { .. }
+            | E::NotWritable { .. }
+            | E::Busy { .. }
+            | E::NoLocks { .. }
+            | E::Overtaken { .. }
+            | E::TooLarge { .. }
+            | E::NotMoved { .. }
+            | E::Io { .. }
+            | E::Sqlite { .. }
+            | E::NoPlace { .. } => FailureClass::Store,
+        }
+    }
+}
+
+/// What went wrong when the system was asked to do `operation` on `path`.
+pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| {
+        let path = path.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound if operation == "open" => StoreError::Missing { path },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                StoreError::Full { operation, path }
+            }
+            io::ErrorKind::ReadOnlyFilesystem => StoreError::NotWritable { operation, path },
+            io::ErrorKind::PermissionDenied if matches!(operation, "open" | "read" | "list") => {
+                StoreError::NotReadable { operation, path }
+            }
+            io::ErrorKind::PermissionDenied => StoreError::NotWritable { operation, path },
+            _ => StoreError::Io { operation, path, source },
+        }
+    }
+}
+
+/// What went wrong when SQLite was asked to do `operation` on `path`.
+pub(super) fn sqlite_error(
+    operation: &'static str,
+    path: &Path,
+) -> impl Fn(rusqlite::Error) -> StoreError + Clone + use<> {
+    let path = path.to_owned();
+    move |source| classify(operation, path.clone(), source)
+}
+
+fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode as Code;
+    let damaged = |path, what: String| StoreError::Damaged { path, what };
+    let (code, extended) = match &source {
+        rusqlite::Error::SqliteFailure(error, _) => (error.code, error.extended_code),
+        // Reading a column as what it is not: the file does not hold what its schema says.
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::Utf8Error(..)
+        | rusqlite::Error::QueryReturnedNoRows
+        | rusqlite::Error::SqlInputError { .. } => {
+            return damaged(path, source.to_string());
+        }
+        _ => return StoreError::Sqlite { operation, path, source },
+    };
+    match code {
+        Code::DiskFull => StoreError::Full { operation, path },
+        Code::ReadOnly if operation == "read" => StoreError::NeedsRollback { path },
+        Code::ReadOnly => StoreError::NotWritable { operation, path },
+        Code::PermissionDenied if operation == "read" => StoreError::NotReadable { operation, path },
+        Code::PermissionDenied => StoreError::NotWritable { operation, path },
+        Code::DatabaseBusy | Code::DatabaseLocked => StoreError::Busy { operation, path },
+        Code::TooBig if operation == "write" => StoreError::TooLarge {
+            path,
+            what: "one round".into(),
+            limit: super::run_file::BLOB_LIMIT_BYTES as u64,
+        },
+        Code::DatabaseCorrupt | Code::NotADatabase | Code::TooBig => damaged(path, source.to_string()),
+        Code::FileLockingProtocolFailed => StoreError::NoLocks { operation, path },
+        Code::SystemIoFailure if LOCK_FAILURES.contains(&extended) => StoreError::NoLocks { operation, path },
+        Code::SystemIoFailure if extended == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
+            damaged(path, "its end is missing".into())
+        }
+        // A table or column that is not there, a schema that does not parse.
+        Code::Unknown if operation == "read" => damaged(path, source.to_string()),
+        _ => StoreError::Sqlite { operation, path, source },
+    }
+}
+
+/// How SQLite says that the system knows no locks (network file systems without a lock server answer ENOTSUP).
+const LOCK_FAILURES: [i32; 4] = [
+    rusqlite::ffi::SQLITE_IOERR_LOCK,
+    rusqlite::ffi::SQLITE_IOERR_RDLOCK,
+    rusqlite::ffi::SQLITE_IOERR_UNLOCK,
+    rusqlite::ffi::SQLITE_IOERR_CHECKRESERVEDLOCK,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sqlite_says_becomes_a_class_and_a_next_step() {
+        use rusqlite::ffi;
+        for (code, class, word) in [
+            (ffi::SQLITE_FULL, FailureClass::Store, "full"),
+            (ffi::SQLITE_READONLY, FailureClass::Store, "--store"),
+            (ffi::SQLITE_READONLY_DIRECTORY, FailureClass::Store, "--store"),
+            (ffi::SQLITE_BUSY, FailureClass::Store, "another coretalk"),
+            (ffi::SQLITE_IOERR_LOCK, FailureClass::Store, "refuses locks"),
+            (ffi::SQLITE_CORRUPT, FailureClass::Input, "damaged"),
+            (ffi::SQLITE_NOTADB, FailureClass::Input, "damaged"),
+            (ffi::SQLITE_IOERR_WRITE, FailureClass::Store, "I/O"),
+        ] {
+            let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = sqlite_error("write", Path::new("a.coretalk"))(source);
+            assert_eq!(error.class(), class, "{error}");
+            assert!(error.to_string().contains(word) && error.to_string().contains("a.coretalk"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Reading what was measured: round by round, and as the [`Record`] that analysis takes.
+
+use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, kernel};
+use super::error::{StoreError, sqlite_error};
+use super::rows;
+use super::run_file::RunFile;
+use crate::RunReport;
+use coretalk_measure::session::RecordedRound;
+use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, analyse};
+use coretalk_model::{Home, Picos, TickRate, Topology};
+
+/// Which raw ticks to read; they are most of a small machine's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RawTicks {
+    /// None.
+    Leave,
+    /// Those that results need: of tails and imitations.
+    ForResults,
+    /// All that the file has.
+    All,
+}
+
+impl RawTicks {
+    fn of(self, purpose: Purpose) -> bool {
+        match self {
+            RawTicks::Leave => false,
+            RawTicks::ForResults => matches!(purpose, Purpose::Tails | Purpose::Imitation),
+            RawTicks::All => true,
+        }
+    }
+}
+
+impl RunFile {
+    /// Everything that output needs.
+    ///
+    /// # Errors
+    /// [`StoreError`]: the file is damaged or could not be read.
+    pub fn report(&self) -> Result<RunReport, StoreError> {
+        let header = self.header()?;
+        let environment = self.environment()?;
+        let findings = self.findings()?;
+        let topology = self.topology()?;
+        let settings = self.settings()?;
+        let record = self.record_of(&topology, &settings)?;
+        let rate = TickRate { hz: environment.clock.hz };
+        let result = analyse(&topology, &settings, rate, &record);
+        Ok(RunReport { header, environment, findings, topology, settings, result })
+    }
+
+    /// Everything that its visits said.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report).
+    pub fn record(&self) -> Result<Record, StoreError> {
+        self.record_of(&self.topology()?, &self.settings()?)
+    }
+
+    /// Hands over the rounds in the order performed, each with the number of its segment, one at a time: a run over
+    /// 1,024 CPUs has four million visits.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report); rounds before the damaged one have been handed over.
+    pub fn each_round(&self, raw: RawTicks, take: impl FnMut(u32, RecordedRound)) -> Result<(), StoreError> {
+        let plan = self.plan(&self.topology()?, &self.settings()?)?;
+        self.each_round_of(plan.len() as u32, raw, take)
+    }
+
+    /// Which kernels on which homes its trials timed.
+    pub(super) fn shapes(&self) -> Result<Shapes, StoreError> {
+        let shapes = self.read(|db| {
+            let mut select = db.prepare("SELECT shape, spans, spans_check FROM shapes ORDER BY shape")?;
+            let mut rows = select.query([])?;
+            let mut shapes = Vec::new();
+            while let Some(row) = rows.next()? {
+                if row.get::<_, i64>(0)? != shapes.len() as i64 {
+                    return Err(rows::conversion(0, "a shape is missing"));
+                }
+                if row.get::<_, u32>(2)? != checksum(&[row.get_ref(1)?.as_bytes()?]) {
+                    return Err(rows::conversion(1, "the check sum of a shape does not fit"));
+                }
+                let spans: Vec<(String, u32)> = rows::json(row, 1)?;
+                shapes.push(spans.into_iter().map(|(name, home)| (kernel(name), Home(home))).collect());
+            }
+            Ok(shapes)
+        })?;
+        Ok(Shapes::stored(shapes))
+    }
+
+    fn record_of(&self, topology: &Topology, settings: &LatencySettings) -> Result<Record, StoreError> {
+        let cells = self.plan(topology, settings)?.len() as u32;
+        let mut record = Record::new();
+        for (key, value) in self.decisions()? {
+            record.decide(&key, &value);
+        }
+        self.each_round_of(cells, RawTicks::ForResults, |segment, round| {
+            for trial in round.trials {
+                let entry = Entry {
+                    segment,
+                    purpose: round.purpose,
+                    pass: round.pass,
+                    cell: trial.cell,
+                    outcome: trial.outcome,
+                };
+                record.push(entry, trial.raw.as_ref());
+            }
+        })?;
+        Ok(record)
+    }
+
+    fn each_round_of(
+        &self,
+        cells: u32,
+        raw: RawTicks,
+        mut take: impl FnMut(u32, RecordedRound),
+    ) -> Result<(), StoreError> {
+        let error = sqlite_error("read", &self.path);
+        // A transaction, so that a run that is still being measured is seen as it was at one moment.
+        let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
+        let shapes = self.shapes()?;
+        let mut recordings =
+            snapshot.prepare("SELECT recordings FROM raw WHERE round = ?1").map_err(error.clone())?;
+        let mut select = snapshot
+            .prepare(
+                "SELECT round, segment, purpose, pass, started, elapsed, trials FROM rounds ORDER BY round",
+            )
+            .map_err(error.clone())?;
+        let mut rows = select.query([]).map_err(error.clone())?;
+        while let Some(row) = rows.next().map_err(error.clone())? {
+            let number: i64 = row.get(0).map_err(error.clone())?;
+            let (key, blob) = (|| {
+                let key = RoundKey {
+                    segment: row.get(1)?,
+                    purpose: row.get(2)?,
+                    pass: row.get(3)?,
+                    started: row.get::<_, i64>(4)? as u64,
+                    elapsed: row.get::<_, i64>(5)? as u64,
+                };
+                Ok((key, row.get_ref(6)?.as_blob()?))
+            })()
+            .map_err(error.clone())?;
+            let damage = |damage: Damage| self.damaged(format!("round {number}: {damage}"));
+            let &purpose = Purpose::ALL
+                .get(usize::from(key.purpose))
+                .ok_or_else(|| self.damaged(format!("round {number} has the purpose {}", key.purpose)))?;
+            let context = key.bytes();
+            let started = Picos(key.started);
+            let mut trials = decode_trials(blob, started, &shapes, cells, &context).map_err(damage)?;
+            if raw.of(purpose) {
+                let mut kept = recordings.query([number]).map_err(error.clone())?;
+                if let Some(row) = kept.next().map_err(error.clone())? {
+                    let blob =
+                        row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(error.clone())?;
+                    for (position, recording) in
+                        decode_recordings(blob, started, &shapes, &context).map_err(damage)?
+                    {
+                        let trial = trials.get_mut(position).ok_or_else(|| {
+                            self.damaged(format!("round {number} has a recording of no trial"))
+                        })?;
+                        trial.raw = Some(recording);
+                    }
+                }
+            }
+            let round =
+                RecordedRound { purpose, pass: key.pass, started, elapsed: Picos(key.elapsed), trials };
+            take(key.segment, round);
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a round beside its blob.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoundKey {
+    pub segment: u32,
+    pub purpose: u8,
+    pub pass: u32,
+    pub started: u64,
+    pub elapsed: u64,
+}
+
+impl RoundKey {
+    /// What the check sum of the blob covers besides the blob.
+    pub fn bytes(&self) -> [u8; 25] {
+        let mut bytes = [0; 25];
+        bytes[0..4].copy_from_slice(&self.segment.to_le_bytes());
+        bytes[4] = self.purpose;
+        bytes[5..9].copy_from_slice(&self.pass.to_le_bytes());
+        bytes[9..17].copy_from_slice(&self.started.to_le_bytes());
+        bytes[17..25].copy_from_slice(&self.elapsed.to_le_bytes());
+        bytes
+    }
+}

@@ -1,0 +1,119 @@
+//! Going on with a run: the same machine, the same tool, a new segment.
+
+use super::error::{FailureClass, StoreError};
+use super::run_file::RunFile;
+use super::writer::RunWriter;
+use crate::RunHeader;
+use coretalk_model::latency::{LatencySettings, Record};
+use coretalk_model::{CpuSet, Environment, Picos, Topology};
+use std::path::Path;
+
+/// Under what a run is measured, or would be now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sitting {
+    /// The machine.
+    pub environment: Environment,
+    /// Which CPUs the process may use.
+    pub allowed: CpuSet,
+}
+
+/// Why a run cannot go on here: exit code 3.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("resume on this machine: the run was made with {what} {was}, here it is {here}; begin a new run")]
+pub struct ResumeRefusal {
+    /// What differs: `the CPU`, `the kernel` …
+    pub what: &'static str,
+    /// As the run says.
+    pub was: String,
+    /// As it is now.
+    pub here: String,
+}
+
+/// Whether numbers measured in two sittings belong into one run: CPU model, kernel, tool version and allowed CPUs must
+/// agree, and simulated machines go with themselves only.
+///
+/// # Errors
+/// [`ResumeRefusal`] names the first difference.
+pub fn compatible(was: &Sitting, here: &Sitting) -> Result<(), ResumeRefusal> {
+    let unknown = || "unknown".to_owned();
+    let facts = |sitting: &Sitting| {
+        let environment = &sitting.environment;
+        [
+            (
+                "the machine",
+                environment.simulated.clone().map_or("real".into(), |name| format!("sim:{name}")),
+            ),
+            ("the CPU", environment.cpu_model.clone().unwrap_or_else(unknown)),
+            ("the kernel", environment.kernel.clone().unwrap_or_else(unknown)),
+            ("coretalk", environment.tool_version.clone()),
+            ("the allowed CPUs", sitting.allowed.to_string()),
+        ]
+    };
+    for ((what, was), (_, here)) in facts(was).into_iter().zip(facts(here)) {
+        if was != here {
+            return Err(ResumeRefusal { what, was, here });
+        }
+    }
+    Ok(())
+}
+
+/// A run that goes on.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Writes the new segment.
+    pub writer: RunWriter,
+    /// What the run is called; its segments count the new one.
+    pub header: RunHeader,
+    /// What is asked, with the new budget where one was given.
+    pub settings: LatencySettings,
+    /// What the machine reported of its structure when the run began: the numbers of cells rest on it.
+    pub topology: Topology,
+    /// What the run was measured under when it began; its clock rate is the one to analyse with.
+    pub environment: Environment,
+    /// What the segments before have said.
+    pub record: Record,
+}
+
+/// Why a run could not be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// The file.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The machine.
+    #[error(transparent)]
+    Refused(#[from] ResumeRefusal),
+}
+
+impl ResumeError {
+    /// Which exit code it leads to.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            ResumeError::Store(error) => error.class(),
+            ResumeError::Refused(_) => FailureClass::Environment,
+        }
+    }
+}
+
+impl RunWriter {
+    /// Opens a run to go on with it and begins a new segment. Whether there is anything left to do is for the caller
+    /// to see first: [`RunFile::header`] says whether the run is complete.
+    ///
+    /// # Errors
+    /// [`ResumeError`]; the file is then as it was.
+    pub fn resume(path: &Path, here: &Sitting, budget: Option<Picos>) -> Result<Resumed, ResumeError> {
+        let file = RunFile::open(path)?;
+        let was = Sitting { environment: file.environment()?, allowed: file.allowed()? };
+        compatible(&was, here)?;
+        let mut settings = file.settings()?;
+        settings.budget = budget.unwrap_or(settings.budget);
+        let topology = file.topology()?;
+        let record = file.record()?;
+        let mut header = file.header()?;
+        let mut writer = file.into_writer(header.segments)?;
+        writer.begin_segment(here.environment.clock.hz, budget)?;
+        header.segments += 1;
+        header.complete = false;
+        Ok(Resumed { writer, header, settings, topology, environment: was.environment, record })
+    }
+}

@@ -1,0 +1,58 @@
+//! Stored rows: their own types, so that a change of the domain types is a decision about the format and not an
+//! accident.
+
+mod environment;
+mod settings;
+mod topology;
+
+pub(super) use environment::{read_environment, read_findings, write_environment, write_findings};
+pub(super) use settings::{read_settings, write_budget, write_settings};
+pub(super) use topology::{read_topology, write_topology};
+
+use rusqlite::Connection;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Writes the fields of a row struct as one JSON value per key; unknown ones (null) are left out.
+fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> rusqlite::Result<()> {
+    let value = serde_json::to_value(fields)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let mut insert = db.prepare(&format!("INSERT OR REPLACE INTO {table} (key, value) VALUES (?1, ?2)"))?;
+    for (key, value) in value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        insert.execute((key, value.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Reads what [`write_keys`] wrote; keys that the struct does not know are passed over.
+fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Result<T> {
+    let mut select = db.prepare(&format!("SELECT key, value FROM {table}"))?;
+    let mut fields = Map::new();
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        fields.insert(row.get(0)?, json(row, 1)?);
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(0, error))
+}
+
+/// A column that holds JSON.
+pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| conversion(column, error))
+}
+
+/// A column that does not hold what it should.
+pub(super) fn conversion(
+    column: usize,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
+}
+
+/// The value of this name in a closed list.
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> rusqlite::Result<T> {
+    all.iter()
+        .copied()
+        .find(|&one| name(one) == text)
+        .ok_or_else(|| conversion(0, format!("`{text}` is no name that this version knows")))
+}

@@ -1,0 +1,369 @@
+//! [`RunFile`]: a run file opened for reading, after every check that keeps damage from becoming numbers.
+
+use super::codec::checksum;
+use super::error::{StoreError, io_error, sqlite_error};
+use super::rows;
+use super::schema::{self, APPLICATION_ID, MIGRATIONS, TABLES, VERSION};
+use crate::RunHeader;
+use coretalk_model::latency::{LatencySettings, PairChoice, cells};
+use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest text or blob in a run file. A round of 512 pairs takes 24 kB, a distribution of single events less than
+/// 10 MB; a damaged file cannot ask for more.
+pub(super) const BLOB_LIMIT_BYTES: i32 = 64 << 20;
+
+/// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
+pub(super) const MOST_CPUS: usize = 8192;
+
+/// How long to wait for another process that is just writing a slot.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+
+/// A run file, opened for reading.
+#[derive(Debug)]
+pub struct RunFile {
+    pub(super) path: PathBuf,
+    pub(super) db: Connection,
+}
+
+/// One sitting of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Ticks per second of its clock.
+    pub clock_hz: f64,
+    /// `complete`, `budget` or `interrupted`; `None` while it is measured, or after a crash.
+    pub ended: Option<String>,
+}
+
+impl RunFile {
+    /// Opens a run file: rolls back what a crash left half written, and brings an older file to the newest schema.
+    ///
+    /// # Errors
+    /// [`StoreError`] says what the file is instead. Nothing is created or changed beside foreign files.
+    pub fn open(path: &Path) -> Result<RunFile, StoreError> {
+        let found = inspect(path)?;
+        let db = match connect(path, None) {
+            Err(StoreError::NoLocks { .. }) => connect(path, Some("unix-none"))?,
+            other => other?,
+        };
+        let mut file = RunFile { path: path.to_owned(), db };
+        if found < VERSION {
+            file.migrate(found)?;
+        }
+        file.check_tables()?;
+        Ok(file)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the run is called and how it went.
+    ///
+    /// # Errors
+    /// [`StoreError`], as in every other reading method: the file is damaged or could not be read.
+    pub fn header(&self) -> Result<RunHeader, StoreError> {
+        self.read(|db| {
+            let mut tags = db.prepare("SELECT tag FROM tags ORDER BY created, tag")?;
+            let tags = tags.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            db.query_row(
+                "SELECT id, started, command, seed, simulated, complete, tool_version,
+                        (SELECT count(*) FROM segments)
+                 FROM run",
+                [],
+                |row| {
+                    let seed: String = row.get(3)?;
+                    Ok(RunHeader {
+                        id: row.get(0)?,
+                        started: row.get(1)?,
+                        command: rows::json(row, 2)?,
+                        seed: seed
+                            .parse()
+                            .map_err(|error: std::num::ParseIntError| rows::conversion(3, error))?,
+                        simulated: row.get(4)?,
+                        complete: row.get(5)?,
+                        tags,
+                        segments: row.get(7)?,
+                        tool_version: row.get(6)?,
+                    })
+                },
+            )
+        })
+    }
+
+    /// What it was measured under.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn environment(&self) -> Result<Environment, StoreError> {
+        self.read(rows::read_environment)
+    }
+
+    /// What `doctor` said before it.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn findings(&self) -> Result<Vec<Finding>, StoreError> {
+        self.read(rows::read_findings)
+    }
+
+    /// What the machine reported of its structure.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn topology(&self) -> Result<Topology, StoreError> {
+        self.read(rows::read_topology)
+    }
+
+    /// What was asked, the budget of the last sitting among it.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn settings(&self) -> Result<LatencySettings, StoreError> {
+        let settings = self.read(rows::read_settings)?;
+        if settings.cpus.len() > MOST_CPUS {
+            return Err(self.damaged(format!("{} CPUs in one run", settings.cpus.len())));
+        }
+        Ok(settings)
+    }
+
+    /// Which CPUs the process was allowed to use.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn allowed(&self) -> Result<CpuSet, StoreError> {
+        self.read(|db| {
+            let list: String = db.query_row("SELECT allowed FROM run", [], |row| row.get(0))?;
+            list.parse().map_err(|error| rows::conversion(0, error))
+        })
+    }
+
+    /// The sittings in order.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn segments(&self) -> Result<Vec<Segment>, StoreError> {
+        self.read(|db| {
+            let mut select = db.prepare("SELECT started, clock_hz, ended FROM segments ORDER BY segment")?;
+            let segments = select.query_map([], |row| {
+                Ok(Segment { started: row.get(0)?, clock_hz: row.get(1)?, ended: row.get(2)? })
+            })?;
+            segments.collect()
+        })
+    }
+
+    /// The choices that were made on the way: key and JSON.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn decisions(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.read(|db| {
+            let mut select = db.prepare("SELECT key, value FROM decisions ORDER BY key")?;
+            let decisions = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            decisions.collect()
+        })
+    }
+
+    /// The number of rounds, without reading them; zero for a run that ended before its first slot.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn rounds(&self) -> Result<u64, StoreError> {
+        self.read(|db| {
+            db.query_row("SELECT count(*) FROM rounds", [], |row| row.get::<_, u32>(0)).map(u64::from)
+        })
+    }
+
+    /// The pairs that visits speak about. A list that this version would number in another way than the one that
+    /// measured is refused: visits would be shown on the wrong pairs.
+    pub(super) fn plan(
+        &self,
+        topology: &Topology,
+        settings: &LatencySettings,
+    ) -> Result<Vec<[CpuId; 2]>, StoreError> {
+        let (count, check, wrote): (u32, u32, String) = self.read(|db| {
+            db.query_row("SELECT cells, cells_check, tool_version FROM run", [], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+        })?;
+        let plan = cells(topology, settings);
+        if (count, check) == fingerprint(&plan) {
+            Ok(plan)
+        } else {
+            Err(StoreError::OtherPlan { path: self.path.clone(), wrote })
+        }
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        from: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        from(&self.db).map_err(sqlite_error("read", &self.path))
+    }
+
+    pub(super) fn damaged(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: what.into() }
+    }
+
+    fn migrate(&mut self, found: u32) -> Result<(), StoreError> {
+        schema::migrate(&mut self.db, MIGRATIONS).map_err(|error| {
+            match sqlite_error("migrate", &self.path)(error) {
+                StoreError::NotWritable { path, .. } => {
+                    StoreError::OldAndReadOnly { path, found, known: VERSION }
+                }
+                other => other,
+            }
+        })
+    }
+
+    fn check_tables(&self) -> Result<(), StoreError> {
+        for table in TABLES {
+            let known = self.read(|db| {
+                db.query_row(
+                    "SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND type = 'table'",
+                    [table],
+                    |row| row.get::<_, u32>(0),
+                )
+            })?;
+            if known != 1 {
+                return Err(self.damaged(format!("its table `{table}` is missing")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of pairs, and a check sum of which and in what order.
+pub(super) fn fingerprint(plan: &[[CpuId; 2]]) -> (u32, u32) {
+    let bytes: Vec<u8> = plan.iter().flatten().flat_map(|cpu| cpu.0.to_le_bytes()).collect();
+    (plan.len() as u32, checksum(&[&bytes]))
+}
+
+/// The pairs of a run that is about to be made, if a file can hold it.
+pub(super) fn plan_of(
+    path: &Path,
+    topology: &Topology,
+    settings: &LatencySettings,
+) -> Result<Vec<[CpuId; 2]>, StoreError> {
+    let too_large = |what: String, limit| Err(StoreError::TooLarge { path: path.to_owned(), what, limit });
+    if settings.cpus.len() > MOST_CPUS {
+        return too_large(format!("a run over {} CPUs", settings.cpus.len()), MOST_CPUS as u64);
+    }
+    match &settings.pairs {
+        PairChoice::Listed(pairs) if pairs.len() > u32::MAX as usize => {
+            too_large(format!("a list of {} pairs", pairs.len()), u64::from(u32::MAX))
+        }
+        _ => Ok(cells(topology, settings)),
+    }
+}
+
+/// Opens SQLite on a file that is there, and makes it distrust the file.
+pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, StoreError> {
+    let error = sqlite_error("read", path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = match locks {
+        None => Connection::open_with_flags(path, flags),
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+    }
+    .map_err(error.clone())?;
+    distrust(&db).map_err(error)?;
+    Ok(db)
+}
+
+fn distrust(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY_LIMIT)?;
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
+    db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+    // The first look at the file: takes a lock, rolls back a crash, reads the schema.
+    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
+/// Looks at the first bytes, before SQLite does: tells a run file from everything else without creating anything.
+/// Gives its schema version.
+pub(super) fn inspect(path: &Path) -> Result<u32, StoreError> {
+    // A slot may just be on its way to the disk: the first page says more than has arrived, until it has.
+    for _ in 0..2 {
+        match inspect_once(path) {
+            Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(1)),
+            other => return other,
+        }
+    }
+    inspect_once(path)
+}
+
+fn inspect_once(path: &Path) -> Result<u32, StoreError> {
+    let (head, length) = head(path)?;
+    let version = version(path, &head, length)?;
+    let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let page = match u16::from_be_bytes([head[16], head[17]]) {
+        1 => 65536,
+        bytes => u64::from(bytes),
+    };
+    let expected = page * u64::from(number(28));
+    // With a journal, the crash that cut it off is about to be rolled back.
+    if length < expected && !has_journal(path) {
+        return Err(StoreError::Truncated { path: path.to_owned(), expected, found: length });
+    }
+    Ok(version)
+}
+
+/// The header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
+fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
+    let metadata = std::fs::metadata(path).map_err(io_error("open", path))?;
+    let foreign = |what| StoreError::Foreign { path: path.to_owned(), what };
+    if !metadata.is_file() {
+        return Err(foreign("it is no regular file"));
+    }
+    let mut file = File::open(path).map_err(io_error("open", path))?;
+    let mut head = [0; 100];
+    let mut have = 0;
+    while have < head.len() {
+        match file.read(&mut head[have..]).map_err(io_error("read", path))? {
+            0 => break,
+            bytes => have += bytes,
+        }
+    }
+    Ok((head, metadata.len()))
+}
+
+fn version(path: &Path, head: &[u8; 100], length: u64) -> Result<u32, StoreError> {
+    let foreign = |what| Err(StoreError::Foreign { path: path.to_owned(), what });
+    let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    if length == 0 {
+        return foreign("it is empty");
+    }
+    if !head.starts_with(b"SQLite format 3\0") {
+        return foreign("it is no SQLite file");
+    }
+    if length < head.len() as u64 {
+        return Err(StoreError::Truncated { path: path.to_owned(), expected: 512, found: length });
+    }
+    if number(68) as i32 != APPLICATION_ID {
+        return foreign("it is a SQLite file of another program");
+    }
+    match number(60) {
+        0 => foreign("it is a run file without contents"),
+        found if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
+        found => Ok(found),
+    }
+}
+
+fn has_journal(path: &Path) -> bool {
+    std::fs::metadata(journal(path)).is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// The file in which SQLite keeps what it must roll back after a crash.
+pub(super) fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    name.into()
+}

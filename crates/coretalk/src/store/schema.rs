@@ -1,0 +1,177 @@
+//! The schema of run files and its migrations: append-only, one number each, described in FORMAT.md.
+
+use rusqlite::Connection;
+
+/// "CTLK" in the header of every run file, so that `file` and we know one when we see it.
+pub const APPLICATION_ID: i32 = 0x4354_4C4B;
+
+/// What makes a file of version `n` from one of version `n - 1`: **append, never edit**, files of every version are
+/// out there. The first one makes a new file.
+///
+/// No STRICT tables: the `sqlite3` of systems that are still in use (3.26) could not open them.
+pub(super) const MIGRATIONS: &[&str] = &[V1];
+
+/// The version that this tool writes.
+pub const VERSION: u32 = MIGRATIONS.len() as u32;
+
+const V1: &str = r#"
+CREATE TABLE run (
+    id           TEXT    NOT NULL,
+    started      TEXT    NOT NULL,
+    kind         TEXT    NOT NULL,
+    command      TEXT    NOT NULL,
+    seed         TEXT    NOT NULL,
+    simulated    INTEGER NOT NULL,
+    complete     INTEGER NOT NULL,
+    tool_version TEXT    NOT NULL,
+    allowed      TEXT    NOT NULL,
+    cells        INTEGER NOT NULL,
+    cells_check  INTEGER NOT NULL
+);
+CREATE TABLE environment (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE findings (
+    finding INTEGER PRIMARY KEY, id TEXT NOT NULL, verdict TEXT NOT NULL, text TEXT NOT NULL, fix TEXT
+);
+CREATE TABLE cpus (cpu INTEGER PRIMARY KEY, class_rank INTEGER, class TEXT);
+CREATE TABLE domains (domain INTEGER PRIMARY KEY, level TEXT NOT NULL, cpus TEXT NOT NULL, os_id INTEGER);
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE segments (
+    segment  INTEGER PRIMARY KEY,
+    started  TEXT NOT NULL,
+    clock_hz REAL NOT NULL,
+    ended    TEXT
+);
+CREATE TABLE decisions (key TEXT PRIMARY KEY, value TEXT NOT NULL, segment INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE tags (tag TEXT PRIMARY KEY, created TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE purposes (purpose INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE shapes (shape INTEGER PRIMARY KEY, spans TEXT NOT NULL, spans_check INTEGER NOT NULL);
+CREATE TABLE rounds (
+    round   INTEGER PRIMARY KEY,
+    segment INTEGER NOT NULL,
+    purpose INTEGER NOT NULL,
+    pass    INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    elapsed INTEGER NOT NULL,
+    trials  BLOB    NOT NULL
+);
+CREATE TABLE raw (round INTEGER PRIMARY KEY, recordings BLOB NOT NULL);
+CREATE TABLE maps (
+    map         INTEGER PRIMARY KEY,
+    protocol    TEXT NOT NULL,
+    kernel      TEXT NOT NULL,
+    hint_reason TEXT NOT NULL,
+    regime      TEXT NOT NULL
+);
+CREATE TABLE cells (
+    map              INTEGER NOT NULL,
+    from_cpu         INTEGER NOT NULL,
+    to_cpu           INTEGER NOT NULL,
+    median_ps        INTEGER,
+    low_ps           INTEGER,
+    high_ps          INTEGER,
+    millicycles      INTEGER,
+    millicycles_low  INTEGER,
+    millicycles_high INTEGER,
+    core_mhz         INTEGER,
+    min_ps           INTEGER,
+    n                INTEGER,
+    dropped          INTEGER,
+    passes           INTEGER,
+    home             INTEGER,
+    home_penalty_pm  INTEGER,
+    line_spread_pm   INTEGER,
+    grade            TEXT,
+    flags            TEXT,
+    reason           TEXT
+);
+CREATE VIEW latency AS SELECT
+    protocol, kernel, regime, from_cpu, to_cpu,
+    median_ps / 1e3 AS median_ns, low_ps / 1e3 AS low_ns, high_ps / 1e3 AS high_ns,
+    millicycles / 1e3 AS cycles, millicycles_low / 1e3 AS cycles_low, millicycles_high / 1e3 AS cycles_high,
+    core_mhz / 1e3 AS core_ghz, min_ps / 1e3 AS min_ns, n, dropped, passes, home,
+    home_penalty_pm / 1e3 AS home_penalty, line_spread_pm / 1e3 AS line_spread, grade, flags, reason
+    FROM cells JOIN maps USING (map);
+CREATE VIEW matrix_cas     AS SELECT * FROM latency WHERE protocol = 'cas';
+CREATE VIEW matrix_store   AS SELECT * FROM latency WHERE protocol = 'store';
+CREATE VIEW matrix_msg     AS SELECT * FROM latency WHERE protocol = 'msg';
+CREATE VIEW matrix_xfer    AS SELECT * FROM latency WHERE protocol = 'xfer';
+CREATE VIEW matrix_one_way AS SELECT * FROM latency WHERE protocol = 'one-way';
+CREATE VIEW progress AS
+    SELECT segment, name AS purpose, pass, count(*) AS rounds, sum(elapsed) / 1e12 AS seconds
+    FROM rounds JOIN purposes USING (purpose) GROUP BY segment, purpose, pass;
+"#;
+
+/// Takes a file from its version to the newest, all or nothing. The caller has made sure that it is not newer.
+///
+/// # Errors
+/// SQLite's; the file is then as it was.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Read inside the transaction: another process may have migrated it meanwhile.
+    let version: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for migration in migrations.iter().skip(version as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.execute_batch(&format!("PRAGMA user_version = {}", migrations.len()))?;
+    transaction.commit()
+}
+
+/// The tables that are read: each must be a table, since a view in its place could compute for ever.
+pub(super) const TABLES: [&str; 13] = [
+    "run",
+    "environment",
+    "findings",
+    "cpus",
+    "domains",
+    "settings",
+    "segments",
+    "decisions",
+    "tags",
+    "purposes",
+    "shapes",
+    "rounds",
+    "raw",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(connection: &Connection) -> u32 {
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn an_older_file_gets_what_it_lacks_and_keeps_what_it_has() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        connection.execute("INSERT INTO tags VALUES ('kept', 'then')", []).unwrap();
+        let later = [MIGRATIONS, &["ALTER TABLE tags ADD COLUMN by TEXT"]].concat();
+        migrate(&mut connection, &later).unwrap();
+        assert_eq!(version(&connection), VERSION + 1);
+        let tag: (String, Option<String>) = connection
+            .query_row("SELECT tag, by FROM tags", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(tag, ("kept".into(), None));
+        migrate(&mut connection, &later).unwrap();
+        assert_eq!(version(&connection), VERSION + 1);
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_file_as_it_was() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        let broken = [MIGRATIONS, &["CREATE TABLE more (x)", "CREATE TABLE run (x)"]].concat();
+        assert!(migrate(&mut connection, &broken).is_err());
+        assert_eq!(version(&connection), VERSION);
+        assert!(connection.query_row("SELECT * FROM more", [], |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn every_protocol_has_its_view() {
+        for protocol in coretalk_model::Protocol::ALL {
+            let view = format!("CREATE VIEW matrix_{} ", protocol.name().replace('-', "_"));
+            assert!(V1.contains(&view) && V1.contains(&format!("'{protocol}'")), "{protocol}");
+        }
+    }
+}

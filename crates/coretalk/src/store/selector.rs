@@ -1,0 +1,117 @@
+//! From what a user types to a run file: `latest`, `latest~N`, a tag, the beginning of an id, a path.
+
+use super::directory::{Directory, id_of};
+use super::error::StoreError;
+use std::path::{Path, PathBuf};
+
+/// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
+const SHORTEST_END: usize = 4;
+
+/// A run that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its file.
+    pub path: PathBuf,
+    /// What the user should know: that several runs have this tag.
+    pub notice: Option<String>,
+}
+
+/// Finds a run, in this order: `latest` and `latest~N`, a tag (of equal ones that given last), the beginning of an id
+/// or, from four characters on, its end, and a path.
+///
+/// # Errors
+/// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
+pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
+    let files = directory.files()?;
+    let unknown = |why| StoreError::UnknownRun { asked: asked.to_owned(), why };
+    if let Some(back) = steps_back(asked) {
+        let back = back.ok_or_else(|| unknown("write `latest`, or `latest~1` for the one before".into()))?;
+        return match files.get(back) {
+            Some(path) => Ok(Found { path: path.clone(), notice: None }),
+            None => Err(unknown(what_there_is(directory, &files))),
+        };
+    }
+    if let Some(found) = by_tag(directory, asked)? {
+        return Ok(found);
+    }
+    let ids: Vec<String> = files.iter().map(|path| id_of(path)).collect();
+    let typed = asked.to_ascii_lowercase();
+    let fits = |test: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        (0..ids.len()).filter(|&index| test(&ids[index])).collect()
+    };
+    let mut fitting = if typed.is_empty() { Vec::new() } else { fits(&|id| id.starts_with(&typed)) };
+    if fitting.is_empty() && typed.len() >= SHORTEST_END {
+        fitting = fits(&|id| id.ends_with(&typed));
+    }
+    match fitting[..] {
+        [one] => return Ok(Found { path: files[one].clone(), notice: None }),
+        [] => {}
+        _ => {
+            let fitting = fitting.into_iter().map(|index| ids[index].clone()).collect();
+            return Err(StoreError::AmbiguousRun { asked: asked.to_owned(), fitting });
+        }
+    }
+    if Path::new(asked).is_file() {
+        return Ok(Found { path: asked.into(), notice: None });
+    }
+    if asked.contains(['/', '\\']) || asked.ends_with(&format!(".{}", super::ENDING)) {
+        // Meant as a path: nobody looks for it in the store.
+        return Err(StoreError::Missing { path: asked.into() });
+    }
+    Err(unknown(what_there_is(directory, &files)))
+}
+
+/// The shortest end of an id, four characters at least, that no other id has: what output calls a run.
+///
+/// ```
+/// # use coretalk::store::short_name;
+/// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b2-77c1", "0193a5b2-88c1"].into_iter()), "77c1");
+/// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b3-77c1"].into_iter()), "2-77c1");
+/// ```
+pub fn short_name<'a>(id: &'a str, among: impl Iterator<Item = &'a str>) -> &'a str {
+    let alike = among
+        .filter(|&other| other != id)
+        .map(|other| id.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count())
+        .max()
+        .unwrap_or(0);
+    let length = (alike + 1).max(SHORTEST_END);
+    id.get(id.len().saturating_sub(length)..).unwrap_or(id)
+}
+
+/// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.
+fn steps_back(asked: &str) -> Option<Option<usize>> {
+    let rest = asked.strip_prefix("latest")?;
+    match rest.strip_prefix('~') {
+        None if rest.is_empty() => Some(Some(0)),
+        None => None,
+        Some(steps) => Some(steps.parse().ok()),
+    }
+}
+
+fn by_tag(directory: &Directory, tag: &str) -> Result<Option<Found>, StoreError> {
+    let mut with_tag: Vec<(String, PathBuf)> = Vec::new();
+    for run in directory.list()? {
+        if let Some((_, given)) = run.tags.into_iter().find(|(known, _)| known == tag) {
+            with_tag.push((given, run.path));
+        }
+    }
+    with_tag.sort();
+    let others = with_tag.len().saturating_sub(1);
+    let Some((_, path)) = with_tag.pop() else { return Ok(None) };
+    let notice = (others > 0).then(|| {
+        format!("{} runs have the tag `{tag}`; {} is the one that got it last", others + 1, id_of(&path))
+    });
+    Ok(Some(Found { path, notice }))
+}
+
+fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
+    let place = directory.path().display();
+    match files {
+        [] => format!("there are no runs in {place} yet; `coretalk` makes one"),
+        [newest, ..] => format!(
+            "there {} in {place}, the newest is {}; `coretalk runs list` shows ids and tags",
+            if files.len() == 1 { "is 1 run".to_owned() } else { format!("are {} runs", files.len()) },
+            id_of(newest)
+        ),
+    }
+}

@@ -1,0 +1,202 @@
+//! A small vocabulary of runs, and what must hold of their files.
+
+mod failures;
+mod kill;
+mod resuming;
+mod round_trip;
+mod selecting;
+
+use super::{NewRun, RunWriter};
+use crate::RunHeader;
+use coretalk_measure::session::sink::RecordedTrial;
+use coretalk_measure::session::{Decision, RecordedRound, Slot};
+use coretalk_model::latency::{
+    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Spacing, SpanSummary,
+    Tails, Visit,
+};
+use coretalk_model::*;
+use std::path::Path;
+
+/// A run on a small machine with everything that a file can hold.
+struct Sample {
+    header: RunHeader,
+    environment: Environment,
+    findings: Vec<Finding>,
+    topology: Topology,
+    settings: LatencySettings,
+    allowed: CpuSet,
+}
+
+fn sample(id: &str) -> Sample {
+    let cpus: CpuSet = "0-3".parse().unwrap();
+    let domain = |level, list: &str, os_id| topology::Domain { level, cpus: list.parse().unwrap(), os_id };
+    let domains = vec![
+        domain(Level::Core, "0,2", Some(0)),
+        domain(Level::Core, "1,3", None),
+        domain(Level::L3, "0-3", Some(7)),
+    ];
+    let class = CoreClass { rank: 1, name: "P".into() };
+    let environment = Environment {
+        label: Some("the büro's \"old\" one".into()),
+        cpu_model: Some("Example 9000".into()),
+        kernel: Some("Linux 6.12".into()),
+        mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
+        memory_bytes: Some(u64::MAX),
+        boost: Some(false),
+        clock: ClockFacts { source: "tsc".into(), hz: 2_596_991_234.567_891, ..ClockFacts::default() },
+        isolated: "2-3".parse().unwrap(),
+        tool_version: "0.1.0".into(),
+        notes: [("fabric".to_owned(), "1800MHz".to_owned())].into(),
+        ..Environment::default()
+    };
+    Sample {
+        header: RunHeader {
+            id: id.to_owned(),
+            started: "2026-01-02T03:04:05.678Z".into(),
+            command: vec!["latency".into(), "--cpus".into(), "0-3".into()],
+            seed: u64::MAX,
+            simulated: false,
+            complete: false,
+            tags: vec!["first".into()],
+            segments: 1,
+            tool_version: "0.1.0".into(),
+        },
+        environment,
+        findings: vec![Finding {
+            id: "governor".into(),
+            verdict: Verdict::CannotTell,
+            text: "the governor cannot be read".into(),
+            fix: None,
+        }],
+        topology: Topology::new(cpus.clone(), domains, [(CpuId(0), class)].into()),
+        settings: LatencySettings {
+            cpus: vec![CpuId(0), CpuId(2), CpuId(1), CpuId(3)],
+            pairs: PairChoice::All,
+            protocols: vec![Protocol::Cas, Protocol::OneWay],
+            hint: HintChoice::Pause,
+            home: HomeSetting::Node(Home(1)),
+            lines: None,
+            counts: Counts::Fixed { samples: 300, iterations: 1000 },
+            parallel: Parallel::AtMost(3),
+            precision: 0.1 + 0.2,
+            budget: Picos::from_ms(1500),
+            spacing: Spacing::Watch,
+            seed: u64::MAX,
+            tails: Some(Tails { rate_per_s: 1e6 }),
+            imitate: vec![Tool::C2clatW],
+            ladder: true,
+            keep_raw: true,
+        },
+        allowed: cpus,
+    }
+}
+
+impl Sample {
+    fn new_run(&self) -> NewRun<'_> {
+        NewRun {
+            header: &self.header,
+            environment: &self.environment,
+            findings: &self.findings,
+            topology: &self.topology,
+            settings: &self.settings,
+            allowed: &self.allowed,
+        }
+    }
+
+    fn create(&self, directory: &Path) -> RunWriter {
+        RunWriter::create(directory, &self.new_run()).unwrap()
+    }
+}
+
+/// A slot of two rounds that differs from every other by its number: one of the map, one with raw single events.
+fn slot(number: u32) -> Slot {
+    let span = |kernel: &'static str, location_ns: f32| SpanSummary {
+        kernel: KernelId(kernel.into()),
+        home: Home(number % 2),
+        location_ns,
+        floor_ns: location_ns * 0.9,
+        line_spread: number.is_multiple_of(3).then_some(1.07),
+        kept: 192,
+        dropped: number % 4,
+    };
+    let started = Picos::from_us(u64::from(number) * 500);
+    let visit = |cell| Visit {
+        cell,
+        started: started + Picos(17),
+        core_ghz: Some(4.28),
+        flags: Flags::NONE.with(Flag::CoordShared),
+        spans: vec![span("cas+pause", 22.25), span("cas", 21.0 + number as f32 / 7.0)],
+    };
+    let raw = Recording {
+        started: started + Picos(11),
+        elapsed: Picos::from_us(90),
+        spans: vec![Span {
+            kernel: KernelId("as:c2clat-w".into()),
+            home: Home(0),
+            round_trips: 1,
+            samples: Samples::Counts { counts: vec![(40, 7), (41, u64::from(number)), (90_000, 1)] },
+        }],
+        core_ghz: vec![Some([4.25, 4.3]), None],
+        disturbance: Disturbance { voluntary_switches: Some(3), ..Disturbance::default() },
+    };
+    let round = |purpose, trials| RecordedRound {
+        purpose,
+        pass: number,
+        started,
+        elapsed: Picos::from_us(100),
+        trials,
+    };
+    let lost = TrialFailure::NotPinned { cpu: CpuId(3), errno: -22 };
+    Slot {
+        rounds: vec![
+            round(
+                Purpose::Map,
+                vec![
+                    RecordedTrial { cell: 5, outcome: Ok(visit(5)), raw: None },
+                    RecordedTrial { cell: 1, outcome: Err(lost), raw: None },
+                ],
+            ),
+            round(Purpose::Imitation, vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(raw) }]),
+        ],
+    }
+}
+
+fn decision(key: &str, value: &str) -> Decision {
+    Decision { key: key.into(), value: value.into() }
+}
+
+/// The names in a directory, sorted.
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// FORMAT.md is what other programs are written from.
+#[test]
+fn every_name_code_and_table_stands_in_the_format_document() {
+    const FORMAT: &str = include_str!("../../../../FORMAT.md");
+    let stands = |line: String| assert!(FORMAT.contains(&line), "add `{line}` to FORMAT.md");
+    for &flag in Flag::ALL {
+        let kind = if flag.is_doubt() { "doubt" } else { "remark" };
+        stands(format!("| {} | `{}` | {kind} |", flag as u32, flag.name()));
+    }
+    for (code, purpose) in Purpose::ALL.iter().enumerate() {
+        stands(format!("| {code} | `{}` |", purpose.name()));
+    }
+    Level::ALL.iter().for_each(|level| stands(format!("| `{level}` |")));
+    Relation::ALL.iter().for_each(|relation| stands(format!("| `{relation}` |")));
+    super::schema::TABLES.iter().for_each(|table| stands(format!("**{table}**")));
+    stands(format!("at present **{}**", super::schema::VERSION));
+    for key in ["environment", "settings"] {
+        let place = tempfile::tempdir().unwrap();
+        let writer = sample("0193-a").create(place.path());
+        let mut keys = writer.db.prepare(&format!("SELECT key FROM {key}")).unwrap();
+        for key in keys.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+            stands(format!("`{}`", key.unwrap()));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Files that are not what they should be, and places that cannot be written: one sentence each, and its class.
+
+use super::*;
+use crate::store::{FailureClass, RawTicks, RunFile, StoreError};
+use coretalk_measure::session::Sink;
+use proptest::prelude::*;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The bytes of a small run file.
+fn bytes() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let place = tempfile::tempdir().unwrap();
+        let mut writer = sample("0193-a").create(place.path());
+        for number in 0..6 {
+            writer.commit(&slot(number)).unwrap();
+        }
+        writer.decide(&decision("hint", "1")).unwrap();
+        std::fs::read(writer.close().unwrap()).unwrap()
+    })
+}
+
+fn file_with(place: &Path, bytes: &[u8]) -> PathBuf {
+    let path = place.join("0193-a.coretalk");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Reads all that there is.
+fn read_all(path: &Path) -> Result<Vec<RecordedRound>, StoreError> {
+    let file = RunFile::open(path)?;
+    file.header()?;
+    file.findings()?;
+    file.segments()?;
+    file.tags()?;
+    let mut rounds = Vec::new();
+    file.each_round(RawTicks::All, |_, round| rounds.push(round))?;
+    file.report()?;
+    Ok(rounds)
+}
+
+fn check(bytes: &[u8], class: FailureClass, word: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let path = file_with(place.path(), bytes);
+    let error = read_all(&path).unwrap_err();
+    assert_eq!(error.class(), class, "{error}");
+    let text = error.to_string();
+    assert!(text.contains(word) && text.contains("0193-a.coretalk") && !text.contains('\n'), "{text}");
+    assert_eq!(names(place.path()), ["0193-a.coretalk"], "nothing is left beside it");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "it is left alone");
+}
+
+#[test]
+fn other_files_are_told_apart_from_run_files() {
+    let mut program = bytes().to_vec();
+    program[68..72].copy_from_slice(b"Fire");
+    let mut fresh = bytes().to_vec();
+    fresh[60..64].fill(0);
+    for (file, word) in [
+        (&b""[..], "empty"),
+        (b"0,12.5,13\n", "no SQLite file"),
+        (&[0xFF; 9000], "no SQLite file"),
+        (&program, "another program"),
+        (&fresh, "without contents"),
+        (&bytes()[..60], "cut off"),
+        (&bytes()[..bytes().len() / 2], "cut off"),
+        (&bytes()[..bytes().len() - 1], "cut off"),
+    ] {
+        check(file, FailureClass::Input, word);
+    }
+}
+
+#[test]
+fn a_newer_file_is_refused_with_both_versions() {
+    let mut newer = bytes().to_vec();
+    newer[60..64].copy_from_slice(&77u32.to_be_bytes());
+    check(&newer, FailureClass::Store, "schema version 77 and this coretalk reads up to 1");
+}
+
+#[test]
+fn a_file_that_is_not_there_and_a_folder_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let error = RunFile::open(&place.path().join("none.coretalk")).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    let error = RunFile::open(place.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+}
+
+#[test]
+fn rows_that_contradict_the_run_are_damage() {
+    for (change, word) in [
+        ("UPDATE rounds SET pass = pass + 1", "check sum"),
+        ("UPDATE rounds SET purpose = 99 WHERE round = 1", "purpose"),
+        ("UPDATE rounds SET trials = 'text'", "damaged"),
+        ("UPDATE raw SET recordings = x'00'", "too early"),
+        ("UPDATE shapes SET spans = replace(spans, 'cas', 'csa')", "check sum"),
+        ("DELETE FROM shapes WHERE shape = 0", "shape"),
+        ("DELETE FROM run", "damaged"),
+        ("DROP TABLE raw", "raw"),
+        ("DROP TABLE tags; CREATE VIEW tags AS SELECT 1", "tags"),
+        ("UPDATE run SET seed = 'x'", "damaged"),
+        ("UPDATE settings SET value = '\"cass\"' WHERE key = 'hint'", "damaged"),
+        ("UPDATE settings SET value = '[[0,1' WHERE key = 'pairs'", "damaged"),
+        ("DELETE FROM settings WHERE key = 'precision'", "precision"),
+        ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
+        ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let path = file_with(place.path(), bytes());
+        rusqlite::Connection::open(&path).unwrap().execute_batch(change).unwrap();
+        let error = read_all(&path).unwrap_err();
+        assert_eq!(error.class(), FailureClass::Input, "{change}: {error}");
+        assert!(error.to_string().contains(word), "{change}: {error}");
+    }
+}
+
+#[test]
+fn settings_that_would_ask_for_billions_of_pairs_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = file_with(place.path(), bytes());
+    let cpus = serde_json::Value::from((0..100_000).collect::<Vec<u32>>()).to_string();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE settings SET value = ?1 WHERE key = 'cpus'", [cpus]).unwrap();
+    assert!(matches!(read_all(&path), Err(StoreError::Damaged { .. })));
+}
+
+#[test]
+fn another_numbering_of_pairs_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = file_with(place.path(), bytes());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE settings SET value = '[0,1,2,3]' WHERE key = 'cpus'", []).unwrap();
+    let error = read_all(&path).unwrap_err();
+    assert!(matches!(error, StoreError::OtherPlan { .. }), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn flipped_bits_never_invent_a_round(flips in proptest::collection::vec(any::<(proptest::sample::Index, u8)>(), 1..4)) {
+        let mut damaged = bytes().to_vec();
+        for (at, bit) in flips {
+            let at = at.index(damaged.len());
+            damaged[at] ^= 1 << (bit % 8);
+        }
+        let place = tempfile::tempdir().unwrap();
+        let path = file_with(place.path(), &damaged);
+        if let Ok(rounds) = read_all(&path) {
+            let known: Vec<RecordedRound> = (0..6).flat_map(|number| slot(number).rounds).collect();
+            for round in rounds {
+                prop_assert!(
+                    known.iter().any(|known| {
+                        // A page of `raw` that is lost takes ticks away, and a visit without them is still true.
+                        let mut bare = known.clone();
+                        bare.trials.iter_mut().for_each(|trial| trial.raw = None);
+                        *known == round || bare == round
+                    }),
+                    "{:?}", round
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_or_scrambled_file_is_an_error_and_no_panic(cut: proptest::sample::Index, noise in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let place = tempfile::tempdir().unwrap();
+        let cut = cut.index(bytes().len());
+        let mut damaged = bytes().to_vec();
+        let end = (cut + noise.len()).min(damaged.len());
+        damaged[cut..end].copy_from_slice(&noise[..end - cut]);
+        let _ = read_all(&file_with(place.path(), &damaged));
+        prop_assert!(read_all(&file_with(place.path(), &bytes()[..cut])).is_err());
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_every_slot_before_it_and_says_what_to_do() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(place.path());
+    writer.commit(&slot(0)).unwrap();
+    let pages: u32 = writer.db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    writer.db.execute_batch(&format!("PRAGMA max_page_count = {}", pages + 2)).unwrap();
+    let mut kept = 1;
+    let error = loop {
+        match writer.commit(&slot(kept)) {
+            Ok(()) => kept += 1,
+            Err(error) => break error,
+        }
+    };
+    let source = error.0.downcast_ref::<StoreError>().unwrap();
+    assert!(matches!(source, StoreError::Full { .. }) && source.to_string().contains("--store"), "{source}");
+    let path = writer.close().unwrap();
+    assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), u64::from(kept) * 2);
+    assert!(kept > 1 && read_all(&path).is_ok());
+}
+
+#[test]
+fn a_file_system_without_room_refuses_a_new_run_and_keeps_an_old_one() {
+    let Some(small) = Mounted::tmpfs("size=256k") else { return };
+    let mut writer = sample("0193-a").create(&small.0);
+    let mut kept = 0;
+    let error = loop {
+        match writer.commit(&slot(kept)) {
+            Ok(()) => kept += 1,
+            Err(error) => break error,
+        }
+        assert!(kept < 100_000, "256 kB hold at least {kept} slots");
+    };
+    let source = error.0.downcast_ref::<StoreError>().unwrap();
+    assert!(matches!(source, StoreError::Full { .. }), "{source}");
+    let path = writer.close().unwrap();
+    assert_eq!(read_all(&path).unwrap().len(), kept as usize * 2);
+    let error = RunWriter::create(&small.0, &sample("0193-b").new_run()).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert_eq!(names(&small.0), ["0193-a.coretalk"]);
+}
+
+#[test]
+fn a_read_only_place_refuses_new_runs_and_shows_old_ones() {
+    let Some(place) = Mounted::tmpfs("size=1m") else { return };
+    let mut writer = sample("0193-a").create(&place.0);
+    writer.commit(&slot(0)).unwrap();
+    let path = writer.close().unwrap();
+    if !place.remount("ro") {
+        return;
+    }
+    assert_eq!(read_all(&path).unwrap(), slot(0).rounds);
+    for error in [
+        RunWriter::create(&place.0, &sample("0193-b").new_run()).unwrap_err(),
+        RunFile::open(&path).unwrap().tag("again").unwrap_err(),
+    ] {
+        assert_eq!(error.class(), FailureClass::Store);
+        assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() {
+    let place = tempfile::tempdir().unwrap();
+    let path = file_with(place.path(), bytes());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    // A cache of one page: the unfinished transaction reaches the file, as in a crash between two writes.
+    db.execute_batch(
+        "PRAGMA cache_size = 1; BEGIN; UPDATE rounds SET pass = 9; UPDATE environment SET value = value || ' ';
+         DELETE FROM raw; UPDATE decisions SET value = hex(zeroblob(9000));",
+    )
+    .unwrap();
+    let journal = crate::store::run_file::journal(&path);
+    let copy_to = |folder: &Path| {
+        std::fs::copy(&path, folder.join("0193-a.coretalk")).unwrap();
+        std::fs::copy(&journal, folder.join("0193-a.coretalk-journal")).unwrap();
+        folder.join("0193-a.coretalk")
+    };
+    let after_crash = tempfile::tempdir().unwrap();
+    let copy = copy_to(after_crash.path());
+    assert_ne!(std::fs::read(&copy).unwrap(), bytes(), "the crash is not in the copy");
+    let known: Vec<RecordedRound> = (0..6).flat_map(|number| slot(number).rounds).collect();
+    assert_eq!(read_all(&copy).unwrap(), known);
+    assert_eq!(names(after_crash.path()), ["0193-a.coretalk"]);
+
+    let Some(read_only) = Mounted::tmpfs("size=1m") else { return };
+    let copy = copy_to(&read_only.0);
+    if read_only.remount("ro") {
+        let error = read_all(&copy).unwrap_err();
+        assert!(matches!(error, StoreError::NeedsRollback { .. }), "{error}");
+        assert_eq!(error.class(), FailureClass::Store);
+    }
+}
+
+#[test]
+fn a_store_under_a_file_is_an_error_of_the_store() {
+    let place = tempfile::NamedTempFile::new().unwrap();
+    let error = RunWriter::create(&place.path().join("runs"), &sample("0193-a").new_run()).unwrap_err();
+    assert_eq!(error.class(), FailureClass::Store, "{error}");
+}
+
+/// A small file system of its own, where the tests may mount one.
+struct Mounted(PathBuf, #[expect(dead_code, reason = "removes the folder in the end")] tempfile::TempDir);
+
+impl Mounted {
+    fn tmpfs(options: &str) -> Option<Mounted> {
+        let folder = tempfile::tempdir().unwrap();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(folder.path())
+            .stderr(std::process::Stdio::null())
+            .status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(Mounted(folder.path().to_owned(), folder));
+        }
+        println!("skipped: this test may not mount a small file system");
+        None
+    }
+
+    fn remount(&self, how: &str) -> bool {
+        let options = format!("remount,{how}");
+        Command::new("mount")
+            .args(["-o", &options])
+            .arg(&self.0)
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}

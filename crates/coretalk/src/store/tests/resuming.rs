@@ -1,0 +1,88 @@
+//! Going on with a run.
+
+use super::*;
+use crate::store::{FailureClass, ResumeError, RunFile, Sitting, StoreError, compatible};
+use coretalk_measure::session::Sink;
+use coretalk_model::latency::LatencyResult;
+
+fn sitting(sample: &Sample) -> Sitting {
+    Sitting { environment: sample.environment.clone(), allowed: sample.allowed.clone() }
+}
+
+#[test]
+fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
+    let place = tempfile::tempdir().unwrap();
+    let sample = sample("0193-a");
+    let mut writer = sample.create(place.path());
+    writer.commit(&slot(0)).unwrap();
+    writer.decide(&decision("hint", "1")).unwrap();
+    writer.finish(&LatencyResult::default()).unwrap();
+    let path = writer.close().unwrap();
+
+    let budget = Some(Picos::from_ms(9000));
+    let mut resumed = RunWriter::resume(&path, &sitting(&sample), budget).unwrap();
+    assert_eq!((resumed.header.segments, resumed.header.complete), (2, false));
+    assert_eq!(resumed.settings.budget, Picos::from_ms(9000));
+    assert_eq!(
+        (resumed.topology, resumed.environment),
+        (sample.topology.clone(), sample.environment.clone())
+    );
+    assert_eq!(resumed.record.entries().len(), 3);
+    assert_eq!(resumed.record.decision("hint"), Some("1"));
+    resumed.writer.commit(&slot(1)).unwrap();
+    let done = LatencyResult { complete: true, budget_ended: true, ..LatencyResult::default() };
+    resumed.writer.finish(&done).unwrap();
+
+    let file = RunFile::open(&resumed.writer.close().unwrap()).unwrap();
+    assert_eq!(file.settings().unwrap().budget, Picos::from_ms(9000));
+    let ended: Vec<_> = file.segments().unwrap().into_iter().map(|segment| segment.ended.unwrap()).collect();
+    assert_eq!(ended, ["interrupted", "budget"]);
+    let segments: Vec<u32> = file.record().unwrap().entries().iter().map(|entry| entry.segment).collect();
+    assert_eq!(segments, [0, 0, 0, 1, 1, 1]);
+    assert!(file.header().unwrap().complete);
+}
+
+#[test]
+fn another_machine_is_refused_and_the_file_stays_as_it_was() {
+    let was = sample("0193-a");
+    let change = |what: fn(&mut Sitting)| {
+        let mut here = sitting(&was);
+        what(&mut here);
+        here
+    };
+    for (here, word) in [
+        (change(|here| here.environment.cpu_model = None), "the CPU Example 9000, here it is unknown"),
+        (change(|here| here.environment.kernel = Some("Linux 7.0".into())), "the kernel Linux 6.12"),
+        (change(|here| here.environment.tool_version = "0.2.0".into()), "coretalk 0.1.0"),
+        (change(|here| here.environment.simulated = Some("hybrid".into())), "sim:hybrid"),
+        (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, here it is 0-2"),
+    ] {
+        let refusal = compatible(&sitting(&was), &here).unwrap_err();
+        assert!(refusal.to_string().contains(word), "{refusal}");
+        let place = tempfile::tempdir().unwrap();
+        let path = was.create(place.path()).close().unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = RunWriter::resume(&path, &here, None).unwrap_err();
+        assert!(matches!(error, ResumeError::Refused(_)) && error.class() == FailureClass::Environment);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+    let mut busier = sitting(&was);
+    busier.environment.load_1min = Some(3.5);
+    busier.environment.clock.hz += 10.0;
+    assert_eq!(compatible(&sitting(&was), &busier), Ok(()));
+}
+
+#[test]
+fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
+    let place = tempfile::tempdir().unwrap();
+    let sample = sample("0193-a");
+    let path = sample.create(place.path()).close().unwrap();
+    let mut first = RunWriter::resume(&path, &sitting(&sample), None).unwrap().writer;
+    first.commit(&slot(0)).unwrap();
+    let mut second = RunWriter::resume(&path, &sitting(&sample), None).unwrap().writer;
+    let error = first.commit(&slot(1)).unwrap_err();
+    let source = error.0.downcast_ref::<StoreError>().unwrap();
+    assert!(matches!(source, StoreError::Overtaken { .. }), "{source}");
+    second.commit(&slot(2)).unwrap();
+    assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 4);
+}

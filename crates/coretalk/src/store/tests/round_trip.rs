@@ -1,0 +1,259 @@
+//! What is written reads back as it was.
+
+use super::*;
+use crate::store::{RawTicks, RunFile};
+use coretalk_measure::session::Sink;
+use coretalk_model::latency::{Cell, CellValue, LatencyMap, LatencyResult, Regime};
+use coretalk_model::stats::Estimate;
+use proptest::prelude::*;
+
+#[test]
+fn a_run_without_rounds_is_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let sample = sample("0193-a");
+    let writer = sample.create(place.path());
+    let file = RunFile::open(writer.path()).unwrap();
+    assert_eq!(file.header().unwrap(), sample.header);
+    assert_eq!(file.environment().unwrap(), sample.environment);
+    assert_eq!(file.findings().unwrap(), sample.findings);
+    assert_eq!(file.topology().unwrap(), sample.topology);
+    assert_eq!(file.settings().unwrap(), sample.settings);
+    assert_eq!(file.allowed().unwrap(), sample.allowed);
+    assert_eq!(file.rounds().unwrap(), 0);
+    assert!(file.record().unwrap().is_empty());
+    assert_eq!(file.segments().unwrap()[0].ended, None);
+    let path = writer.close().unwrap();
+    assert_eq!(names(place.path()), ["0193-a.coretalk"], "beside {}", path.display());
+}
+
+#[test]
+fn slots_and_decisions_read_back_in_order_with_their_raw_ticks() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(place.path());
+    for number in 0..5 {
+        writer.commit(&slot(number)).unwrap();
+    }
+    writer.decide(&decision("hint", "\"none\"")).unwrap();
+    writer.decide(&decision("hint", "\"pause\"")).unwrap();
+    let file = RunFile::open(writer.path()).unwrap();
+    let mut rounds = Vec::new();
+    file.each_round(RawTicks::All, |segment, round| {
+        assert_eq!(segment, 0);
+        rounds.push(round);
+    })
+    .unwrap();
+    assert_eq!(rounds, (0..5).flat_map(|number| slot(number).rounds).collect::<Vec<_>>());
+    let record = file.record().unwrap();
+    assert_eq!(record.decision("hint"), Some("\"pause\""));
+    assert_eq!(record.entries().len(), 15);
+    let mut raw = 0;
+    file.each_round(RawTicks::Leave, |_, round| {
+        raw += round.trials.iter().filter(|trial| trial.raw.is_some()).count();
+    })
+    .unwrap();
+    assert_eq!(raw, 0);
+}
+
+#[test]
+fn finishing_fills_the_tables_for_people_and_leaves_no_journal() {
+    let place = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(place.path());
+    writer.commit(&slot(0)).unwrap();
+    assert!(names(place.path()).contains(&"0193-a.coretalk-journal".to_owned()), "the mode is TRUNCATE");
+    writer.finish(&result()).unwrap();
+    assert_eq!(names(place.path()), ["0193-a.coretalk"]);
+    let file = RunFile::open(writer.path()).unwrap();
+    assert!(file.header().unwrap().complete);
+    assert_eq!(file.segments().unwrap()[0].ended.as_deref(), Some("complete"));
+    let rows: Vec<String> = file
+        .read(|db| {
+            let mut rows = db.prepare(
+                "SELECT concat_ws(' ', from_cpu, to_cpu, median_ns, line_spread, flags, reason) FROM matrix_cas",
+            )?;
+            rows.query_map([], |row| row.get(0))?.collect()
+        })
+        .unwrap();
+    assert_eq!(
+        rows,
+        ["0 4 22.5 1.1 freq,asym", "0 2 CPU 2 refused the pin", "4 2 CPU 2 refused the pin"],
+        "what is unknown is NULL"
+    );
+}
+
+fn result() -> LatencyResult {
+    let estimate = Estimate { point: 22.5, low: 22.0, high: 23.0, confidence: 0.95, effective_n: 8.0 };
+    let value = CellValue {
+        latency_ns: estimate,
+        cycles: None,
+        core_ghz: None,
+        min_ns: 21.0,
+        batches: 1536,
+        dropped: 2,
+        passes: 8,
+        home: Home(0),
+        home_penalty: None,
+        line_spread: Some(1.1),
+        states: Vec::new(),
+        grade: Grade::B,
+        flags: Flags::NONE.with(Flag::Asym).with(Flag::Freq),
+        reason: None,
+    };
+    let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
+        1 => Cell::Measured(Box::new(value.clone())),
+        _ => Cell::Missing { reason: "CPU 2 refused the pin".into() },
+    });
+    let map = LatencyMap {
+        protocol: Protocol::Cas,
+        kernel: KernelId::of(Protocol::Cas, Hint::Pause),
+        hint: Hint::Pause,
+        hint_reason: "asked".into(),
+        regime: Regime::Serial,
+        cells,
+    };
+    LatencyResult { maps: vec![map], complete: true, ..LatencyResult::default() }
+}
+
+#[test]
+fn a_run_kept_elsewhere_is_moved_at_the_end_and_that_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let sample = sample(&format!("0193-apart-{}", std::process::id()));
+    let mut writer = RunWriter::create_apart(place.path(), &sample.new_run()).unwrap();
+    assert!(writer.notice().unwrap().contains("refuses locks"));
+    writer.commit(&slot(3)).unwrap();
+    assert!(names(place.path()).is_empty());
+    let local = writer.notice().unwrap();
+    let path = writer.close().unwrap();
+    assert_eq!(path.parent(), Some(place.path()));
+    assert_eq!(names(place.path()), [format!("{}.coretalk", sample.header.id)]);
+    assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 2);
+    let left = std::env::temp_dir().join(format!("coretalk-{}", sample.header.id));
+    assert!(!left.exists(), "{local}");
+}
+
+#[test]
+fn what_a_crash_left_half_made_is_swept_away_by_the_next_run_an_hour_later() {
+    let place = tempfile::tempdir().unwrap();
+    let make = |name: &str, age_s| {
+        let file = std::fs::File::create(place.path().join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age_s)).unwrap();
+    };
+    make(".0192-x.coretalk-new", 4000);
+    make(".0192-x.coretalk-new-journal", 4000);
+    make(".0192-y.coretalk-new", 60);
+    make(".other", 4000);
+    sample("0193-a").create(place.path()).close().unwrap();
+    assert_eq!(names(place.path()), [".0192-y.coretalk-new", ".other", "0193-a.coretalk"]);
+}
+
+fn a_kernel() -> impl Strategy<Value = KernelId> {
+    prop_oneof!["cas", "cas\\+pause", "as:c2clat", "[ -~]{0,12}"].prop_map(|name| KernelId(name.into()))
+}
+
+fn a_visit() -> impl Strategy<Value = Visit> {
+    let span = (a_kernel(), any::<u32>(), any::<[f32; 2]>(), any::<Option<f32>>(), any::<[u32; 2]>())
+        .prop_map(|(kernel, home, [location_ns, floor_ns], line_spread, [kept, dropped])| SpanSummary {
+            kernel,
+            home: Home(home),
+            location_ns,
+            floor_ns,
+            line_spread,
+            kept,
+            dropped,
+        });
+    let spans = proptest::collection::vec(span, 0..4);
+    (any::<u64>(), any::<Option<f32>>(), any::<u32>(), spans).prop_map(|(started, core_ghz, flags, spans)| {
+        Visit { cell: 0, started: Picos(started), core_ghz, flags: Flags(flags), spans }
+    })
+}
+
+fn a_failure() -> impl Strategy<Value = TrialFailure> {
+    prop_oneof![
+        (any::<u32>(), any::<i32>())
+            .prop_map(|(cpu, errno)| TrialFailure::NotPinned { cpu: CpuId(cpu), errno }),
+        any::<u32>().prop_map(|cpu| TrialFailure::CpuLost { cpu: CpuId(cpu) }),
+        any::<u64>().prop_map(|limit| TrialFailure::TimedOut { limit: Picos(limit) }),
+        any::<u32>().prop_map(|cpu| TrialFailure::PartnerLost { cpu: CpuId(cpu) }),
+        any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
+        Just(TrialFailure::Interrupted),
+    ]
+}
+
+fn a_recording() -> impl Strategy<Value = Recording> {
+    let ticks = || proptest::collection::vec(prop_oneof![5 => 1400u32..1700, 1 => any::<u32>()], 0..40);
+    let samples = prop_oneof![
+        (0u32..6, ticks()).prop_map(|(visits, ticks)| Samples::Batches { visits, ticks }),
+        ticks().prop_map(|ticks| Samples::Events { ticks }),
+        proptest::collection::vec(any::<(u64, u64)>(), 0..6).prop_map(|counts| Samples::Counts { counts }),
+    ];
+    let span =
+        (a_kernel(), 0u32..4, any::<u32>(), samples).prop_map(|(kernel, home, round_trips, samples)| Span {
+            kernel,
+            home: Home(home),
+            round_trips,
+            samples,
+        });
+    let clocks = proptest::collection::vec(any::<Option<[f32; 2]>>(), 0..3);
+    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 3]>()).prop_map(
+        |(
+            [involuntary_switches, voluntary_switches],
+            steal_ms,
+            [migrated, coordinator_shared, sibling_busy],
+        )| {
+            Disturbance {
+                involuntary_switches,
+                voluntary_switches,
+                steal_ms,
+                migrated,
+                coordinator_shared,
+                sibling_busy,
+            }
+        },
+    );
+    (any::<[u64; 2]>(), proptest::collection::vec(span, 0..4), clocks, disturbance).prop_map(
+        |([started, elapsed], spans, core_ghz, disturbance)| Recording {
+            started: Picos(started),
+            elapsed: Picos(elapsed),
+            spans,
+            core_ghz,
+            disturbance,
+        },
+    )
+}
+
+fn a_round() -> impl Strategy<Value = RecordedRound> {
+    let trial =
+        (0u32..6, proptest::result::maybe_ok(a_visit(), a_failure()), proptest::option::of(a_recording()))
+            .prop_map(|(cell, outcome, raw)| RecordedTrial {
+                cell,
+                outcome: outcome.map(|visit| Visit { cell, ..visit }),
+                raw,
+            });
+    let trials = proptest::collection::vec(trial, 0..5);
+    (0..Purpose::ALL.len(), any::<u32>(), any::<[u64; 2]>(), trials).prop_map(
+        |(purpose, pass, [started, elapsed], trials)| RecordedRound {
+            purpose: Purpose::ALL[purpose],
+            pass,
+            started: Picos(started),
+            elapsed: Picos(elapsed),
+            trials,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_a_session_says_reads_back_to_the_bit(
+        slots in proptest::collection::vec(proptest::collection::vec(a_round(), 0..4), 1..4),
+    ) {
+        let place = tempfile::tempdir().unwrap();
+        let mut writer = sample("0193-a").create(place.path());
+        for rounds in &slots {
+            writer.commit(&Slot { rounds: rounds.clone() }).unwrap();
+        }
+        let mut read = Vec::new();
+        RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();
+        prop_assert_eq!(read, slots.concat());
+    }
+}

@@ -1,0 +1,139 @@
+//! Which directory, which run.
+
+use super::*;
+use crate::store::{Directory, FailureClass, RunFile, StoreError, Surroundings, find};
+use std::path::PathBuf;
+
+const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
+const MIDDLE: &str = "0193a5b2-1111-7000-8000-0000000baaaa";
+const NEW: &str = "0193a5c0-0000-7000-8000-00000000cccc";
+
+/// A store of three runs, with a file in between that is none.
+fn store() -> (tempfile::TempDir, Directory) {
+    let place = tempfile::tempdir().unwrap();
+    for id in [OLD, MIDDLE, NEW] {
+        sample(id).create(place.path()).close().unwrap();
+    }
+    std::fs::write(place.path().join("0193a5b9-broken.coretalk"), "no run").unwrap();
+    std::fs::write(place.path().join("notes.txt"), "").unwrap();
+    std::fs::write(place.path().join(".half.coretalk-new"), "").unwrap();
+    let directory = Directory::at(place.path());
+    (place, directory)
+}
+
+#[test]
+fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
+    let (_place, directory) = store();
+    let seen: Vec<Option<String>> =
+        directory.list().unwrap().into_iter().map(|run| run.header.ok().map(|header| header.id)).collect();
+    assert_eq!(seen, [Some(NEW.into()), None, Some(MIDDLE.into()), Some(OLD.into())]);
+    assert!(Directory::at("/nowhere/at/all").list().unwrap().is_empty());
+}
+
+#[test]
+fn a_run_is_found_by_what_users_type() {
+    let (place, directory) = store();
+    RunFile::open(&place.path().join(format!("{OLD}.coretalk"))).unwrap().tag("0193a5c").unwrap();
+    let path = place.path().join(format!("{MIDDLE}.coretalk"));
+    for (asked, id) in [
+        ("latest", NEW),
+        ("latest~0", NEW),
+        ("latest~2", MIDDLE),
+        ("latest~3", OLD),
+        // A tag that looks like an id comes first.
+        ("0193a5c", OLD),
+        ("0193a5c0", NEW),
+        ("0193A5B2-1", MIDDLE),
+        ("cccc", NEW),
+        ("baaaa", MIDDLE),
+        (path.to_str().unwrap(), MIDDLE),
+    ] {
+        let found = find(&directory, asked).unwrap();
+        assert_eq!(found.path, place.path().join(format!("{id}.coretalk")), "{asked}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
+    let (_place, directory) = store();
+    for (asked, word) in [
+        ("latest~9", "4 runs"),
+        ("latest~x", "latest~1"),
+        ("0193a5b2", "2 runs fit"),
+        ("aaaa", "2 runs fit"),
+        ("nonsense", "the newest is 0193a5c0"),
+        ("", "runs list"),
+    ] {
+        let error = find(&directory, asked).unwrap_err();
+        assert_eq!(error.class(), FailureClass::Usage, "{error}");
+        assert!(error.to_string().contains(word), "{asked}: {error}");
+    }
+    assert!(matches!(find(&directory, "./none.coretalk"), Err(StoreError::Missing { .. })));
+    let empty = tempfile::tempdir().unwrap();
+    let error = find(&Directory::at(empty.path()), "latest").unwrap_err();
+    assert!(error.to_string().contains("no runs"), "{error}");
+}
+
+#[test]
+fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
+    let (place, directory) = store();
+    let tag = |id: &str| {
+        RunFile::open(&place.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
+        // Tags are told apart to the millisecond.
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    };
+    tag(NEW);
+    assert_eq!(find(&directory, "base").unwrap().notice, None);
+    tag(OLD);
+    let found = find(&directory, "base").unwrap();
+    assert!(found.path.ends_with(format!("{OLD}.coretalk")));
+    assert!(found.notice.unwrap().contains("2 runs have the tag `base`"));
+    let file = RunFile::open(&found.path).unwrap();
+    assert!(file.untag("base").unwrap() && !file.untag("base").unwrap());
+    assert!(find(&directory, "base").unwrap().path.ends_with(format!("{NEW}.coretalk")));
+}
+
+#[test]
+fn tags_that_could_not_be_typed_again_are_refused() {
+    let (place, _) = store();
+    let file = RunFile::open(&place.path().join(format!("{OLD}.coretalk"))).unwrap();
+    for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", &"x".repeat(101)] {
+        assert!(matches!(file.tag(tag), Err(StoreError::BadTag { .. })), "{tag:?}");
+    }
+    file.tag("straße-1.2").unwrap();
+    assert_eq!(file.header().unwrap().tags, ["first", "straße-1.2"]);
+}
+
+#[test]
+fn a_removed_run_leaves_nothing() {
+    let (place, directory) = store();
+    Directory::remove(&find(&directory, "cccc").unwrap().path).unwrap();
+    assert!(!names(place.path()).iter().any(|name| name.contains(NEW)));
+    assert!(find(&directory, "cccc").is_err());
+}
+
+#[test]
+fn the_first_place_that_is_named_wins() {
+    let tree = tempfile::tempdir().unwrap();
+    let below = tree.path().join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::create_dir(tree.path().join(".coretalk")).unwrap();
+    let all = Surroundings {
+        option: Some("/option".into()),
+        variable: Some("/variable".into()),
+        working_directory: Some(below),
+        data_home: Some("/data".into()),
+    };
+    let check = |from: &Surroundings, expected: PathBuf| {
+        assert_eq!(Directory::resolve(from).unwrap().path(), expected, "{from:?}");
+    };
+    check(&all, "/option".into());
+    let all = Surroundings { option: None, ..all };
+    check(&all, "/variable".into());
+    let all = Surroundings { variable: Some("".into()), ..all };
+    check(&all, tree.path().join(".coretalk"));
+    let all = Surroundings { working_directory: Some("/".into()), ..all };
+    check(&all, "/data/coretalk/runs".into());
+    let error = Directory::resolve(&Surroundings { data_home: None, ..all }).unwrap_err();
+    assert_eq!(error.class(), FailureClass::Store);
+}

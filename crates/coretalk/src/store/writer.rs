@@ -1,0 +1,426 @@
+//! [`RunWriter`]: a run file being written; the sink of a session.
+
+use super::cells::write_cells;
+use super::codec::{Shapes, checksum, encode_recordings, encode_trials};
+use super::error::{StoreError, io_error, sqlite_error};
+use super::reader::RoundKey;
+use super::rows;
+use super::run_file::{BLOB_LIMIT_BYTES, RunFile, connect, fingerprint, journal, plan_of};
+use super::schema::{self, APPLICATION_ID, MIGRATIONS};
+use super::{ENDING, tags};
+use crate::RunHeader;
+use coretalk_measure::session::{Decision, RecordedRound, Sink, SinkError, Slot};
+use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
+use coretalk_model::{CpuSet, Environment, Finding, Home, KernelId, Picos, Topology};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a slot waits for a reader; the session stands still meanwhile.
+const BUSY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Everything that is known of a run before its first round.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRun<'a> {
+    /// What it is called; `complete`, `segments` and `tags` are the file's to keep.
+    pub header: &'a RunHeader,
+    /// What it is measured under.
+    pub environment: &'a Environment,
+    /// What `doctor` said.
+    pub findings: &'a [Finding],
+    /// What the machine reported of its structure.
+    pub topology: &'a Topology,
+    /// What is asked.
+    pub settings: &'a LatencySettings,
+    /// Which CPUs the process may use.
+    pub allowed: &'a CpuSet,
+}
+
+/// An id for a new run: UUID v7, so that ids sort by time.
+pub fn fresh_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// This moment in RFC 3339, UTC, whole milliseconds.
+pub fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// A run file being written.
+#[derive(Debug)]
+pub struct RunWriter {
+    /// Where it is written.
+    path: PathBuf,
+    /// Where it will be, where that is another place.
+    place: Option<PathBuf>,
+    pub(super) db: Connection,
+    shapes: Shapes,
+    segment: u32,
+}
+
+impl RunWriter {
+    /// Makes the file of a new run in a directory: written under a temporary name, in one transaction, and renamed, so
+    /// that a run file is valid from the moment it has a name.
+    ///
+    /// Where the file system of the directory refuses locks, the run is written to a local temporary folder and moved
+    /// at the end; [`notice`](RunWriter::notice) says so.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is left behind.
+    pub fn create(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
+        fs::create_dir_all(directory).map_err(io_error("create", directory))?;
+        match RunWriter::create_in(directory, None, run) {
+            Err(StoreError::NoLocks { .. } | StoreError::Busy { .. }) => {
+                RunWriter::create_apart(directory, run)
+            }
+            other => other,
+        }
+    }
+
+    /// Writes the run elsewhere and moves it at the end.
+    pub(super) fn create_apart(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
+        let local = std::env::temp_dir().join(format!("coretalk-{}", run.header.id));
+        fs::create_dir_all(&local).map_err(io_error("create", &local))?;
+        RunWriter::create_in(&local, Some(file_of(directory, &run.header.id)), run)
+            .inspect_err(|_| drop(fs::remove_dir(&local)))
+    }
+
+    fn create_in(
+        directory: &Path,
+        place: Option<PathBuf>,
+        run: &NewRun<'_>,
+    ) -> Result<RunWriter, StoreError> {
+        let path = file_of(directory, &run.header.id);
+        let plan = plan_of(&path, run.topology, run.settings)?;
+        if path.exists() {
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(StoreError::Io { operation: "create", path, source });
+        }
+        sweep(directory);
+        let new = temporary(directory, &run.header.id);
+        write_new(&new, run, fingerprint(&plan))
+            .and_then(|()| into_place(&new, &path))
+            .inspect_err(|_| discard(&new))?;
+        RunWriter::on(path, place, Shapes::default(), 0)
+    }
+
+    /// Writes on in a file that is there.
+    pub(super) fn on(
+        path: PathBuf,
+        place: Option<PathBuf>,
+        shapes: Shapes,
+        segment: u32,
+    ) -> Result<RunWriter, StoreError> {
+        let db = connect(&path, None)?;
+        db.busy_timeout(BUSY_LIMIT)
+            .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
+            .map_err(sqlite_error("write", &path))?;
+        Ok(RunWriter { path, place, db, shapes, segment })
+    }
+
+    /// Where the run is, or will be once it is closed.
+    pub fn path(&self) -> &Path {
+        self.place.as_deref().unwrap_or(&self.path)
+    }
+
+    /// What the user should know: that the run is written elsewhere first.
+    pub fn notice(&self) -> Option<String> {
+        let place = self.place.as_ref()?;
+        Some(format!(
+            "the file system of {} refuses locks: the run is written to {} and moved at the end",
+            place.display(),
+            self.path.display()
+        ))
+    }
+
+    /// Gives the run a tag.
+    ///
+    /// # Errors
+    /// [`StoreError::BadTag`], or the file could not be written.
+    pub fn tag(&mut self, tag: &str) -> Result<(), StoreError> {
+        tags::add(&self.db, &self.path, tag)
+    }
+
+    /// Ends the writing: no journal stays beside the file, and a run written elsewhere is moved to its place. Gives
+    /// that place.
+    ///
+    /// # Errors
+    /// [`StoreError::NotMoved`] names where the run is instead.
+    pub fn close(mut self) -> Result<PathBuf, StoreError> {
+        self.settle();
+        let Some(place) = self.place.take() else { return Ok(self.path.clone()) };
+        move_to(&self.path, &place).map_err(|source| StoreError::NotMoved {
+            local: self.path.clone(),
+            place: place.clone(),
+            source: Box::new(source),
+        })?;
+        Ok(place)
+    }
+
+    /// Notes that this sitting begins, with its own time line; what followed from the earlier ones is derived anew at
+    /// the end.
+    pub(super) fn begin_segment(&mut self, clock_hz: f64, budget: Option<Picos>) -> Result<(), StoreError> {
+        let segment = self.segment;
+        self.write(|db| {
+            db.execute(
+                "INSERT INTO segments (segment, started, clock_hz) VALUES (?1, ?2, ?3)",
+                (segment, now(), clock_hz),
+            )?;
+            db.execute_batch("DELETE FROM cells; DELETE FROM maps; UPDATE run SET complete = 0;")?;
+            budget.map_or(Ok(()), |budget| rows::write_budget(db, budget))
+        })
+    }
+
+    /// One transaction, in which nobody else has begun another sitting.
+    fn write(
+        &mut self,
+        rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let segment = self.segment;
+        let last = (|| {
+            let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let last: Option<u32> = transaction
+                .prepare_cached("SELECT max(segment) FROM segments")?
+                .query_row([], |row| row.get(0))?;
+            if last.is_none_or(|last| last <= segment) {
+                rows(&transaction)?;
+                transaction.commit()?;
+            }
+            Ok(last)
+        })()
+        .map_err(sqlite_error("write", &self.path))?;
+        match last {
+            Some(last) if last > segment => Err(StoreError::Overtaken { path: self.path.clone() }),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_slot(&mut self, slot: &Slot) -> Result<(), StoreError> {
+        let mut shapes = std::mem::take(&mut self.shapes);
+        let segment = self.segment;
+        let written = self.write(|db| {
+            for round in &slot.rounds {
+                write_round(db, segment, round, &mut shapes)?;
+            }
+            let mut insert =
+                db.prepare_cached("INSERT INTO shapes (shape, spans, spans_check) VALUES (?1, ?2, ?3)")?;
+            for (number, shape) in shapes.fresh() {
+                let span = |(kernel, home): &(KernelId, Home)| serde_json::json!([kernel.as_str(), home.0]);
+                let spans = serde_json::Value::from_iter(shape.iter().map(span)).to_string();
+                insert.execute((number, &spans, checksum(&[spans.as_bytes()])))?;
+            }
+            Ok(())
+        });
+        match written {
+            Ok(()) => shapes.keep_fresh(),
+            Err(_) => shapes.drop_fresh(),
+        }
+        self.shapes = shapes;
+        written
+    }
+
+    /// Removes the journal: SQLite does, on leaving the mode that keeps it. A failure leaves an empty file.
+    fn settle(&self) {
+        let _ = self.db.pragma_update(None, "journal_mode", "DELETE");
+    }
+}
+
+impl Sink for RunWriter {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.write_slot(slot).map_err(sink_error)
+    }
+
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        let segment = self.segment;
+        self.write(|db| {
+            db.execute(
+                "INSERT OR REPLACE INTO decisions (key, value, segment) VALUES (?1, ?2, ?3)",
+                (&decision.key, &decision.value, segment),
+            )
+            .map(drop)
+        })
+        .map_err(sink_error)
+    }
+
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        let segment = self.segment;
+        let ended = match (result.complete, result.budget_ended) {
+            (true, true) => "budget",
+            (true, false) => "complete",
+            (false, _) => "interrupted",
+        };
+        self.write(|db| {
+            write_cells(db, result)?;
+            db.execute("UPDATE run SET complete = ?1", [result.complete])?;
+            db.execute("UPDATE segments SET ended = ?1 WHERE segment = ?2", (ended, segment)).map(drop)
+        })
+        .map_err(sink_error)?;
+        self.settle();
+        Ok(())
+    }
+}
+
+/// A writer that is dropped on the way of an error leaves no journal either.
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        self.settle();
+        if let Some(place) = self.place.take() {
+            // Whoever wants to know how this went calls `close`.
+            let _ = move_to(&self.path, &place);
+        }
+    }
+}
+
+fn sink_error(error: StoreError) -> SinkError {
+    SinkError(Box::new(error))
+}
+
+fn write_round(
+    db: &Connection,
+    segment: u32,
+    round: &RecordedRound,
+    shapes: &mut Shapes,
+) -> rusqlite::Result<()> {
+    let key = RoundKey {
+        segment,
+        purpose: Purpose::ALL.iter().position(|&known| known == round.purpose).unwrap_or_default() as u8,
+        pass: round.pass,
+        started: round.started.0,
+        elapsed: round.elapsed.0,
+    };
+    let context = key.bytes();
+    let trials = encode_trials(&round.trials, round.started, shapes, &context);
+    db.prepare_cached(
+        "INSERT INTO rounds (segment, purpose, pass, started, elapsed, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute((key.segment, key.purpose, key.pass, key.started as i64, key.elapsed as i64, trials))?;
+    if let Some(recordings) = encode_recordings(&round.trials, round.started, shapes, &context) {
+        let number = db.last_insert_rowid();
+        db.prepare_cached("INSERT INTO raw (round, recordings) VALUES (?1, ?2)")?
+            .execute((number, recordings))?;
+    }
+    Ok(())
+}
+
+/// Writes the file of a new run in one transaction.
+fn write_new(path: &Path, run: &NewRun<'_>, plan: (u32, u32)) -> Result<(), StoreError> {
+    let error = sqlite_error("create", path);
+    // Makes the file here, so that the system's own reason for a refusal is heard.
+    File::create_new(path).map_err(io_error("create", path))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
+    write_first_rows(&mut db, run, plan).map_err(error.clone())?;
+    db.close().map_err(|(_, reason)| error(reason))
+}
+
+fn write_first_rows(
+    db: &mut Connection,
+    run: &NewRun<'_>,
+    (cells, check): (u32, u32),
+) -> rusqlite::Result<()> {
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
+    db.execute_batch("PRAGMA synchronous = FULL")?;
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    transaction.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
+    for migration in MIGRATIONS {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.execute_batch(&format!("PRAGMA user_version = {}", schema::VERSION))?;
+    let header = run.header;
+    transaction.execute(
+        "INSERT INTO run (id, started, kind, command, seed, simulated, complete, tool_version, allowed, cells,
+                          cells_check)
+         VALUES (?1, ?2, 'latency', ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9)",
+        (
+            &header.id,
+            &header.started,
+            serde_json::Value::from(header.command.clone()).to_string(),
+            header.seed.to_string(),
+            header.simulated,
+            &header.tool_version,
+            run.allowed.to_string(),
+            cells,
+            check,
+        ),
+    )?;
+    for (code, purpose) in Purpose::ALL.iter().enumerate() {
+        transaction.execute("INSERT INTO purposes VALUES (?1, ?2)", (code as u32, purpose.name()))?;
+    }
+    rows::write_environment(&transaction, run.environment)?;
+    rows::write_findings(&transaction, run.findings)?;
+    rows::write_topology(&transaction, run.topology)?;
+    rows::write_settings(&transaction, run.settings)?;
+    for tag in &header.tags {
+        transaction.execute("INSERT OR IGNORE INTO tags VALUES (?1, ?2)", (tag, &header.started))?;
+    }
+    transaction.execute(
+        "INSERT INTO segments (segment, started, clock_hz) VALUES (0, ?1, ?2)",
+        (&header.started, run.environment.clock.hz),
+    )?;
+    transaction.commit()
+}
+
+/// The file of a run in a directory.
+fn file_of(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!("{id}.{ENDING}"))
+}
+
+/// A name that no listing shows.
+fn temporary(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!(".{id}.{ENDING}-new"))
+}
+
+/// Removes what crashes left half made: making a file takes a moment, an hour later nobody is at it any more.
+fn sweep(directory: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let half_made = name.starts_with('.') && name.ends_with(&format!(".{ENDING}-new"));
+        let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if half_made && old().is_some_and(|age| age > OLD) {
+            discard(&entry.path());
+        }
+    }
+}
+
+/// Gives a finished file its name, so that a crash leaves it under either and never in part.
+fn into_place(new: &Path, path: &Path) -> Result<(), StoreError> {
+    fs::rename(new, path).map_err(io_error("create", path))?;
+    // The name itself is data of the directory. Not every system can sync one; those order names by themselves.
+    if let Some(Ok(directory)) = path.parent().map(File::open) {
+        let _ = directory.sync_all();
+    }
+    Ok(())
+}
+
+fn move_to(local: &Path, place: &Path) -> Result<(), StoreError> {
+    let directory = place.parent().unwrap_or(Path::new("."));
+    let id = place.file_stem().unwrap_or_default().to_string_lossy();
+    let new = temporary(directory, &id);
+    let copied = fs::copy(local, &new)
+        .and_then(|_| File::open(&new)?.sync_all())
+        .map_err(io_error("write", &new))
+        .and_then(|()| into_place(&new, place));
+    copied.inspect_err(|_| discard(&new))?;
+    let _ = fs::remove_file(local);
+    let _ = local.parent().map(fs::remove_dir);
+    Ok(())
+}
+
+fn discard(new: &Path) {
+    let _ = fs::remove_file(new);
+    let _ = fs::remove_file(journal(new));
+}
+
+impl RunFile {
+    /// Goes on writing where this file ends, in a new segment.
+    pub(super) fn into_writer(self, segment: u32) -> Result<RunWriter, StoreError> {
+        let shapes = self.shapes()?;
+        let RunFile { path, db } = self;
+        drop(db);
+        RunWriter::on(path, None, shapes, segment)
+    }
+}
