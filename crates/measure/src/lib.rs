@@ -1,17 +1,32 @@
 //! Everything that touches the hardware, and the simulated machine that stands in for it.
 
+// Loom explores the handshakes alone; the system, the simulator and the session are compiled out there.
+#[cfg(all(target_os = "linux", not(loom)))]
+pub mod asm;
+pub mod counter;
+#[cfg(not(loom))]
 pub mod host;
 pub mod kernel;
 pub mod machine;
+pub mod probe;
+pub mod probes;
+#[cfg(not(loom))]
 pub mod schedule;
+#[cfg(not(loom))]
 pub mod session;
+#[cfg(not(loom))]
+pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod sync;
+pub mod wait;
 
 pub use kernel::{Cost, Kernel, RoleFn, Spin};
 pub use machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk,
 };
+pub use probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;

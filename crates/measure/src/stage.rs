@@ -2,6 +2,7 @@
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::WaitAction;
 
 /// One cache line of measured memory.
 ///
@@ -113,6 +114,17 @@ impl Guard<'_> {
         Ok(())
     }
 
+    /// The same for a loop that makes progress, and so never waits long enough to look: between batches, with the time
+    /// that it has just read anyway.
+    ///
+    /// # Errors
+    /// The reason to leave the loop.
+    #[inline(always)]
+    pub fn glance(&self, now_ticks: u64) -> Result<(), Halt> {
+        // Relaxed: only whether to look closer, and `check` acquires. The line is shared and in our cache.
+        if self.halt.load(Relaxed) != 0 || now_ticks > self.deadline_ticks { self.check() } else { Ok(()) }
+    }
+
     /// Tells every role of the trial to leave; the first reason stays.
     pub fn give_up(&self, reason: Halt) {
         let code = match reason {
@@ -122,5 +134,71 @@ impl Guard<'_> {
         };
         // Release pairs with the Acquire in `check`. On failure nothing is published, so Relaxed is enough.
         let _ = self.halt.compare_exchange(0, code, Release, Relaxed);
+    }
+}
+
+/// Looks, or wait hints, between two calls of [`Guard::check`]: rare enough to cost nothing, often enough to leave
+/// within milliseconds, and within the time slice in which a partner on the same CPU is not running.
+#[cfg(not(any(loom, miri)))]
+const LOOKS: u32 = 1 << 16;
+/// Loom explores every look as a branch of its own, and Miri takes microseconds for each.
+#[cfg(any(loom, miri))]
+const LOOKS: u32 = 1;
+
+/// Looks until `look` is content, executing `W` between two looks.
+///
+/// # Errors
+/// The reason why the wait was given up.
+#[inline(always)]
+pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut look: impl FnMut() -> bool) -> Result<(), Halt> {
+    loop {
+        // Counted down, so that the only additions to the bare spin are a decrement and its branch.
+        let mut left = const { LOOKS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
+        while left != 0 {
+            if look() {
+                return Ok(());
+            }
+            W::wait();
+            left -= 1;
+        }
+        guard.check()?;
+    }
+}
+
+/// Counts an event by its value, as [`Recorder::Events`] describes: the last bucket counts every event from its index
+/// upward, and their exact values go to `beyond` as long as it has room. Nothing is ever allocated.
+#[inline(always)]
+pub fn count_event(buckets: &mut [u32], beyond: &mut Vec<u64>, value: u64) {
+    let Some(last) = buckets.len().checked_sub(1) else { return };
+    let bucket = value.min(last as u64) as usize;
+    buckets[bucket] = buckets[bucket].saturating_add(1);
+    if bucket == last && beyond.len() < beyond.capacity() {
+        beyond.push(value);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_counted_by_value_and_large_ones_kept() {
+        let (mut buckets, mut beyond) = (vec![0; 4], Vec::with_capacity(2));
+        for value in [0, 2, 2, 3, 70, u64::MAX] {
+            count_event(&mut buckets, &mut beyond, value);
+        }
+        assert_eq!(buckets, [1, 0, 2, 3], "the last bucket counts what does not fit");
+        assert_eq!((beyond.as_slice(), beyond.capacity()), (&[3, 70][..], 2), "a full list does not grow");
+        count_event(&mut [], &mut beyond, 1);
+    }
+
+    #[test]
+    fn the_first_reason_to_leave_stays() {
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: 5, now_ticks: || 5 };
+        assert_eq!(guard.check(), Ok(()));
+        guard.give_up(Halt::Partner);
+        guard.give_up(Halt::Stopped);
+        assert_eq!(guard.check(), Err(Halt::Partner));
     }
 }

@@ -1,0 +1,230 @@
+//! [`disassemble`]: the machine code of a timed loop, out of the running executable.
+//!
+//! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
+
+use crate::kernel::Kernel;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use std::{fs, io};
+
+const EXECUTABLE: &str = "/proc/self/exe";
+const MAPPINGS: &str = "/proc/self/maps";
+
+/// The code of one role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AsmBlock {
+    /// Name of the function, as the linker knows it.
+    pub symbol: String,
+    /// One instruction each: offset from the start of the function in hexadecimal, and text.
+    pub lines: Vec<String>,
+}
+
+/// Why no code can be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum AsmError {
+    /// A file of our own process could not be read.
+    #[error("read {path}")]
+    Read {
+        /// Which.
+        path: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The executable is not what we can parse.
+    #[error("parse {EXECUTABLE}: {reason}")]
+    Parse {
+        /// What is wrong.
+        reason: String,
+    },
+    /// No symbol covers the code.
+    #[error("find the code of `{kernel}` in the executable: it was stripped; build with `strip = \"none\"`")]
+    NoSymbol {
+        /// The kernel.
+        kernel: String,
+    },
+}
+
+/// The machine code of every role of a kernel, initiator first.
+///
+/// # Errors
+/// Where the executable cannot be read, or was stripped of its symbols.
+///
+/// ```
+/// use coretalk_measure::{asm, probes};
+/// let blocks = asm::disassemble(probes::kernel_by_id("cas").unwrap()).unwrap();
+/// assert_eq!(blocks.len(), 2);
+/// println!("{}\n{}", blocks[0].symbol, blocks[0].lines.join("\n"));
+/// ```
+pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
+    let image = Image::of_this_process()?;
+    let file = image.parse()?;
+    kernel
+        .roles
+        .iter()
+        .map(|role| {
+            let function = image
+                .link_address(&file, *role as usize as u64)
+                .and_then(|address| Function::at(&file, address))
+                .ok_or_else(|| AsmError::NoSymbol { kernel: kernel.id.to_string() })?;
+            let name_of = |address| Function::at(&file, address).map(|function| function.name);
+            Ok(AsmBlock { lines: listing(function.code, function.address, &name_of), symbol: function.name })
+        })
+        .collect()
+}
+
+/// Our executable, as a file and as it lies in memory.
+struct Image {
+    bytes: Vec<u8>,
+    mappings: String,
+}
+
+impl Image {
+    fn of_this_process() -> Result<Image, AsmError> {
+        let bytes = fs::read(EXECUTABLE).map_err(|source| AsmError::Read { path: EXECUTABLE, source })?;
+        let mappings =
+            fs::read_to_string(MAPPINGS).map_err(|source| AsmError::Read { path: MAPPINGS, source })?;
+        Ok(Image { bytes, mappings })
+    }
+
+    fn parse(&self) -> Result<object::File<'_>, AsmError> {
+        object::File::parse(&*self.bytes).map_err(|error| AsmError::Parse { reason: error.to_string() })
+    }
+
+    /// Where the linker had put what now lies at `address`: by way of the place in the file, so that it does not
+    /// matter where the loader put the executable.
+    fn link_address(&self, file: &object::File<'_>, address: u64) -> Option<u64> {
+        let place = self.mappings.lines().find_map(|line| file_offset(line, address))?;
+        file.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            (start..start + size).contains(&place).then(|| segment.address() + (place - start))
+        })
+    }
+}
+
+/// The offset in its file of what lies at `address`, if that is in the mapping of this line:
+/// `55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00 1234 /usr/bin/coretalk`.
+fn file_offset(line: &str, address: u64) -> Option<u64> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    (start..end).contains(&address).then(|| address - start + offset)
+}
+
+struct Function<'a> {
+    name: String,
+    address: u64,
+    code: &'a [u8],
+}
+
+impl<'a> Function<'a> {
+    fn at(file: &object::File<'a>, address: u64) -> Option<Function<'a>> {
+        let symbol = file.symbols().find(|symbol| {
+            symbol.kind() == SymbolKind::Text && symbol.address() == address && symbol.size() > 0
+        })?;
+        let section = file.section_by_index(symbol.section_index()?).ok()?;
+        let code = section.data_range(address, symbol.size()).ok()??;
+        let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
+        Some(Function { name, address, code })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn listing(code: &[u8], address: u64, name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+    let mut formatter = IntelFormatter::new();
+    formatter.options_mut().set_branch_leading_zeros(false);
+    formatter.options_mut().set_space_after_operand_separator(true);
+    // Decoded as if the function stood at 0: branches inside then show the offsets of the listing.
+    Decoder::with_ip(64, code, 0, DecoderOptions::NONE)
+        .iter()
+        .map(|instruction| {
+            let mut text = String::new();
+            formatter.format(&instruction, &mut text);
+            let target = instruction.near_branch_target();
+            if target >= code.len() as u64
+                && let Some(name) = name_of(address.wrapping_add(target))
+            {
+                let mnemonic = text.split(' ').next().unwrap_or_default().to_owned();
+                text = format!("{mnemonic} {name}");
+            }
+            format!("{:4x}  {text}", instruction.ip())
+        })
+        .collect()
+}
+
+/// Raw instruction words: all of them are 32 bits wide.
+#[cfg(target_arch = "aarch64")]
+fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
+    let words = code.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    words.enumerate().map(|(index, word)| format!("{:4x}  .inst {word:#010x}", 4 * index)).collect()
+}
+
+/// Raw bytes, 16 a line.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    code.chunks(16).enumerate().map(|(index, bytes)| format!("{:4x}  {}", 16 * index, hex(bytes))).collect()
+}
+
+// Miri has no machine code to show.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::probes::{kernel_by_id, kernels};
+
+    #[test]
+    fn every_kernel_shows_the_code_of_every_role() {
+        for kernel in kernels() {
+            let blocks = disassemble(kernel).unwrap();
+            assert_eq!(blocks.len(), kernel.roles.len());
+            for block in &blocks {
+                assert!(block.symbol.contains(kernel.symbol), "{}: {}", kernel.id, block.symbol);
+                assert!(block.lines.len() > 10, "{}: {:#?}", kernel.id, block.lines);
+            }
+        }
+    }
+
+    #[test]
+    fn the_machine_code_of_the_protocols_differs_pairwise() {
+        let own: Vec<_> = kernels().filter(|kernel| !kernel.id.as_str().starts_with("as:")).collect();
+        assert_eq!(own.len(), 8);
+        for (index, a) in own.iter().enumerate() {
+            for b in &own[..index] {
+                let (code_a, code_b) = (disassemble(a).unwrap(), disassemble(b).unwrap());
+                for (role_a, role_b) in code_a.iter().zip(&code_b) {
+                    assert_ne!(role_a.lines, role_b.lines, "{} and {}", a.id, b.id);
+                }
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn hints_and_clock_reads_are_in_the_code_where_they_belong() {
+        let count = |id: &str, role: usize, what: &str| {
+            let block = disassemble(kernel_by_id(id).unwrap()).unwrap().swap_remove(role);
+            block.lines.iter().filter(|line| line.contains(what)).count()
+        };
+        for protocol in ["cas", "store", "msg"] {
+            for role in [0, 1] {
+                assert_eq!(count(protocol, role, "pause"), 0, "{protocol}");
+                assert!(count(&format!("{protocol}+pause"), role, "pause") > 0, "{protocol}");
+            }
+            assert!(count(protocol, 0, "rdtscp") > 0, "{protocol} reads no clock");
+            assert_eq!(count(protocol, 1, "rdtsc"), 0, "the responder of {protocol} reads the clock");
+        }
+        for role in [0, 1] {
+            assert!(count("cas", role, "cmpxchg") > 0);
+            assert_eq!(count("store", role, "cmpxchg") + count("msg", role, "cmpxchg"), 0);
+            assert!(count("as:multichase", role, "pause") >= 10, "ten pauses are unrolled");
+        }
+    }
+
+    #[test]
+    fn a_mapping_gives_the_place_in_the_file() {
+        let line = "55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00 1234 /usr/bin/coretalk";
+        assert_eq!(file_offset(line, 0x55d0_c6a0_0010), Some(0x1a010));
+        assert_eq!(file_offset(line, 0x55d0_c6b0_0000), None);
+        assert_eq!(file_offset("nonsense", 0), None);
+    }
+}

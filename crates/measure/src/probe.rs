@@ -1,0 +1,27 @@
+//! [`Probe`]: a question to the machine, and the kernels that answer it.
+
+use crate::kernel::Kernel;
+
+/// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
+pub trait Probe: Sync {
+    /// What is asked.
+    fn spec(&self) -> &ProbeSpec;
+
+    /// Every piece of code that can be timed to answer it, in the order of reports.
+    fn kernels(&self) -> &[&'static Kernel];
+}
+
+/// What a probe asks, in words; help, lists and documents derive from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeSpec {
+    /// Stable name, as in documents and on the command line.
+    pub id: &'static str,
+    /// Heading of its section in the methodology.
+    pub title: &'static str,
+    /// The question it answers, as a person would ask it.
+    pub question: &'static str,
+    /// Unit of its numbers.
+    pub unit: &'static str,
+    /// What its numbers are, as in documents.
+    pub quantity: &'static str,
+}

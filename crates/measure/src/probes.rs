@@ -1,0 +1,53 @@
+//! Every probe, and every kernel by its name.
+
+pub mod imitation;
+pub mod latency;
+pub mod latency_cas;
+pub mod latency_msg;
+pub mod latency_one_way;
+pub mod latency_store;
+pub mod latency_xfer;
+pub mod ping_pong;
+
+#[cfg(test)]
+mod duel;
+
+use crate::kernel::Kernel;
+use crate::probe::Probe;
+
+/// Every probe, in the order of reports. A new one is a file in this directory and a line here.
+pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency];
+
+/// Every kernel of every probe.
+pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
+    REGISTRY.iter().flat_map(|probe| probe.kernels().iter().copied())
+}
+
+/// The kernel of this name.
+///
+/// ```
+/// # use coretalk_measure::probes;
+/// assert_eq!(probes::kernel_by_id("cas+pause").unwrap().lines_per_place, 1);
+/// assert!(probes::kernel_by_id("cas+nap").is_none());
+/// ```
+pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
+    kernels().find(|kernel| kernel.id.as_str() == id)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use coretalk_model::{Hint, KernelId, Protocol, Tool};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_of_the_model_has_its_kernel_and_no_other_exists() {
+        let protocols = Protocol::ALL
+            .into_iter()
+            .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));
+        let expected: BTreeSet<KernelId> =
+            protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).collect();
+        assert_eq!(kernels().map(|kernel| kernel.id.clone()).collect::<BTreeSet<_>>(), expected);
+        assert_eq!(kernels().count(), expected.len(), "a name stands for two kernels");
+    }
+}

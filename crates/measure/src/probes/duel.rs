@@ -1,0 +1,248 @@
+//! Every kernel between two threads: that it ends, proves its hand-overs and records. Times are of no interest here.
+
+use crate::counter;
+use crate::kernel::Kernel;
+use crate::stage::{Guard, Halt, Line, Recorder, Stage};
+use crate::sync::AtomicU64;
+
+/// What one role left behind.
+struct Trace {
+    ended: Result<(), Halt>,
+    verified: u64,
+    ticks: Vec<u32>,
+    buckets: Vec<u32>,
+    beyond: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum Plan {
+    Batches {
+        visits: u32,
+        round_trips: u32,
+    },
+    #[cfg_attr(loom, expect(dead_code, reason = "loom explores batches"))]
+    Events {
+        round_trips: u64,
+        buckets: usize,
+    },
+}
+
+/// A tick that no kernel records: what a batch holds that was not written.
+const UNWRITTEN: u32 = u32::MAX - 1;
+
+fn act(
+    kernel: &Kernel,
+    role: usize,
+    lines: &[Line],
+    places: usize,
+    warm_up: u32,
+    plan: Plan,
+    guard: &Guard<'_>,
+) -> Trace {
+    let lines: Vec<&Line> = lines.iter().collect();
+    let records = role == 0;
+    let (mut ticks, mut buckets, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
+    let recorder = match plan {
+        Plan::Batches { visits, round_trips } => {
+            // Never more than any test looks at: kernels write where there is room.
+            ticks = vec![UNWRITTEN; if records { (places * visits as usize).min(1_000) } else { 0 }];
+            Recorder::Batches { visits, round_trips, ticks: &mut ticks }
+        }
+        Plan::Events { round_trips, buckets: n } => {
+            buckets = vec![0; if records { n } else { 0 }];
+            beyond = Vec::with_capacity(if records { 4 * round_trips as usize } else { 0 });
+            Recorder::Events { round_trips, buckets: &mut buckets, beyond: &mut beyond }
+        }
+    };
+    let mut stage = Stage { lines: &lines, warm_up, recorder, guard, verified: 0 };
+    let ended = kernel.roles[role](&mut stage);
+    let verified = stage.verified;
+    Trace { ended, verified, ticks, buckets, beyond }
+}
+
+#[cfg(not(loom))]
+mod threads {
+    use super::*;
+    use crate::probes::kernels;
+    use crate::probes::latency_one_way::{OneWay, Way};
+    use std::time::Duration;
+
+    /// Enough for threads that share one CPU with others; nothing waits that long unless it hangs.
+    fn far_away() -> u64 {
+        // 2³⁵ ticks are 11 s at 3 GHz, and longer wherever the counter is slower.
+        counter::now_ticks() + (1 << 35)
+    }
+
+    fn duel(
+        kernel: &'static Kernel,
+        places: usize,
+        warm_up: u32,
+        plan: Plan,
+        guard: &Guard<'_>,
+    ) -> [Trace; 2] {
+        let lines: Vec<Line> = (0..places * kernel.lines_per_place as usize).map(|_| Line::new()).collect();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| act(kernel, 1, &lines, places, warm_up, plan, guard));
+            let own = act(kernel, 0, &lines, places, warm_up, plan, guard);
+            [own, other.join().unwrap()]
+        })
+    }
+
+    fn fair_duel(kernel: &'static Kernel, places: usize, warm_up: u32, plan: Plan) -> [Trace; 2] {
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: far_away(), now_ticks: counter::now_ticks };
+        let traces = duel(kernel, places, warm_up, plan, &guard);
+        for trace in &traces {
+            assert_eq!(trace.ended, Ok(()), "{}", kernel.id);
+        }
+        assert!(traces[0].verified > 0, "{} verified nothing", kernel.id);
+        assert_eq!(traces[0].verified, traces[1].verified, "{}: the sides count differently", kernel.id);
+        traces
+    }
+
+    #[test]
+    fn every_kernel_ends_agrees_and_writes_every_batch() {
+        for kernel in kernels() {
+            for (places, warm_up, visits, round_trips) in [(1, 0, 1, 1), (3, 2, 2, 3), (2, 0, 1, 5)] {
+                let [own, other] = fair_duel(kernel, places, warm_up, Plan::Batches { visits, round_trips });
+                assert_eq!(own.ticks.len(), places * visits as usize);
+                assert!(!own.ticks.contains(&UNWRITTEN), "{}: {:?}", kernel.id, own.ticks);
+                assert!(other.ticks.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_counts_every_event() {
+        for kernel in kernels() {
+            let (places, round_trips) = (2, 5);
+            // One bucket: all events are beyond it, and kept.
+            let [own, other] = fair_duel(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
+            let expected = match kernel.id.as_str() {
+                "one-way" => 2 * round_trips,
+                id if id.starts_with("as:") => places as u64 * round_trips,
+                _ => round_trips,
+            };
+            assert_eq!(u64::from(own.buckets[0]), expected, "{}", kernel.id);
+            assert_eq!(own.beyond.len() as u64, expected, "{}", kernel.id);
+            assert!(other.buckets.is_empty() && other.beyond.is_empty());
+            if kernel.id.as_str() == "one-way" {
+                let ways = own.beyond.iter().map(|&code| OneWay::unpack(code).way);
+                assert!(ways.eq([Way::Out, Way::Back].into_iter().cycle().take(expected as usize)));
+            }
+        }
+    }
+
+    #[test]
+    fn every_role_leaves_when_its_partner_never_comes() {
+        for kernel in kernels() {
+            for role in [0, 1] {
+                let halt = AtomicU64::new(0);
+                let deadline_ticks = counter::now_ticks() + 1_000;
+                let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
+                let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
+                let plan = Plan::Batches { visits: 1, round_trips: 9 };
+                let trace = act(kernel, role, &lines, 1, 0, plan, &guard);
+                assert_eq!(trace.ended, Err(Halt::Deadline), "{} role {role}", kernel.id);
+                assert_eq!(guard.check(), Err(Halt::Deadline), "the partner is not told");
+            }
+        }
+    }
+
+    #[test]
+    fn a_raised_stop_a_lost_partner_and_a_passed_deadline_end_both_sides() {
+        // Never done by itself: one batch of hours, or as many short ones.
+        let endless = [(1, u32::MAX), (u32::MAX, 1)];
+        for kernel in kernels() {
+            for (visits, round_trips) in endless {
+                for reason in [Halt::Stopped, Halt::Partner, Halt::Deadline] {
+                    let halt = AtomicU64::new(0);
+                    let deadline_ticks =
+                        if reason == Halt::Deadline { counter::now_ticks() + 2_000_000 } else { u64::MAX };
+                    let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
+                    let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
+                    let play = |role| {
+                        act(kernel, role, &lines, 1, 0, Plan::Batches { visits, round_trips }, &guard).ended
+                    };
+                    std::thread::scope(|scope| {
+                        let play = &play;
+                        let roles = [0, 1].map(|role| scope.spawn(move || play(role)));
+                        std::thread::sleep(Duration::from_millis(1));
+                        if reason != Halt::Deadline {
+                            guard.give_up(reason);
+                        }
+                        for role in roles {
+                            assert_eq!(role.join().unwrap(), Err(reason), "{}", kernel.id);
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(loom)]
+mod loomed {
+    use super::*;
+    use crate::probes::kernel_by_id;
+    use loom::sync::Arc;
+
+    /// Explores every order in which the memory model lets two threads play `visits` × `round_trips`.
+    fn explore(id: &'static str, visits: u32, round_trips: u32) {
+        // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial
+        // ones to the thread that made the lines: each role gets to be the other.
+        for spawned in [0, 1] {
+            loom::model(move || {
+                let kernel = kernel_by_id(id).unwrap();
+                let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
+                let world = Arc::new((lines, AtomicU64::new(0)));
+                let play = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
+                    let guard = Guard { halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
+                    let trace = act(kernel, role, lines, 1, 0, Plan::Batches { visits, round_trips }, &guard);
+                    assert_eq!(trace.ended, Ok(()));
+                    assert!(trace.buckets.is_empty() && trace.beyond.is_empty());
+                    // A stale stamp would give a difference far from the few steps of the counting clock.
+                    assert!(trace.ticks.iter().all(|&ticks| ticks < 1_000_000), "{:?}", trace.ticks);
+                    trace.verified
+                };
+                let theirs = Arc::clone(&world);
+                let other = loom::thread::spawn(move || play(spawned, &theirs));
+                let own = play(1 - spawned, &world);
+                assert_eq!(other.join().unwrap(), own);
+            });
+        }
+    }
+
+    #[test]
+    fn loom_cas_hands_over_in_every_order() {
+        explore("cas", 1, 2);
+    }
+
+    #[test]
+    fn loom_store_hands_over_in_every_order() {
+        explore("store", 1, 2);
+    }
+
+    #[test]
+    fn loom_msg_hands_over_in_every_order() {
+        explore("msg", 1, 2);
+    }
+
+    #[test]
+    fn loom_xfer_reads_what_was_written_in_every_order() {
+        explore("xfer", 1, 1);
+    }
+
+    #[test]
+    fn loom_one_way_carries_its_stamps_in_every_order() {
+        explore("one-way", 1, 1);
+    }
+
+    #[test]
+    fn loom_imitations_hand_over_in_every_order() {
+        for id in ["as:core-to-core-latency", "as:c2clat", "as:c2clat-w", "as:coherency-latency"] {
+            // Two samples, so that the resets between them are explored.
+            explore(id, 2, 1);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `--as TOOL`: the kernels of other tools, and what each does with its numbers.
+//!
+//! Rebuilt from their published behaviour: what is written between two clock reads, who begins, how often, and which
+//! statistic is printed. Where a tool's source says more than its documents, the kernel says so. The words here are 64
+//! bits wide and the waits can be given up; neither is felt in the number.
+
+mod kernels;
+mod layout;
+mod statistic;
+
+pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
+pub use layout::render;
+pub use statistic::{Figure, Statistic, statistic};
+
+use crate::kernel::Kernel;
+use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
+use coretalk_model::Tool;
+
+/// How a tool measures a pair by default.
+#[derive(Debug, Clone, Copy)]
+pub struct Imitation {
+    /// Which tool.
+    pub tool: Tool,
+    /// Its loops.
+    pub kernel: &'static Kernel,
+    /// Batches that it takes of a pair; a sample of the tool may be several (see [`Statistic::BestOf`]).
+    pub visits: u32,
+    /// Round trips in a batch.
+    pub round_trips: u32,
+    /// What it makes of the samples.
+    pub statistic: Statistic,
+    /// Which pairs it measures.
+    pub pairs: Pairs,
+    /// What its output looks like.
+    pub output: &'static str,
+}
+
+/// Which pairs a tool measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// One value for both directions.
+    Unordered,
+    /// Each direction by itself.
+    Ordered,
+}
+
+impl Imitation {
+    /// How this tool measures.
+    ///
+    /// ```
+    /// use coretalk_measure::probes::imitation::Imitation;
+    /// use coretalk_model::Tool;
+    /// let imitation = Imitation::of(Tool::C2clat);
+    /// assert_eq!((imitation.visits, imitation.round_trips), (1_000, 100));
+    /// ```
+    pub fn of(tool: Tool) -> Imitation {
+        match tool {
+            Tool::CoreToCoreLatency => Imitation {
+                tool,
+                kernel: &CORE_TO_CORE_LATENCY,
+                visits: 300,
+                round_trips: 1_000,
+                statistic: Statistic::Mean,
+                pairs: Pairs::Unordered,
+                output: "a lower triangle of mean ± standard error, then minimum, maximum and mean",
+            },
+            Tool::C2clat => Imitation {
+                tool,
+                kernel: &C2CLAT,
+                visits: 1_000,
+                round_trips: 100,
+                statistic: Statistic::MinimumWholeNs,
+                pairs: Pairs::Unordered,
+                output: "a full table under a `CPU` header, whole nanoseconds, 0 on the diagonal",
+            },
+            Tool::C2clatW => Imitation { tool, kernel: &C2CLAT_W, ..Imitation::of(Tool::C2clat) },
+            // Its counts are not in its documents: these take the 5 ms that it takes for a pair (measured.md).
+            Tool::CpuLatency => Imitation {
+                tool,
+                kernel: &CPU_LATENCY,
+                visits: 100,
+                round_trips: 1_000,
+                statistic: Statistic::Mean,
+                pairs: Pairs::Ordered,
+                output: "comma rows without a header, both directions, empty diagonal, six digits",
+            },
+            // 5 × 250 ms there; counts here, so that a plan knows what it asks for: 1,000,000 trips take 250 ms at
+            // the 125 ns that ten pauses cost (measured.md).
+            Tool::Multichase => Imitation {
+                tool,
+                kernel: &MULTICHASE,
+                visits: 500,
+                round_trips: 10_000,
+                statistic: Statistic::BestOf { groups: 5 },
+                pairs: Pairs::Ordered,
+                output: "a full table, one decimal, `-` on the diagonal (layout ours: none is published)",
+            },
+            Tool::CoherencyLatency => Imitation {
+                tool,
+                kernel: &COHERENCY_LATENCY,
+                visits: 1_000,
+                round_trips: 10_000,
+                statistic: Statistic::TotalWholeMs,
+                pairs: Pairs::Ordered,
+                output: "`Cache line offset: 0`, then comma rows with six decimals, `x` on the diagonal",
+            },
+        }
+    }
+
+    /// What to ask a machine for: one and the same place, no warm-up, as single-address tools do. The memory is that
+    /// of the initiating CPU, where such tools' main thread touches it first.
+    pub fn order(&self) -> SpanOrder {
+        SpanOrder {
+            kernel: self.kernel,
+            home: HomeChoice::OfRole(0),
+            lines: 1,
+            walk: Walk::OnePlace,
+            warm_up: 0,
+            sampling: Sampling::Batches { visits: self.visits, round_trips: self.round_trips },
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The loops. The initiator is always the side that holds the clock.
+
+use crate::counter;
+use crate::kernel::{Cost, Kernel, Spin};
+use crate::probes::ping_pong::{UNBROKEN, saturated};
+use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::wait::{Busy, Pauses, WaitAction};
+use coretalk_model::KernelId;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// nviennot/core-to-core-latency, benchmark 1: a flag, compare-exchanged to and fro without a pause; the clock side is
+/// the second to move.
+pub static CORE_TO_CORE_LATENCY: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:core-to-core-latency")),
+    roles: &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
+    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+    lines_per_place: 1,
+    symbol: "imitation",
+};
+
+/// SoilRos/cpu-latency: a compare-exchange to and fro.
+pub static CPU_LATENCY: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:cpu-latency")),
+    roles: &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
+    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+    lines_per_place: 1,
+    symbol: "imitation",
+};
+
+/// google/multichase pingpong in its default mode: a locked exchange to and fro with ten pauses after each failed try,
+/// so that it times the pauses rather than the line.
+pub static MULTICHASE: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:multichase")),
+    roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],
+    // (125.7 − 22.6) ns for ten pauses instead of one, at 23.9 ns a pause (measured.md).
+    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Hinted, extra_hints_per_hop: 4.3 },
+    lines_per_place: 1,
+    symbol: "imitation",
+};
+
+/// rigtorp/c2clat: a line each way, store and load spin; both words are reset before each sample.
+pub static C2CLAT: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:c2clat")),
+    roles: &[clock_side::<TwoLines>, other_side::<TwoLines>],
+    cost: Cost::PingPong { transfers_per_hop: 2.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+    lines_per_place: 2,
+    symbol: "imitation",
+};
+
+/// rigtorp/c2clat `-w`: one word, counted up by compare-exchange from both sides; reset before each sample.
+pub static C2CLAT_W: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:c2clat-w")),
+    roles: &[clock_side::<CountingWord>, other_side::<CountingWord>],
+    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+    lines_per_place: 1,
+    symbol: "imitation",
+};
+
+/// clamchowder/Microbenchmarks CoherencyLatency: one word counted up by both sides with plain loads and stores.
+pub static COHERENCY_LATENCY: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("as:coherency-latency")),
+    roles: &[clock_side::<LoadStore>, other_side::<LoadStore>],
+    cost: Cost::PingPong { transfers_per_hop: 2.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+    lines_per_place: 1,
+    symbol: "imitation",
+};
+
+/// One trip as seen from the side with the clock, and from the other. Whatever the tool, the clock side is the last to
+/// see the partner in each trip, so no line is left while the partner still has a turn on it.
+trait Exchange {
+    /// Lines that a place needs.
+    const LINES: usize;
+
+    /// What the clock side does before the clock starts for a sample.
+    fn reset(_place: &[&Line]) {}
+
+    /// The clock side's part of trip `trip` of this sample and `total` of this place.
+    fn clock_side(place: &[&Line], trip: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+
+    /// The other side's part.
+    fn other_side(place: &[&Line], trip: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+}
+
+struct Flag<W>(PhantomData<W>);
+struct CountingWord;
+struct TwoLines;
+struct LoadStore;
+
+impl<W: WaitAction> Exchange for Flag<W> {
+    const LINES: usize = 1;
+
+    #[inline(always)]
+    fn clock_side(place: &[&Line], _: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        exchange::<W>(&place[0].words[0], 1, 0, guard)
+    }
+
+    #[inline(always)]
+    fn other_side(place: &[&Line], _: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        exchange::<W>(&place[0].words[0], 0, 1, guard)
+    }
+}
+
+impl Exchange for CountingWord {
+    const LINES: usize = 1;
+
+    fn reset(place: &[&Line]) {
+        // SeqCst as in the tool, whose assignment to an atomic is that; one side only needs the value to arrive, and
+        // the partner, whose last move has been seen, writes nothing before it does.
+        place[0].words[0].store(0, SeqCst);
+    }
+
+    #[inline(always)]
+    fn clock_side(place: &[&Line], trip: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        exchange::<Busy>(&place[0].words[0], 2 * trip + 1, 2 * trip + 2, guard)
+    }
+
+    #[inline(always)]
+    fn other_side(place: &[&Line], trip: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        exchange::<Busy>(&place[0].words[0], 2 * trip, 2 * trip + 1, guard)
+    }
+}
+
+impl Exchange for TwoLines {
+    const LINES: usize = 2;
+
+    fn reset(place: &[&Line]) {
+        // SeqCst as in the tool. The partner is past its last store (its number has been seen) and waits for the next.
+        place[0].words[0].store(0, SeqCst);
+        place[1].words[0].store(0, SeqCst);
+    }
+
+    #[inline(always)]
+    fn clock_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        // Numbered through all samples, where the tool begins each anew: with a single trip in a sample the partner would
+        // otherwise take the number of the last one, not yet reset, for the new one. Same instructions.
+        // Release and Acquire pair with each other across the sides: each number says that all before it is done.
+        place[0].words[0].store(total + 1, Release);
+        wait_until::<Busy>(guard, || place[1].words[0].load(Acquire) == total + 1)
+    }
+
+    #[inline(always)]
+    fn other_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        wait_until::<Busy>(guard, || place[0].words[0].load(Acquire) == total + 1)?;
+        place[1].words[0].store(total + 1, Release);
+        Ok(())
+    }
+}
+
+impl Exchange for LoadStore {
+    const LINES: usize = 1;
+
+    #[inline(always)]
+    fn clock_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        succeed(&place[0].words[0], 2 * total + 1, guard)
+    }
+
+    #[inline(always)]
+    fn other_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        succeed(&place[0].words[0], 2 * total, guard)
+    }
+}
+
+#[inline(always)]
+fn exchange<W: WaitAction>(
+    word: &AtomicU64,
+    expected: u64,
+    next: u64,
+    guard: &Guard<'_>,
+) -> Result<(), Halt> {
+    // Relaxed on both sides: nothing but the word itself is passed, and all changes of one word have one order.
+    wait_until::<W>(guard, || word.compare_exchange(expected, next, Relaxed, Relaxed).is_ok())
+}
+
+#[inline(always)]
+fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    // Acquire and Release pair with each other across the sides; plain `volatile` accesses in the tool, which are the
+    // same instructions on x86.
+    wait_until::<Busy>(guard, || word.load(Acquire) == expected)?;
+    word.store(expected + 1, Release);
+    Ok(())
+}
+
+fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let guard = stage.guard;
+    let mut ahead = u64::from(stage.warm_up);
+    for (index, place) in stage.lines.chunks_exact(E::LINES).enumerate() {
+        let mut total = sample::<E>(place, 0, ahead, guard)?;
+        ahead = 0;
+        match &mut stage.recorder {
+            Recorder::Batches { visits, round_trips, ticks } => {
+                for visit in 0..*visits as usize {
+                    reset::<E>(place, total);
+                    let begun = counter::start();
+                    total = sample::<E>(place, total, u64::from(*round_trips), guard)?;
+                    let ended = counter::stop();
+                    if let Some(slot) = ticks.get_mut(index * *visits as usize + visit) {
+                        *slot = saturated(ended.wrapping_sub(begun));
+                    }
+                    guard.glance(ended)?;
+                }
+            }
+            Recorder::Events { round_trips, buckets, beyond } => {
+                for _ in 0..*round_trips {
+                    reset::<E>(place, total);
+                    let begun = counter::start();
+                    total = sample::<E>(place, total, 1, guard)?;
+                    let ended = counter::stop();
+                    count_event(buckets, beyond, ended.wrapping_sub(begun));
+                    guard.glance(ended)?;
+                }
+            }
+        }
+        stage.verified += total;
+    }
+    Ok(())
+}
+
+fn other_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let guard = stage.guard;
+    let mut ahead = u64::from(stage.warm_up);
+    for place in stage.lines.chunks_exact(E::LINES) {
+        let (samples, trips) = match &stage.recorder {
+            Recorder::Batches { visits, round_trips, .. } => (u64::from(*visits), u64::from(*round_trips)),
+            Recorder::Events { round_trips, .. } => (*round_trips, 1),
+        };
+        let mut total = 0;
+        for trips in std::iter::once(ahead).chain((0..samples).map(|_| trips)) {
+            for trip in 0..trips {
+                E::other_side(place, trip, total, guard)?;
+                total += 1;
+            }
+        }
+        ahead = 0;
+        stage.verified += total;
+    }
+    Ok(())
+}
+
+/// Between samples only: before the first the words are 0, and the partner may already have moved.
+fn reset<E: Exchange>(place: &[&Line], total: u64) {
+    if total > 0 {
+        E::reset(place);
+    }
+}
+
+#[inline(always)]
+fn sample<E: Exchange>(place: &[&Line], mut total: u64, trips: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
+    let mut trip = 0;
+    loop {
+        let pause = trips.min(trip + UNBROKEN);
+        while trip < pause {
+            E::clock_side(place, trip, total, guard)?;
+            (trip, total) = (trip + 1, total + 1);
+        }
+        if trip == trips {
+            return Ok(total);
+        }
+        guard.check()?;
+    }
+}

@@ -1,0 +1,189 @@
+//! `one-way`: the sender's clock in the line, the receiver's clock on sight. Only for variation and asymmetry: a single
+//! number contains the offset between the two clocks, which cannot be told from the way itself.
+//!
+//! ```text
+//! initiator  t1 ─ stamp in line ──╮                       ╭─ t4     out  = t2 − t1
+//! responder                       ╰─ t2, t3 ─ in line ────╯         back = t4 − t3
+//! ```
+//! Messages go to and fro, so that both directions are seen and their sum, which is free of the offset, is a true round
+//! trip. The initiator records both: the responder sends `t2` along.
+//!
+//! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2: messages one way, with the
+//!   offset cancelled and the responder's turn-round left out. One clock read is contained in each message.
+//! - Under `Events` each trip counts two events, one for each direction, as an [`OneWay`] packed into a number.
+
+use super::ping_pong::{LEAD_IN, saturated, share};
+use crate::counter;
+use crate::kernel::{Cost, Kernel};
+use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::Busy;
+use coretalk_model::KernelId;
+use std::borrow::Cow;
+
+/// The initiator records both directions.
+pub static ONE_WAY: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("one-way")),
+    roles: &[initiator, responder],
+    cost: Cost::Stamp { transfers_per_message: 2.0 },
+    lines_per_place: 1,
+    symbol: "latency_one_way",
+};
+
+/// One message as `Events` count it: a signed difference of two clocks, and which way it went.
+///
+/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers and fall
+/// into the buckets, large ones go beyond them unharmed.
+///
+/// ```
+/// use coretalk_measure::probes::latency_one_way::{OneWay, Way};
+/// let back = OneWay { way: Way::Back, ticks: -7 };
+/// assert_eq!(back.pack(), 27);
+/// assert_eq!(OneWay::unpack(27), back);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneWay {
+    /// Which way.
+    pub way: Way,
+    /// Receiver's clock on sight − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
+    pub ticks: i64,
+}
+
+/// The direction of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// From the initiator to the responder.
+    Out,
+    /// From the responder to the initiator.
+    Back,
+}
+
+impl OneWay {
+    /// As a number for the buckets.
+    #[inline(always)]
+    pub fn pack(self) -> u64 {
+        let zigzag = (self.ticks << 1 ^ self.ticks >> 63) as u64;
+        zigzag << 1 | u64::from(self.way == Way::Back)
+    }
+
+    /// From a bucket's index, or a value beyond the buckets.
+    pub fn unpack(code: u64) -> OneWay {
+        let zigzag = code >> 1;
+        OneWay {
+            way: if code & 1 == 0 { Way::Out } else { Way::Back },
+            ticks: (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64),
+        }
+    }
+}
+
+/// Sends at the time returned. Word 0 counts messages, 1 holds the time of sending, 2 that at which the message before
+/// was seen.
+#[inline(always)]
+fn send(line: &Line, sequence: u64, seen: u64) -> u64 {
+    let now = counter::stop();
+    // Relaxed: both are published by the Release below, and the partner looks at neither before it.
+    line.words[2].store(seen, Relaxed);
+    line.words[1].store(now, Relaxed);
+    // Release pairs with the Acquire in `receive`: whoever sees the number sees the stamps. The partner writes nothing
+    // before it has seen the number, so the line is ours until then.
+    line.words[0].store(sequence, Release);
+    now
+}
+
+/// The time of sight.
+#[inline(always)]
+fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
+    // Acquire pairs with the Release in `send`.
+    wait_until::<Busy>(guard, || line.words[0].load(Acquire) == sequence)?;
+    Ok(counter::stop())
+}
+
+/// A trip there and back: the times of both ways.
+#[inline(always)]
+fn trip(line: &Line, number: u64, guard: &Guard<'_>) -> Result<[i64; 2], Halt> {
+    let sent = send(line, 2 * number + 1, 0);
+    let back_seen = receive(line, 2 * number + 2, guard)?;
+    guard.glance(back_seen)?;
+    // Relaxed: acquired by `receive`.
+    let (out_seen, back_sent) = (line.words[2].load(Relaxed), line.words[1].load(Relaxed));
+    Ok([out_seen.wrapping_sub(sent) as i64, back_seen.wrapping_sub(back_sent) as i64])
+}
+
+fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (places, guard) = (stage.lines.len(), stage.guard);
+    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
+    for (index, line) in stage.lines.iter().enumerate() {
+        let mut number = 0;
+        while number < lead_in {
+            trip(line, number, guard)?;
+            number += 1;
+        }
+        lead_in = LEAD_IN;
+        match &mut stage.recorder {
+            Recorder::Batches { visits, round_trips, ticks } => {
+                for visit in 0..*visits {
+                    let mut sum = 0_i64;
+                    for _ in 0..*round_trips {
+                        let [out, back] = trip(line, number, guard)?;
+                        number += 1;
+                        // The offset between the clocks is in both, with opposite signs.
+                        sum = sum.wrapping_add(out).wrapping_add(back);
+                    }
+                    if let Some(slot) = ticks.get_mut(index * *visits as usize + visit as usize) {
+                        // Not negative unless a clock was set back; the top of the range marks that as unusable.
+                        *slot = saturated((sum / 2) as u64);
+                    }
+                }
+            }
+            Recorder::Events { round_trips, buckets, beyond } => {
+                for _ in 0..share(*round_trips, places, index) {
+                    let [out, back] = trip(line, number, guard)?;
+                    number += 1;
+                    count_event(buckets, beyond, OneWay { way: Way::Out, ticks: out }.pack());
+                    count_event(buckets, beyond, OneWay { way: Way::Back, ticks: back }.pack());
+                }
+            }
+        }
+        // Every trip ends with the partner's message: there is none to wait for before the line is left.
+        stage.verified += number;
+    }
+    Ok(())
+}
+
+fn responder(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (places, guard) = (stage.lines.len(), stage.guard);
+    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
+    for (index, line) in stage.lines.iter().enumerate() {
+        let timed = match &stage.recorder {
+            Recorder::Batches { visits, round_trips, .. } => u64::from(*visits) * u64::from(*round_trips),
+            Recorder::Events { round_trips, .. } => share(*round_trips, places, index),
+        };
+        for number in 0..lead_in + timed {
+            let seen = receive(line, 2 * number + 1, guard)?;
+            send(line, 2 * number + 2, seen);
+            stage.verified += 1;
+        }
+        lead_in = LEAD_IN;
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_differences_of_either_sign_are_small_numbers() {
+        let packed = [0, -1, 1, -2, 2].map(|ticks| OneWay { way: Way::Out, ticks }.pack());
+        assert_eq!(packed, [0, 2, 4, 6, 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn signed_differences_survive_packing(ticks in -(1_i64 << 62)..1 << 62, back: bool) {
+            let message = OneWay { way: if back { Way::Back } else { Way::Out }, ticks };
+            prop_assert_eq!(OneWay::unpack(message.pack()), message);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `xfer`: dependent reads of lines that the partner has just dirtied. The only kernel in which nothing spins while the
+//! clock runs: the second mechanism that confirms, or explains, what the ping-pongs say.
+//!
+//! - A place is two lines: the first holds data, the second keeps the prefetcher of line pairs from bringing in the
+//!   next place before its turn; that of the first place is the mailbox. The cycle is the walk itself, so it should be
+//!   in random order and long (128 to 256 places): with few places the two clock reads of each leg are felt.
+//! - A batch is `round_trips` dependent reads, begun at the place it is recorded for and going round the walk from
+//!   there; its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
+//! - Each batch is one hand-over, or as many as it takes to go round the walk: no line is read twice without having
+//!   been dirtied in between. These legs are what both sides count as verified. The dirtying is not timed.
+//! - `warm_up` counts reads. Under `Events` every single read is timed, clock included, leg after leg round the walk.
+//!
+//! The address of each read depends on the value that the one before brought, as in a chain of pointers, but what it
+//! depends on is masked to zero: no value in memory, right or wrong, can send the reader astray.
+
+use super::ping_pong::saturated;
+use crate::counter;
+use crate::kernel::{Cost, Kernel};
+use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::Pause;
+use coretalk_model::KernelId;
+use std::borrow::Cow;
+use std::hint::black_box;
+
+/// The reader is the initiator.
+pub static XFER: Kernel = Kernel {
+    id: KernelId(Cow::Borrowed("xfer")),
+    roles: &[reader, dirtier],
+    cost: Cost::Chase { transfers_per_read: 1.0 },
+    lines_per_place: LINES as u32,
+    symbol: "latency_xfer",
+};
+
+/// Data, and a neighbour that nobody touches.
+const LINES: usize = 2;
+
+/// Asks for dirty lines and chases through them.
+fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (lines, guard) = (stage.lines, stage.guard);
+    let places = lines.len() / LINES;
+    let Some(mailbox) = lines.get(1).map(|line| &line.words[0]) else { return Ok(()) };
+    let mut round = 0;
+    for leg in legs(u64::from(stage.warm_up), 0, places) {
+        round = ask(mailbox, round, guard)?;
+        stage.verified += u64::from(chase(lines, leg, round).1);
+    }
+    match &mut stage.recorder {
+        Recorder::Batches { visits, round_trips, ticks } => {
+            let mut ticks = ticks.iter_mut();
+            for place in 0..places {
+                for _ in 0..*visits {
+                    let mut sum = 0;
+                    for leg in legs(u64::from(*round_trips), place, places) {
+                        round = ask(mailbox, round, guard)?;
+                        let (took, right) = chase(lines, leg, round);
+                        sum += took;
+                        stage.verified += u64::from(right);
+                    }
+                    if let Some(slot) = ticks.next() {
+                        *slot = saturated(sum);
+                    }
+                }
+            }
+        }
+        Recorder::Events { round_trips, buckets, beyond } => {
+            for leg in legs(*round_trips, 0, places) {
+                round = ask(mailbox, round, guard)?;
+                stage.verified += u64::from(single_reads(lines, leg, round, buckets, beyond));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Dirties lines when asked.
+fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (lines, guard) = (stage.lines, stage.guard);
+    let places = lines.len() / LINES;
+    let Some(mailbox) = lines.get(1).map(|line| &line.words[0]) else { return Ok(()) };
+    let mut round = 0;
+    for leg in legs(u64::from(stage.warm_up), 0, places) {
+        round = answer(mailbox, lines, leg, round, guard)?;
+        stage.verified += 1;
+    }
+    match &stage.recorder {
+        Recorder::Batches { visits, round_trips, .. } => {
+            for place in 0..places {
+                for _ in 0..*visits {
+                    for leg in legs(u64::from(*round_trips), place, places) {
+                        round = answer(mailbox, lines, leg, round, guard)?;
+                        stage.verified += 1;
+                    }
+                }
+            }
+        }
+        Recorder::Events { round_trips, .. } => {
+            for leg in legs(*round_trips, 0, places) {
+                round = answer(mailbox, lines, leg, round, guard)?;
+                stage.verified += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Neighbours on the walk that are dirtied and read in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Leg {
+    first: usize,
+    reads: usize,
+}
+
+/// `reads` reads from `first` on, cut where the walk has been gone round once.
+fn legs(reads: u64, first: usize, places: usize) -> impl Iterator<Item = Leg> {
+    let once_round = places as u64;
+    (0..reads.div_ceil(once_round.max(1)))
+        .map(move |leg| Leg { first, reads: once_round.min(reads - leg * once_round) as usize })
+}
+
+/// What the dirtier writes: unlike on every line of a round, and unlike from round to round.
+#[inline(always)]
+fn value(round: u64, step: usize) -> u64 {
+    round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step as u64
+}
+
+fn ask(mailbox: &AtomicU64, round: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
+    // Release pairs with the Acquire in `answer`: our reads of the last round are over before the lines change.
+    mailbox.store(2 * round + 1, Release);
+    // Acquire pairs with the Release in `answer`: the new values stand in every line of the leg.
+    wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 2)?;
+    guard.glance(counter::now_ticks())?;
+    Ok(round + 1)
+}
+
+fn answer(
+    mailbox: &AtomicU64,
+    lines: &[&Line],
+    leg: Leg,
+    round: u64,
+    guard: &Guard<'_>,
+) -> Result<u64, Halt> {
+    // Acquire pairs with the Release in `ask`: the reader is done with the last round.
+    wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 1)?;
+    let mut place = leg.first;
+    for step in 0..leg.reads {
+        // Relaxed: published by the Release below, and nobody reads before.
+        lines[LINES * place].words[0].store(value(round + 1, step), Relaxed);
+        place = following(place, lines);
+    }
+    // Release pairs with the Acquire in `ask`. On x86 stores also leave the store buffer in order, so that the lines
+    // are dirty in this core's cache by the time the answer can be seen.
+    mailbox.store(2 * round + 2, Release);
+    Ok(round + 1)
+}
+
+/// Ticks for the reads of a leg, and whether every value was the one of this round.
+#[inline(always)]
+fn chase(lines: &[&Line], leg: Leg, round: u64) -> (u64, bool) {
+    // Zero, but the compiler cannot know, and so has to keep the dependency.
+    let nothing = black_box(0_usize);
+    let (mut place, mut carried, mut wrong) = (leg.first, 0, 0);
+    let begun = counter::start();
+    for step in 0..leg.reads {
+        // Relaxed: acquired once for the whole leg, by `ask`.
+        let read = shifted(lines[LINES * place], carried, nothing).words[0].load(Relaxed);
+        wrong |= read ^ value(round, step);
+        carried = read as usize;
+        place = following(place, lines);
+    }
+    let ended = counter::stop();
+    (ended.wrapping_sub(begun), wrong == 0)
+}
+
+fn single_reads(lines: &[&Line], leg: Leg, round: u64, buckets: &mut [u32], beyond: &mut Vec<u64>) -> bool {
+    let (mut place, mut wrong) = (leg.first, 0);
+    for step in 0..leg.reads {
+        let line = lines[LINES * place];
+        let begun = counter::start();
+        // Relaxed: acquired once for the whole leg, by `ask`.
+        let read = line.words[0].load(Relaxed);
+        let ended = counter::stop();
+        count_event(buckets, beyond, ended.wrapping_sub(begun));
+        wrong |= read ^ value(round, step);
+        place = following(place, lines);
+    }
+    wrong == 0
+}
+
+#[inline(always)]
+fn following(place: usize, lines: &[&Line]) -> usize {
+    if LINES * (place + 2) <= lines.len() { place + 1 } else { 0 }
+}
+
+/// `line`, at an address that cannot be known before `carried` has arrived.
+#[inline(always)]
+fn shifted(line: &Line, carried: usize, nothing: usize) -> &Line {
+    // SAFETY: `nothing` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.
+    unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & nothing) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legs_cover_every_read_and_never_a_place_twice() {
+        for (reads, places) in [(0, 4), (3, 4), (4, 4), (5, 4), (256, 64), (7, 1)] {
+            let legs: Vec<Leg> = legs(reads, 2, places).collect();
+            assert_eq!(legs.iter().map(|leg| leg.reads as u64).sum::<u64>(), reads);
+            assert!(legs.iter().all(|leg| leg.first == 2 && (1..=places).contains(&leg.reads)), "{legs:?}");
+        }
+    }
+
+    #[test]
+    fn the_walk_is_a_cycle_over_all_places() {
+        let lines: Vec<Line> = (0..6).map(|_| Line::new()).collect();
+        let lines: Vec<&Line> = lines.iter().collect();
+        assert_eq!([0, 1, 2].map(|place| following(place, &lines)), [1, 2, 0]);
+        assert_eq!(following(0, &lines[..2]), 0);
+    }
+
+    #[test]
+    fn a_stale_line_is_noticed() {
+        let lines: Vec<Line> = (0..8).map(|_| Line::new()).collect();
+        let lines: Vec<&Line> = lines.iter().collect();
+        let leg = Leg { first: 3, reads: 4 };
+        for (step, place) in [3, 0, 1, 2].into_iter().enumerate() {
+            lines[LINES * place].words[0].store(value(7, step), Relaxed);
+        }
+        assert!(chase(&lines, leg, 7).1);
+        assert!(!chase(&lines, leg, 8).1, "values of another round pass");
+        lines[2].words[0].store(value(6, 2), Relaxed);
+        assert!(!chase(&lines, leg, 7).1, "one stale line passes");
+        assert!(!single_reads(&lines, leg, 7, &mut [], &mut Vec::new()));
+    }
+}

@@ -1,0 +1,189 @@
+//! The loops of all ping-pong kernels: what differs between them is a [`HandOver`].
+//!
+//! ```text
+//! initiator   0→1 ──────── 2→3 ──────── 4→5 ─ … ─ sees 2n, leaves the line
+//!                ╲        ╱   ╲        ╱
+//! responder       1→2 ───      3→4 ───  …  2n−1→2n
+//! ```
+//! The word counts hand-overs, so that each side proves with each turn that the other's has happened; a value that
+//! does not fit stops the pair, which ends at its deadline instead of as a number.
+//!
+//! One clock read closes a batch and opens the next. It is taken right after the initiator's own turn, while the
+//! responder's is on its way: batches hold whole round trips and nothing else, and the read hides behind the transfer
+//! wherever that takes longer.
+
+use crate::counter;
+use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event};
+use crate::sync::AtomicU64;
+
+/// Untimed round trips on each place before its first batch.
+///
+/// The first brings the line and its address translation to both sides (a walk of the page tables costs as much as a
+/// hop), the second sets the phase in which the two sides meet. With 16 round trips in a batch either would show.
+pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
+
+/// Trips after which the initiator looks at the guard even inside a batch, so that no batch, however long, keeps a stop
+/// waiting: tens of microseconds at least, of which the look takes some 20 ns. Shorter batches have it between them.
+pub(crate) const UNBROKEN: u64 = 1 << 12;
+
+/// How a turn is passed to the partner. Types without values: each is compiled into loops of its own.
+pub trait HandOver {
+    /// Lines that a place needs.
+    const LINES: usize;
+
+    /// Where the initiator looks for the responder's turns, and where it leaves its own.
+    fn initiator_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64);
+
+    /// The same for the responder.
+    fn responder_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64);
+
+    /// Waits until `expected` stands in `inbox`, then leaves `next` in `outbox`.
+    ///
+    /// # Errors
+    /// The reason why the wait was given up.
+    fn pass(
+        inbox: &AtomicU64,
+        outbox: &AtomicU64,
+        expected: u64,
+        next: u64,
+        guard: &Guard<'_>,
+    ) -> Result<(), Halt>;
+
+    /// Waits until `expected` stands in `inbox`, and leaves it there.
+    ///
+    /// # Errors
+    /// The reason why the wait was given up.
+    fn see(inbox: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+}
+
+/// The role that begins and records.
+///
+/// # Errors
+/// The reason why it left early.
+pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
+    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
+    match &mut stage.recorder {
+        Recorder::Batches { visits, round_trips, ticks } => {
+            let mut ticks = ticks.iter_mut();
+            for place in stage.lines.chunks_exact(H::LINES) {
+                let (inbox, outbox) = H::initiator_words(place);
+                let mut trip = initiate::<H>(inbox, outbox, 0, lead_in, guard)?;
+                lead_in = LEAD_IN;
+                let mut begun = counter::stop();
+                for _ in 0..*visits {
+                    trip = initiate::<H>(inbox, outbox, trip, u64::from(*round_trips), guard)?;
+                    let ended = counter::stop();
+                    if let Some(slot) = ticks.next() {
+                        *slot = saturated(ended.wrapping_sub(begun));
+                    }
+                    begun = ended;
+                    guard.glance(ended)?;
+                }
+                // The partner's last turn has to be seen before the line is left: a partner that is still to take it
+                // would otherwise be waited for on the next place, sooner or later for ever.
+                H::see(inbox, 2 * trip, guard)?;
+                stage.verified += trip;
+            }
+        }
+        Recorder::Events { round_trips, buckets, beyond } => {
+            for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
+                let (inbox, outbox) = H::initiator_words(place);
+                let mut trip = initiate::<H>(inbox, outbox, 0, lead_in, guard)?;
+                lead_in = LEAD_IN;
+                let mut begun = counter::stop();
+                for _ in 0..share(*round_trips, places, index) {
+                    trip = initiate::<H>(inbox, outbox, trip, 1, guard)?;
+                    let ended = counter::stop();
+                    count_event(buckets, beyond, ended.wrapping_sub(begun));
+                    begun = ended;
+                    guard.glance(ended)?;
+                }
+                H::see(inbox, 2 * trip, guard)?;
+                stage.verified += trip;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The role that answers.
+///
+/// # Errors
+/// The reason why it left early.
+pub fn responder<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+    let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
+    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
+    for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
+        let (inbox, outbox) = H::responder_words(place);
+        let timed = match &stage.recorder {
+            Recorder::Batches { visits, round_trips, .. } => u64::from(*visits) * u64::from(*round_trips),
+            Recorder::Events { round_trips, .. } => share(*round_trips, places, index),
+        };
+        let trips = lead_in + timed;
+        lead_in = LEAD_IN;
+        respond::<H>(inbox, outbox, trips, guard)?;
+        stage.verified += trips;
+    }
+    Ok(())
+}
+
+/// The part of `total` events that falls on this place, the same on both sides.
+pub(crate) fn share(total: u64, places: usize, index: usize) -> u64 {
+    let places = places as u64;
+    total / places + u64::from((index as u64) < total % places)
+}
+
+/// Ticks of a batch. Longer than 2³² ticks (more than a second) stays visibly at the top of the range.
+pub(crate) fn saturated(ticks: u64) -> u32 {
+    u32::try_from(ticks).unwrap_or(u32::MAX)
+}
+
+#[inline(always)]
+fn initiate<H: HandOver>(
+    inbox: &AtomicU64,
+    outbox: &AtomicU64,
+    first: u64,
+    trips: u64,
+    guard: &Guard<'_>,
+) -> Result<u64, Halt> {
+    let (mut trip, end) = (first, first + trips);
+    loop {
+        let pause = end.min(trip.saturating_add(UNBROKEN));
+        while trip < pause {
+            H::pass(inbox, outbox, 2 * trip, 2 * trip + 1, guard)?;
+            trip += 1;
+        }
+        if trip == end {
+            return Ok(end);
+        }
+        guard.check()?;
+    }
+}
+
+#[inline(always)]
+fn respond<H: HandOver>(
+    inbox: &AtomicU64,
+    outbox: &AtomicU64,
+    trips: u64,
+    guard: &Guard<'_>,
+) -> Result<(), Halt> {
+    for trip in 0..trips {
+        H::pass(inbox, outbox, 2 * trip + 1, 2 * trip + 2, guard)?;
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_differ_by_one_at_most() {
+        for (total, places) in [(0, 3), (2, 3), (10, 4), (7, 1), (64, 64)] {
+            let shares: Vec<u64> = (0..places).map(|index| share(total, places, index)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), total);
+            assert!(shares[0] - shares[places - 1] <= 1, "{shares:?}");
+        }
+    }
+}
