@@ -1,7 +1,7 @@
 //! [`Counter`]: what the counter shows of a span of time, and [`CoreClocks`]: how fast the cores run.
 
 use super::rng::{hash, unit, wander};
-use super::scenario::{self, CoreClock};
+use super::spec::{self, CoreClock};
 use coretalk_model::{CpuId, Picos, TickRate};
 
 /// How long a frequency step lasts.
@@ -19,7 +19,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    pub fn new(counter: &scenario::Counter) -> Counter {
+    pub fn new(counter: &spec::Counter) -> Counter {
         Counter {
             steps_per_ns: counter.hz / 1e9 / f64::from(counter.step_ticks),
             step_ticks: i64::from(counter.step_ticks),
