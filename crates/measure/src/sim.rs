@@ -1,0 +1,265 @@
+//! [`SimMachine`]: a machine that prices kernels instead of running them.
+//!
+//! It stands in for hardware wherever the truth must be known (tests of statistics) or no such hardware is at hand.
+//! Time is virtual and nothing sleeps. Every random value is a hash of what it belongs to: the hardware seed of the
+//! scenario, or the seed of the run with the key of the trial, its span, line and batch, or a point of virtual time.
+//! Rounds are computed one after another, because the state of the machine depends on when a round begins; the trials
+//! of a round are independent of each other and are spread over threads. So neither the number of threads nor the way
+//! rounds are cut into batches changes a result.
+
+mod builtin;
+mod chase;
+mod clock;
+mod environment;
+mod ground;
+mod noise;
+mod pingpong;
+mod rng;
+mod scenario;
+mod spec;
+mod stalls;
+mod stamp;
+mod states;
+mod structure;
+mod trial;
+mod truth;
+mod validate;
+mod world;
+
+pub use noise::Contamination;
+pub use scenario::{Scenario, ScenarioError};
+
+use crate::kernel::{Cost, Kernel};
+use crate::machine::{
+    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
+};
+use crate::stop::Stop;
+use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology};
+use std::io;
+use std::num::NonZeroUsize;
+use world::{Performed, World};
+
+/// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
+const SAMPLES_PER_THREAD: u64 = 40_000;
+
+/// A simulated machine.
+///
+/// ```
+/// # use coretalk_measure::{Machine, sim::{Scenario, SimMachine}};
+/// let machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
+/// assert_eq!(machine.topology().cpus().len(), 16);
+/// ```
+#[derive(Debug)]
+pub struct SimMachine {
+    world: World,
+    reported: Topology,
+    allowance: Allowance,
+    environment: Environment,
+    now: Picos,
+    threads: usize,
+}
+
+impl SimMachine {
+    /// Opens the machine of a scenario. The seed drives what passes; what belongs to the hardware has its own seed in
+    /// the scenario.
+    pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
+        let spec = scenario.spec;
+        let topology = spec.structure.topology();
+        let reported = spec.structure.reported(spec.reported);
+        let cpus = topology.cpus().clone();
+        let allowed = spec.allowance.clone().unwrap_or_default();
+        let cpuset = allowed.cpuset.unwrap_or_else(|| cpus.clone());
+        let allowance = Allowance { mask: allowed.mask.unwrap_or_else(|| cpuset.clone()), cpuset };
+        let environment = environment::environment(&spec);
+        let world = World {
+            truth: truth::Truth::new(&spec, topology, &reported),
+            states: states::StateLine::new(spec.states.clone(), seed),
+            clocks: clock::CoreClocks::new(&spec.core_clock, seed),
+            counter: clock::Counter::new(&spec.counter),
+            crew: CpuSet::new(),
+            seed,
+            spec,
+        };
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        SimMachine { world, reported, allowance, environment, now: Picos::ZERO, threads }
+    }
+
+    /// With this many simulation threads (at least one). Results do not depend on it.
+    pub fn with_threads(mut self, threads: usize) -> SimMachine {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// The truth: half a round trip (or one read, or one message) in ns, with the lines on this node, as the mean over
+    /// lines, at nominal clocks, without noise, in the state in which the machine begins.
+    ///
+    /// # Panics
+    /// If the machine has no such CPU.
+    pub fn truth(&self, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
+        self.truth_in(0, a, b, kernel, home)
+    }
+
+    /// [`truth`](SimMachine::truth) in one of the [`states`](SimMachine::states).
+    ///
+    /// # Panics
+    /// If the machine has no such CPU or state.
+    pub fn truth_in(&self, state: usize, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
+        let operation_ns = self.world.operation_ns(a, b, kernel, home, state);
+        match kernel.cost {
+            Cost::PingPong { .. } => operation_ns / 2.0,
+            Cost::Chase { .. } | Cost::Stamp { .. } => operation_ns,
+        }
+    }
+
+    /// The true factors of the 16 slices of a pair and home, mean 1: what an estimator other than the mean over lines
+    /// aims at follows from them.
+    pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
+        self.world.truth.slices(a, b, home, 1.0)
+    }
+
+    /// The names of the states between which the machine moves; none where it has one only.
+    pub fn states(&self) -> Vec<&str> {
+        self.world.spec.states.iter().map(|state| state.name.as_str()).collect()
+    }
+
+    /// The state at a time, as an index into [`states`](SimMachine::states); 0 where it has one only.
+    pub fn state_at(&self, time: Picos) -> usize {
+        self.world.states.at(time).state
+    }
+
+    /// Whether an assignment is spoilt this once, and by how much: what detection of suspects has to find.
+    pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
+        self.world.contamination(assignment)
+    }
+
+    fn check(&self, round: &Round) -> Result<(), MachineError> {
+        let fail = |reason| Err(MachineError::Scenario { scenario: self.world.spec.name.clone(), reason });
+        let mut used = CpuSet::new();
+        for assignment in &round.assignments {
+            if assignment.placement.len() != 2 {
+                let roles = assignment.placement.len();
+                return fail(format!("a trial places {roles} roles, its patterns have two"));
+            }
+            if let Some(cpu) = assignment.placement.iter().find(|&&cpu| !used.insert(cpu)) {
+                return fail(format!("CPU {cpu} stands twice in one round"));
+            }
+            for order in assignment.orders.iter() {
+                if self.world.home(order.home, &assignment.placement).is_none() {
+                    let (node, reason) = match order.home {
+                        HomeChoice::Node(home) => (home.0, "the machine has no such node".to_owned()),
+                        HomeChoice::OfRole(role) => (0, format!("the trial has no role {role}")),
+                    };
+                    return Err(MachineError::Memory { node, reason });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn round(&self, round: &Round, stop: &Stop) -> RoundOutcome {
+        let active = round.assignments.len();
+        let samples: u64 =
+            round.assignments.iter().flat_map(|trial| trial.orders.iter()).map(|order| order.samples()).sum();
+        let worth = usize::try_from(samples / SAMPLES_PER_THREAD).unwrap_or(usize::MAX);
+        let threads = self.threads.min(worth).min(active).max(1);
+        let perform = |part: &[Assignment]| -> Vec<Performed> {
+            part.iter().map(|trial| self.world.perform(trial, self.now, active, stop)).collect()
+        };
+        let performed = if threads == 1 {
+            perform(&round.assignments)
+        } else {
+            let parts = round.assignments.chunks(active.div_ceil(threads));
+            std::thread::scope(|scope| {
+                let running: Vec<_> = parts.map(|part| scope.spawn(move || perform(part))).collect();
+                let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Performed>>| match thread.join() {
+                    Ok(performed) => performed,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                };
+                running.into_iter().flat_map(join).collect()
+            })
+        };
+        RoundOutcome {
+            started: self.now,
+            elapsed: performed.iter().map(|trial| trial.elapsed).max().unwrap_or_default(),
+            trials: performed.into_iter().map(|trial| trial.outcome).collect(),
+        }
+    }
+}
+
+impl Machine for SimMachine {
+    fn topology(&self) -> &Topology {
+        &self.reported
+    }
+
+    fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn examine(&mut self) -> Vec<Finding> {
+        environment::findings(&self.world.spec, &self.reported)
+    }
+
+    fn rate(&self) -> TickRate {
+        self.world.counter.rate()
+    }
+
+    fn now(&self) -> Picos {
+        self.now
+    }
+
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        if !stop.is_raised() {
+            self.now += span;
+        }
+    }
+
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        let failures = &self.world.spec.failures;
+        for &cpu in &crew.cpus {
+            if !self.allowance.cpuset.contains(cpu) || failures.refuse_pin.contains(cpu) {
+                let source = io::Error::from(io::ErrorKind::InvalidInput);
+                return Err(MachineError::Pin { cpu, allowed: self.allowance.cpuset.clone(), source });
+            }
+        }
+        let priority = match (crew.realtime, crew.nice) {
+            (Some(level), _) => format!("fifo {level}"),
+            (None, nice) => format!("nice {}", nice.unwrap_or(-20)),
+        };
+        if failures.refuse_priority && (crew.realtime.is_some() || crew.nice.is_some()) {
+            let reason = "the scenario refuses it, as a system without the right does".to_owned();
+            return Err(MachineError::Priority { priority, reason });
+        }
+        let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
+        self.world.crew = crew.cpus.iter().copied().collect();
+        self.environment.priority = Some(priority.clone());
+        // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
+        Ok(Granted { priority, coordinator_apart: true })
+    }
+
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        // Before anything runs: what a session asks wrongly must not cost it the rounds before.
+        batch.iter().try_for_each(|round| self.check(round))?;
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for round in batch {
+            let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+            if stop_at.is_some_and(|at| self.now >= at) {
+                stop.raise();
+            }
+            if stop.is_raised() {
+                break;
+            }
+            let outcome = self.round(round, stop);
+            self.now += outcome.elapsed;
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn is_busy(&self) -> Option<bool> {
+        Some(self.world.spec.failures.busy)
+    }
+}

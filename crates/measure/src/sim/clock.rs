@@ -1,0 +1,83 @@
+//! [`Counter`]: what the counter shows of a span of time, and [`CoreClocks`]: how fast the cores run.
+
+use super::rng::{hash, unit, wander};
+use super::spec::{self, CoreClock};
+use coretalk_model::{CpuId, Picos, TickRate};
+
+/// How long a frequency step lasts.
+const STEP_PS: u64 = 50_000_000_000;
+
+/// The counter that measures.
+#[derive(Debug, Clone, Copy)]
+pub struct Counter {
+    /// Visible steps in a nanosecond.
+    steps_per_ns: f64,
+    step_ticks: i64,
+    rate: TickRate,
+    /// Cost of a start-stop pair of reads.
+    pub cost_ns: f64,
+}
+
+impl Counter {
+    pub fn new(counter: &spec::Counter) -> Counter {
+        Counter {
+            steps_per_ns: counter.hz / 1e9 / f64::from(counter.step_ticks),
+            step_ticks: i64::from(counter.step_ticks),
+            rate: TickRate { hz: counter.hz },
+            cost_ns: counter.cost_ns,
+        }
+    }
+
+    pub fn rate(&self) -> TickRate {
+        self.rate
+    }
+
+    /// Ticks between two reads `ns` apart; `phase` in [0, 1) says where between two steps the first read fell, so
+    /// that the mean over phases is true. Negative where the second read is of a clock that lags.
+    #[inline]
+    pub fn ticks(&self, ns: f64, phase: f64) -> i64 {
+        // The cast truncates towards zero; lifted above zero it rounds down whatever the sign. At 2⁴⁰ a float still
+        // resolves 1/8192 of a step. The upper bound keeps the product inside 64 bits.
+        const LIFT: f64 = (1u64 << 40) as f64;
+        let whole = (ns * self.steps_per_ns + phase + LIFT).clamp(0.0, 9e12) as i64 - LIFT as i64;
+        whole * self.step_ticks
+    }
+}
+
+/// How fast each core runs at a time; a function of time and the seed of the run.
+#[derive(Debug)]
+pub struct CoreClocks {
+    clock: CoreClock,
+    drift_ps: u64,
+    key: u64,
+}
+
+impl CoreClocks {
+    pub fn new(clock: &CoreClock, seed: u64) -> CoreClocks {
+        CoreClocks {
+            clock: clock.clone(),
+            drift_ps: Picos::from_ns(clock.drift_ms * 1e6).0,
+            key: hash([seed, 0xC10C]),
+        }
+    }
+
+    /// The clock against its nominal value.
+    pub fn relative(&self, cpu: CpuId, at: Picos) -> f64 {
+        let key = hash([self.key, u64::from(cpu.0)]);
+        let mut relative = 1.0;
+        if self.clock.drift_sd > 0.0 {
+            relative += self.clock.drift_sd * wander(key, at.0, self.drift_ps);
+        }
+        if self.clock.step_share > 0.0 && unit(hash([key, 1, at.0 / STEP_PS])) < self.clock.step_share {
+            relative *= self.clock.step_factor;
+        }
+        relative
+    }
+
+    /// What a probe of the clock reads: off by up to 0.1 %.
+    pub fn probed_ghz(&self, cpu: CpuId, fast: bool, at: Picos) -> f32 {
+        let nominal = if fast { self.clock.ghz } else { self.clock.slow_class_ghz };
+        let error = 1e-3 * (unit(hash([self.key, 2, u64::from(cpu.0), at.0])) - 0.5);
+        (nominal * self.relative(cpu, at) * (1.0 + error)) as f32
+    }
+}

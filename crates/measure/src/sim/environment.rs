@@ -1,0 +1,91 @@
+//! What a simulated machine says about itself: believable, and plain about being simulated.
+
+use super::spec::{Arch, Spec};
+use coretalk_model::{ClockFacts, CpuId, Environment, Finding, Topology, Verdict};
+
+/// What numbers are measured under.
+pub fn environment(spec: &Spec) -> Environment {
+    let step_ns = f64::from(spec.counter.step_ticks) * 1e9 / spec.counter.hz;
+    Environment {
+        simulated: Some(spec.name.clone()),
+        cpu_model: Some(format!("simulated {}", spec.name)),
+        arch: Some(arch(spec.arch).to_owned()),
+        hypervisor: spec.hypervisor.clone(),
+        page_bytes: Some(2 << 20),
+        clock: ClockFacts {
+            source: "simulated".to_owned(),
+            hz: spec.counter.hz,
+            hz_error_ppm: Some(0.0),
+            cost_ns: Some(spec.counter.cost_ns),
+            step_ns: Some(step_ns),
+            invariant: Some(true),
+            kernel_source: None,
+            hint_ns: Some(spec.costs.hint_ns),
+            hint_cycles: Some(spec.costs.hint_ns * spec.core_clock.ghz),
+        },
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Environment::default()
+    }
+}
+
+/// What could spoil a measurement on it.
+pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
+    let cpus = reported.cpus();
+    let mut findings = vec![finding(
+        "simulated",
+        Verdict::Warn,
+        format!(
+            "the machine is simulated from the scenario `{}` ({} CPUs): its numbers say nothing about this computer",
+            spec.name,
+            cpus.len()
+        ),
+    )];
+    findings.push(match &spec.hypervisor {
+        Some(name) => finding(
+            "hypervisor",
+            Verdict::Warn,
+            format!(
+                "runs as a guest of {name}: its CPUs may be moved, and the structure it reports may be wrong"
+            ),
+        ),
+        None => finding("hypervisor", Verdict::Ok, "no hypervisor in this scenario".to_owned()),
+    });
+    let step_ns = f64::from(spec.counter.step_ticks) * 1e9 / spec.counter.hz;
+    findings.push(if step_ns > 5.0 {
+        finding(
+            "clock-step",
+            Verdict::Warn,
+            format!("the clock steps by {step_ns:.1} ns: batches must be longer"),
+        )
+    } else {
+        finding("clock-step", Verdict::Ok, format!("the clock steps by {step_ns:.2} ns"))
+    });
+    findings.push(if spec.failures.busy {
+        finding(
+            "load",
+            Verdict::Warn,
+            "something else keeps the machine busy: values may be too high".to_owned(),
+        )
+    } else {
+        finding("load", Verdict::Ok, "nothing else runs".to_owned())
+    });
+    if let Some(sibling) = spec.noise.sibling_share.gt(&0.0).then(|| cpus.first().unwrap_or(CpuId(0))) {
+        findings.push(finding(
+            "neighbours",
+            Verdict::Warn,
+            format!("cores such as that of CPU {sibling} are at times shared with other work"),
+        ));
+    }
+    findings
+}
+
+fn arch(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86 => "x86_64",
+        Arch::Arm => "aarch64",
+    }
+}
+
+fn finding(id: &str, verdict: Verdict, text: String) -> Finding {
+    Finding { id: id.to_owned(), verdict, text, fix: None }
+}

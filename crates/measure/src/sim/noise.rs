@@ -1,0 +1,77 @@
+//! [`BatchNoise`]: what makes one sample differ from the next, and [`Contamination`]: what spoils a whole trial.
+
+use super::rng::{Stream, exp, hash, mix, normal, unit};
+use super::spec::Noise;
+
+/// The noise of one span: log-normal with median 1, spikes, and a part that is correlated from sample to sample.
+#[derive(Debug)]
+pub struct BatchNoise {
+    sd: f64,
+    /// A spike where the top 16 bits of a sample are below this.
+    spike_below: u64,
+    spike_factor: [f64; 2],
+    ar_rho: f64,
+    ar_step: f64,
+    ar_now: f64,
+}
+
+impl BatchNoise {
+    pub fn new(noise: &Noise, sd: f64, key: u64) -> BatchNoise {
+        BatchNoise {
+            sd,
+            spike_below: (noise.spike_share * 65_536.0) as u64,
+            spike_factor: noise.spike_factor,
+            ar_rho: noise.ar_rho,
+            ar_step: noise.ar_sd * (1.0 - noise.ar_rho * noise.ar_rho).sqrt(),
+            ar_now: noise.ar_sd * normal(hash([key, 0xA5])),
+        }
+    }
+
+    /// The factor of the sample with these bits.
+    #[inline]
+    pub fn factor(&mut self, bits: u64) -> f64 {
+        let mut power = self.sd * normal(bits);
+        if self.ar_step > 0.0 {
+            self.ar_now = self.ar_rho * self.ar_now + self.ar_step * normal(mix(bits ^ 0xA5A5));
+            power += self.ar_now;
+        }
+        let factor = exp(power);
+        if bits >> 48 < self.spike_below { factor * self.spike(bits) } else { factor }
+    }
+
+    #[cold]
+    fn spike(&self, bits: u64) -> f64 {
+        Stream::of(bits).between(self.spike_factor)
+    }
+}
+
+/// What made a trial slower this once: a whole pass over its lines, or one run of 16 of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contamination {
+    /// How many times slower.
+    pub factor: f64,
+    /// The run of 16 lines, counted in every span; `None` for all of them.
+    pub run: Option<u32>,
+}
+
+impl Contamination {
+    /// The contamination of the trial with this key, if it has one. `runs` is the number of runs of its shortest span.
+    pub(super) fn of_trial(noise: &Noise, key: u64, runs: u32) -> Option<Contamination> {
+        if noise.bad_share == 0.0 {
+            return None;
+        }
+        let bits = hash([key, 0xBAD]);
+        if unit(bits) >= noise.bad_share {
+            return None;
+        }
+        let mut stream = Stream::of(bits);
+        let factor = stream.between(noise.bad_factor);
+        let whole = stream.bits() & 1 == 0 || runs < 2;
+        Some(Contamination { factor, run: (!whole).then(|| (stream.bits() % u64::from(runs)) as u32) })
+    }
+
+    /// Its factor on a line.
+    pub(super) fn on_line(self, line: u32) -> f64 {
+        if self.run.is_none_or(|run| run == line / 16) { self.factor } else { 1.0 }
+    }
+}

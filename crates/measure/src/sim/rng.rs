@@ -1,0 +1,122 @@
+//! Counter-based randomness: every value is a hash of what it belongs to, so that neither order nor threads matter.
+
+/// The increment of SplitMix64: the golden ratio in 64 bits.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+#[inline]
+pub fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
+}
+
+/// One value for a list of keys; the order of the keys matters.
+#[inline]
+pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
+    keys.iter().fold(GOLDEN, |state, &key| mix((state ^ key).wrapping_add(GOLDEN)))
+}
+
+/// A hash as a number in [0, 1).
+#[inline]
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// A standard normal value, near enough for noise, from the low 48 bits: the sum of four uniforms (Irwin–Hall).
+/// Symmetric, so that e to this power has median 1; never beyond ±3.47.
+#[inline]
+pub fn normal(bits: u64) -> f64 {
+    const MASK: u64 = 0xFFF;
+    let sum = (bits & MASK) + (bits >> 12 & MASK) + (bits >> 24 & MASK) + (bits >> 36 & MASK);
+    // The variance of one uniform over 0..=4095 is (4096² − 1) / 12; of four, the standard deviation is 4096 / √3.
+    (sum as f64 - 8190.0) * (1.732_050_8 / 4096.0)
+}
+
+/// e to a small power: the error stays below 1 % up to ±1 and below 10⁻⁵ within ±0.2, where noise lives.
+#[inline]
+pub fn exp(x: f64) -> f64 {
+    1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0))))
+}
+
+/// A sequence of values that belong to one key.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    state: u64,
+}
+
+impl Stream {
+    /// The sequence of a key.
+    pub fn of(key: u64) -> Stream {
+        Stream { state: key }
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GOLDEN);
+        mix(self.state)
+    }
+
+    /// The next number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        unit(self.bits())
+    }
+
+    /// The next waiting time of a Poisson process with this mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.unit()).ln() * mean
+    }
+
+    /// The next number between two positive bounds, every factor equally likely.
+    pub fn between(&mut self, [low, high]: [f64; 2]) -> f64 {
+        low * (high / low).powf(self.unit())
+    }
+}
+
+/// A wandering value of mean 0 and standard deviation 1 at a time, correlated over about one `period`: normal values
+/// on a grid, joined by lines that are scaled to keep the variance.
+pub fn wander(key: u64, at_ps: u64, period_ps: u64) -> f64 {
+    let (cell, inside) = (at_ps / period_ps, at_ps % period_ps);
+    let right = inside as f64 / period_ps as f64;
+    let left = 1.0 - right;
+    let value = left * normal(hash([key, cell])) + right * normal(hash([key, cell + 1]));
+    value / (left * left + right * right).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_has_mean_zero_and_deviation_one() {
+        let mut stream = Stream::of(7);
+        let values: Vec<f64> = (0..100_000).map(|_| normal(stream.bits())).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+        assert!(mean.abs() < 0.01 && (sd - 1.0).abs() < 0.01, "mean {mean}, sd {sd}");
+    }
+
+    #[test]
+    fn the_exponential_series_is_close_where_noise_lives() {
+        for x in [-0.2f64, -0.05, 0.0, 0.1, 0.2] {
+            assert!((exp(x) / x.exp() - 1.0).abs() < 1e-5, "{x}");
+        }
+    }
+
+    #[test]
+    fn wandering_keeps_its_variance_between_grid_points() {
+        let period = 1_000_000;
+        for phase in [0, 250_000, 500_000] {
+            let square: f64 =
+                (0..20_000).map(|cell| wander(3, 2 * cell * period + phase, period).powi(2)).sum::<f64>();
+            assert!((square / 20_000.0 - 1.0).abs() < 0.05, "phase {phase}: {square}");
+        }
+    }
+
+    #[test]
+    fn hashes_depend_on_every_key_and_their_order() {
+        assert_ne!(hash([1, 2]), hash([2, 1]));
+        assert_ne!(hash([0, 0]), hash([0]));
+    }
+}

@@ -1,0 +1,112 @@
+//! [`Stalls`]: what holds up the CPUs of one trial, and the evidence it leaves.
+
+use super::rng::{Stream, hash, unit};
+use super::spec::{ClockStep, Evidence, Rhythm, Stall};
+use coretalk_model::{CpuId, Disturbance, Picos};
+
+/// The stalls of one trial, in the time since it began.
+#[derive(Debug)]
+pub struct Stalls<'a> {
+    sources: Vec<Source<'a>>,
+    /// The soonest of all.
+    next_ns: f64,
+    /// When the counter jumps, and by how much.
+    jump: Option<(f64, f64)>,
+    switches: u32,
+    steal_ns: f64,
+}
+
+#[derive(Debug)]
+struct Source<'a> {
+    stall: &'a Stall,
+    stream: Stream,
+    next_ns: f64,
+}
+
+impl<'a> Stalls<'a> {
+    pub fn of_trial(
+        stalls: &'a [Stall],
+        step: Option<ClockStep>,
+        key: u64,
+        cpus: &[CpuId],
+        started: Picos,
+    ) -> Stalls<'a> {
+        let mut sources = Vec::with_capacity(stalls.len() * cpus.len());
+        for (index, stall) in stalls.iter().enumerate() {
+            for &cpu in cpus {
+                let mut stream = Stream::of(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
+                let mean_ns = 1e9 / stall.per_second;
+                let next_ns = match stall.rhythm {
+                    Rhythm::Random => stream.exponential(mean_ns),
+                    // Ticks belong to the time line of the machine, each CPU with its own phase.
+                    Rhythm::Periodic => {
+                        let phase = unit(hash([index as u64, u64::from(cpu.0)]));
+                        let into = (started.ns() / mean_ns + phase).fract();
+                        (1.0 - into) * mean_ns
+                    }
+                };
+                sources.push(Source { stall, stream, next_ns });
+            }
+        }
+        let jump = step
+            .map(|step| (Picos::from_ms(u64::from(step.at_ms)), f64::from(step.by_us) * 1e3))
+            .filter(|(at, _)| *at >= started)
+            .map(|(at, by_ns)| ((at - started).ns(), by_ns));
+        let mut all = Stalls { sources, next_ns: 0.0, jump, switches: 0, steal_ns: 0.0 };
+        all.next_ns = all.soonest();
+        all
+    }
+
+    /// When something happens next, in ns since the trial began.
+    pub fn next_ns(&self) -> f64 {
+        self.next_ns
+    }
+
+    /// What happened up to this time: how long the CPUs stood still, and by how much the counter jumped besides.
+    pub fn take(&mut self, elapsed_ns: f64) -> Held {
+        let mut held = Held { ns: 0.0, jump_ns: 0.0 };
+        if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {
+            held.jump_ns = by_ns;
+        }
+        for source in &mut self.sources {
+            while source.next_ns <= elapsed_ns + held.ns {
+                let lasted_ns = source.stream.between(source.stall.us) * 1e3;
+                held.ns += lasted_ns;
+                match source.stall.seen_as {
+                    Evidence::Switch => self.switches += 1,
+                    Evidence::Steal => self.steal_ns += lasted_ns,
+                    Evidence::Nothing => {}
+                }
+                let mean_ns = 1e9 / source.stall.per_second;
+                source.next_ns += match source.stall.rhythm {
+                    Rhythm::Random => lasted_ns + source.stream.exponential(mean_ns),
+                    Rhythm::Periodic => mean_ns,
+                };
+            }
+        }
+        self.next_ns = self.soonest();
+        held
+    }
+
+    /// What the counters of the system say about it.
+    pub fn evidence(&self) -> Disturbance {
+        Disturbance {
+            involuntary_switches: Some(self.switches),
+            voluntary_switches: Some(0),
+            steal_ms: Some((self.steal_ns / 1e6) as f32),
+            ..Disturbance::default()
+        }
+    }
+
+    fn soonest(&self) -> f64 {
+        let stalls = self.sources.iter().map(|source| source.next_ns);
+        stalls.chain(self.jump.map(|(at_ns, _)| at_ns)).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// What a stall did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    pub ns: f64,
+    pub jump_ns: f64,
+}

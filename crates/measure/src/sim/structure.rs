@@ -1,0 +1,268 @@
+//! [`Structure`]: which CPUs there are, what they truly share, and what the machine says about it.
+
+use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most CPUs that can be simulated.
+pub const MOST_CPUS: usize = 4096;
+
+/// How a simulated machine is built.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Structure {
+    /// Equal parts within equal parts; latency by what a pair shares.
+    Tree {
+        /// From the outside in; the last is `core`.
+        levels: Vec<Tier>,
+        #[serde(default = "one_thread")]
+        threads_per_core: u32,
+        #[serde(default)]
+        siblings: Siblings,
+        #[serde(default)]
+        numbering: Numbering,
+    },
+    /// Fast cores with two threads, and modules of slow ones, under one last-level cache.
+    Hybrid {
+        fast_cores: u32,
+        modules: u32,
+        cores_per_module: u32,
+        /// A fast and a slow core, or slow cores of two modules.
+        mixed_ns: f64,
+    },
+    /// Cores on a grid; latency grows with the distance along it.
+    Mesh { width: u32, height: u32, near_ns: f64, far_ns: f64 },
+    /// A table of half round trips; row = initiator.
+    Matrix { cpus: Vec<u32>, half_round_trip_ns: Vec<Vec<f64>> },
+}
+
+/// So many of these in each of the next outer ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    pub level: Level,
+    pub count: u32,
+}
+
+/// How the threads of one core are numbered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Siblings {
+    /// `i` and `i + cores`.
+    #[default]
+    Apart,
+    /// `2 i` and `2 i + 1`.
+    Together,
+}
+
+/// How cores are numbered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Numbering {
+    /// One group after the other.
+    #[default]
+    Blocks,
+    /// In turns over the innermost groups.
+    RoundRobin,
+}
+
+/// What the machine says of its structure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reported {
+    /// What is true.
+    #[default]
+    True,
+    /// One last-level cache over single cores, whatever is true: what many guests say.
+    OneL3,
+    /// Nothing but the CPUs.
+    Nothing,
+}
+
+fn one_thread() -> u32 {
+    1
+}
+
+impl Default for Structure {
+    fn default() -> Structure {
+        Structure::Tree {
+            levels: Vec::new(),
+            threads_per_core: 1,
+            siblings: Siblings::Apart,
+            numbering: Numbering::Blocks,
+        }
+    }
+}
+
+impl Structure {
+    /// Why it cannot be built: the key and the problem.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let count = self.cpu_count();
+        if !(2..=MOST_CPUS as u64).contains(&count) {
+            return Some(("structure", format!("has {count} CPUs, expected 2 to {MOST_CPUS}")));
+        }
+        match self {
+            Structure::Tree { levels, .. } => {
+                let falling = levels.windows(2).all(|pair| pair[0].level > pair[1].level);
+                let ends = levels.last().is_some_and(|last| last.level == Level::Core);
+                (!falling || !ends).then(|| {
+                    ("structure.levels", "must go from the outside in (package, node, die, l3, cluster, core) and end with core".to_owned())
+                })
+            }
+            Structure::Hybrid { modules, cores_per_module, .. } => (*modules > 0 && *cores_per_module == 0)
+                .then(|| ("structure.cores_per_module", "is 0, but there are modules".to_owned())),
+            Structure::Mesh { .. } => None,
+            Structure::Matrix { cpus, half_round_trip_ns } => {
+                let n = cpus.len();
+                let different: BTreeSet<&u32> = cpus.iter().collect();
+                if different.len() != n || cpus.iter().any(|&id| id > coretalk_model::cpu::HIGHEST_CPU) {
+                    return Some(("structure.cpus", "names a CPU twice, or one above 1048575".to_owned()));
+                }
+                if half_round_trip_ns.len() != n || half_round_trip_ns.iter().any(|row| row.len() != n) {
+                    return Some((
+                        "structure.half_round_trip_ns",
+                        format!("must have {n} rows of {n} values"),
+                    ));
+                }
+                let odd = half_round_trip_ns.iter().flatten().find(|ns| !(0.01..=1e9).contains(*ns))?;
+                Some(("structure.half_round_trip_ns", format!("holds {odd}, expected 0.01 to 1000000000 ns")))
+            }
+        }
+    }
+
+    /// How many CPUs it has, without building it: hostile counts multiply to a large number, not to a large machine.
+    pub fn cpu_count(&self) -> u64 {
+        match self {
+            Structure::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels
+                .iter()
+                .fold(u64::from(*threads_per_core), |all, tier| all.saturating_mul(u64::from(tier.count))),
+            Structure::Tree { .. } => 0,
+            Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => (2 * u64::from(*fast_cores))
+                .saturating_add(u64::from(*modules).saturating_mul(u64::from(*cores_per_module))),
+            Structure::Mesh { width, height, .. } => u64::from(*width).saturating_mul(u64::from(*height)),
+            Structure::Matrix { cpus, .. } => cpus.len() as u64,
+        }
+    }
+
+    /// The relations of which `latency_ns` must name a latency.
+    pub fn relations(&self) -> Vec<Relation> {
+        match self {
+            Structure::Tree { levels, threads_per_core, .. } => {
+                let mut relations = Vec::new();
+                let mut outer = Relation::Machine;
+                for tier in levels {
+                    if tier.count > 1 {
+                        relations.push(outer);
+                    }
+                    outer = relation_inside(tier.level);
+                }
+                if *threads_per_core > 1 {
+                    relations.push(Relation::Smt);
+                }
+                relations
+            }
+            Structure::Hybrid { .. } => vec![Relation::Smt, Relation::L3, Relation::Cluster],
+            Structure::Mesh { .. } | Structure::Matrix { .. } => Vec::new(),
+        }
+    }
+
+    /// What is true.
+    pub fn topology(&self) -> Topology {
+        match self {
+            Structure::Tree { levels, threads_per_core, siblings, numbering } => {
+                tree(levels, *threads_per_core, *siblings, *numbering)
+            }
+            Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => {
+                hybrid(*fast_cores, *modules, *cores_per_module)
+            }
+            Structure::Mesh { width, height, .. } => one_l3((0..width * height).map(CpuId).collect()),
+            Structure::Matrix { cpus, .. } => {
+                Topology::flat(cpus.iter().map(|&id| CpuId(id)).collect::<CpuSet>())
+            }
+        }
+    }
+
+    /// What the machine says.
+    pub fn reported(&self, how: Reported) -> Topology {
+        match how {
+            Reported::True => self.topology(),
+            Reported::OneL3 => one_l3(self.topology().cpus().clone()),
+            Reported::Nothing => Topology::flat(self.topology().cpus().clone()),
+        }
+    }
+}
+
+/// What cores in one domain of this level share at least.
+fn relation_inside(level: Level) -> Relation {
+    match level {
+        Level::Core => Relation::Smt,
+        Level::Cluster => Relation::Cluster,
+        Level::L3 => Relation::L3,
+        Level::Die => Relation::Die,
+        Level::Node => Relation::Node,
+        Level::Package => Relation::Package,
+    }
+}
+
+fn one_l3(cpus: CpuSet) -> Topology {
+    let mut domains: Vec<Domain> = cpus
+        .iter()
+        .map(|cpu| Domain { level: Level::Core, cpus: CpuSet::from_iter([cpu]), os_id: Some(cpu.0) })
+        .collect();
+    domains.push(Domain { level: Level::L3, cpus: cpus.clone(), os_id: Some(0) });
+    domains.push(Domain { level: Level::Package, cpus: cpus.clone(), os_id: Some(0) });
+    Topology::new(cpus, domains, BTreeMap::new())
+}
+
+fn tree(levels: &[Tier], threads: u32, siblings: Siblings, numbering: Numbering) -> Topology {
+    let cores: u32 = levels.iter().map(|tier| tier.count).product();
+    let in_group = levels.last().map_or(1, |tier| tier.count);
+    let groups = cores / in_group;
+    let cpus_of_core = |core: u32| {
+        let number = match numbering {
+            Numbering::Blocks => core,
+            Numbering::RoundRobin => core % in_group * groups + core / in_group,
+        };
+        (0..threads).map(move |thread| match siblings {
+            Siblings::Apart => CpuId(number + thread * cores),
+            Siblings::Together => CpuId(number * threads + thread),
+        })
+    };
+    let mut domains = Vec::new();
+    let mut cores_in_one = cores;
+    for tier in levels {
+        cores_in_one /= tier.count;
+        for (id, first) in (0..cores).step_by(cores_in_one as usize).enumerate() {
+            let cpus = (first..first + cores_in_one).flat_map(cpus_of_core).collect();
+            domains.push(Domain { level: tier.level, cpus, os_id: Some(id as u32) });
+        }
+    }
+    Topology::new((0..cores * threads).map(CpuId).collect(), domains, BTreeMap::new())
+}
+
+fn hybrid(fast_cores: u32, modules: u32, cores_per_module: u32) -> Topology {
+    let fast = 2 * fast_cores;
+    let all: CpuSet = (0..fast + modules * cores_per_module).map(CpuId).collect();
+    let mut domains = Vec::new();
+    let mut add = |level, first: u32, count: u32, id| {
+        domains.push(Domain { level, cpus: (first..first + count).map(CpuId).collect(), os_id: Some(id) });
+    };
+    for core in 0..fast_cores {
+        add(Level::Core, 2 * core, 2, core);
+    }
+    for module in 0..modules {
+        let first = fast + module * cores_per_module;
+        for core in 0..cores_per_module {
+            add(Level::Core, first + core, 1, fast_cores + module * cores_per_module + core);
+        }
+        add(Level::Cluster, first, cores_per_module, module);
+    }
+    add(Level::L3, 0, all.len() as u32, 0);
+    add(Level::Package, 0, all.len() as u32, 0);
+    let class = |cpu: CpuId| match cpu.0 < fast {
+        true => CoreClass { rank: 1, name: "P".to_owned() },
+        false => CoreClass { rank: 0, name: "E".to_owned() },
+    };
+    let classes = all.iter().map(|cpu| (cpu, class(cpu))).collect();
+    Topology::new(all, domains, classes)
+}

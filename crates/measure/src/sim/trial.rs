@@ -1,0 +1,244 @@
+//! One trial on the simulated machine: from an assignment to a recording.
+
+use super::ground::Ground;
+use super::noise::{BatchNoise, Contamination};
+use super::rng::{Stream, hash, unit, wander};
+use super::stalls::Stalls;
+use super::world::{World, lines};
+use crate::machine::{Assignment, Sampling, SpanOrder};
+use crate::stop::Stop;
+use coretalk_model::{CpuId, Picos, Samples, Span, TrialFailure};
+use std::collections::BTreeMap;
+
+/// How long a neighbour stays busy.
+const SIBLING_PS: u64 = 50_000_000_000;
+/// How often clocks, states and drift are looked at inside a trial: they move over milliseconds.
+const LOOK_NS: f64 = 250_000.0;
+/// Single events up to this many ticks are counted in a table.
+const TABLE: usize = 1 << 16;
+
+/// A trial while it runs.
+pub struct Trial<'a> {
+    pub world: &'a World,
+    key: u64,
+    pub from: CpuId,
+    pub to: CpuId,
+    started: Picos,
+    /// Since the trial began.
+    pub elapsed_ns: f64,
+    pub stalls: Stalls<'a>,
+    pub contamination: Option<Contamination>,
+    /// What the other pairs of the round do to this one.
+    crowd: f64,
+    pub state: usize,
+    /// Clocks, drift and neighbours together: how many times slower than nominal.
+    pub slowness: f64,
+    /// When state and slowness have to be looked at again.
+    pub look_ns: f64,
+    pub sibling_busy: bool,
+}
+
+impl<'a> Trial<'a> {
+    pub fn begin(world: &'a World, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
+        let spec = &world.spec;
+        let key = world.key(assignment);
+        let stalls =
+            Stalls::of_trial(&spec.stalls, spec.failures.clock_step, key, &assignment.placement, started);
+        let mut trial = Trial {
+            world,
+            key,
+            from: assignment.placement[0],
+            to: assignment.placement[1],
+            started,
+            elapsed_ns: (spec.costs.rendezvous_us + spec.costs.probes_us / 2.0) * 1e3,
+            stalls,
+            contamination: world.contamination(assignment),
+            crowd: 1.0 + spec.noise.parallel_bias * active.saturating_sub(1) as f64,
+            state: 0,
+            slowness: 1.0,
+            look_ns: 0.0,
+            sibling_busy: false,
+        };
+        trial.look();
+        trial
+    }
+
+    pub fn spans(&mut self, assignment: &Assignment, stop: &Stop) -> Result<Vec<Span>, TrialFailure> {
+        let spans = assignment.orders.iter().enumerate();
+        let spans = spans.map(|(index, order)| self.span(index, order, assignment, stop)).collect();
+        self.elapsed_ns += self.world.spec.costs.probes_us / 2.0 * 1e3;
+        spans
+    }
+
+    fn span(
+        &mut self,
+        index: usize,
+        order: &SpanOrder,
+        assignment: &Assignment,
+        stop: &Stop,
+    ) -> Result<Span, TrialFailure> {
+        let home = self.world.home(order.home, &assignment.placement).unwrap_or_default();
+        let key = hash([self.key, index as u64]);
+        self.elapsed_ns += f64::from(lines(order)) * self.world.spec.costs.line_ns;
+        let mut ground = Ground::new(self, order, home, key);
+        let warm_up = f64::from(order.warm_up) * ground.operation_ns(self, 0);
+        self.elapsed_ns += warm_up;
+        // What struck before the first sample took time and is in no sample.
+        self.hold_up();
+        let (round_trips, samples) = match order.sampling {
+            Sampling::Batches { visits, round_trips } => {
+                (round_trips, self.batches(&mut ground, order.lines, visits, round_trips, stop)?)
+            }
+            Sampling::Events { round_trips } => {
+                (1, self.events(&mut ground, order.lines, round_trips, stop)?)
+            }
+        };
+        Ok(Span { kernel: order.kernel.id.clone(), home, round_trips, samples })
+    }
+
+    fn batches(
+        &mut self,
+        ground: &mut Ground<'_>,
+        places: u32,
+        visits: u32,
+        round_trips: u32,
+        stop: &Stop,
+    ) -> Result<Samples, TrialFailure> {
+        let (counter, noise) = (self.world.counter, &self.world.spec.noise);
+        let mut noise = BatchNoise::new(noise, noise.batch_sd, ground.key);
+        let trips = f64::from(round_trips);
+        // Room for what a sane order needs; a wild one grows step by step and can be stopped.
+        let room = (u64::from(places) * u64::from(visits)).min(1 << 20) as usize;
+        let mut ticks = Vec::with_capacity(room);
+        for place in 0..places {
+            if stop.is_raised() {
+                return Err(TrialFailure::Interrupted);
+            }
+            let mut batch_ns = trips * ground.operation_ns(self, place);
+            let ahead_ns = trips * ground.ahead_ns + counter.cost_ns;
+            let mut stream = ground.stream(place);
+            let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
+            for _ in 0..visits {
+                let bits = stream.bits();
+                let mut ns = batch_ns * noise.factor(bits);
+                elapsed_ns += ns + counter.cost_ns;
+                ns += ahead_ns;
+                if elapsed_ns >= horizon_ns {
+                    self.elapsed_ns = elapsed_ns;
+                    ns += self.hold_up();
+                    batch_ns = trips * ground.operation_ns(self, place);
+                    (elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
+                }
+                ticks.push(word(counter.ticks(ns, phase(bits))));
+            }
+            self.elapsed_ns = elapsed_ns;
+        }
+        Ok(Samples::Batches { visits, ticks })
+    }
+
+    fn events(
+        &mut self,
+        ground: &mut Ground<'_>,
+        places: u32,
+        round_trips: u64,
+        stop: &Stop,
+    ) -> Result<Samples, TrialFailure> {
+        let (counter, noise) = (self.world.counter, &self.world.spec.noise);
+        let mut noise = BatchNoise::new(noise, noise.event_sd, ground.key);
+        let (mut table, mut used) = (vec![0u64; TABLE], 0);
+        let mut beyond: BTreeMap<u64, u64> = BTreeMap::new();
+        let ahead_ns = ground.ahead_ns + counter.cost_ns;
+        for place in 0..places {
+            let share =
+                |place: u32| (u128::from(round_trips) * u128::from(place) / u128::from(places)) as u64;
+            let mut operation_ns = ground.operation_ns(self, place);
+            let mut stream = ground.stream(place);
+            let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
+            for event in share(place)..share(place + 1) {
+                if event % 65_536 == 0 && stop.is_raised() {
+                    return Err(TrialFailure::Interrupted);
+                }
+                let bits = stream.bits();
+                let mut ns = operation_ns * noise.factor(bits);
+                elapsed_ns += ns + counter.cost_ns;
+                ns += ahead_ns;
+                if elapsed_ns >= horizon_ns {
+                    self.elapsed_ns = elapsed_ns;
+                    ns += self.hold_up();
+                    operation_ns = ground.operation_ns(self, place);
+                    (elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
+                }
+                let ticks = counter.ticks(ns, phase(bits));
+                let index = usize::try_from(ticks).unwrap_or(usize::MAX);
+                match table.get_mut(index) {
+                    Some(count) => {
+                        *count += 1;
+                        used = used.max(index + 1);
+                    }
+                    // A receiver whose clock lags sees the difference wrap, as a counter's does.
+                    None => *beyond.entry(ticks as u64).or_default() += 1,
+                }
+            }
+            self.elapsed_ns = elapsed_ns;
+        }
+        table.truncate(used);
+        let seen = table.into_iter().enumerate().filter(|&(_, count)| count > 0);
+        let counts = seen.map(|(ticks, count)| (ticks as u64, count)).chain(beyond).collect();
+        Ok(Samples::Counts { counts })
+    }
+
+    /// Until when nothing happens: one comparison for almost every sample.
+    fn horizon_ns(&self) -> f64 {
+        self.look_ns.min(self.stalls.next_ns())
+    }
+
+    /// What stalls add to the sample in which they fall.
+    #[cold]
+    fn hold_up(&mut self) -> f64 {
+        if self.elapsed_ns < self.stalls.next_ns() {
+            return 0.0;
+        }
+        let held = self.stalls.take(self.elapsed_ns);
+        self.elapsed_ns += held.ns;
+        held.ns + held.jump_ns
+    }
+
+    /// Looks at everything that moves with time.
+    pub fn look(&mut self) {
+        let (world, noise) = (self.world, &self.world.spec.noise);
+        let now = self.started + Picos::from_ns(self.elapsed_ns);
+        let stretch = world.states.at(now);
+        self.state = stretch.state;
+        self.look_ns = (self.elapsed_ns + LOOK_NS).min((stretch.until - self.started).ns());
+        let clocks = world.clocks.relative(self.from, now) + world.clocks.relative(self.to, now);
+        self.slowness = self.crowd * 2.0 / clocks;
+        if noise.drift_sd > 0.0 {
+            let pair = u64::from(self.from.0.min(self.to.0)) << 32 | u64::from(self.from.0.max(self.to.0));
+            let period = Picos::from_ns(noise.drift_ms * 1e6).0;
+            self.slowness *= 1.0 + noise.drift_sd * wander(hash([world.seed, 0xD21F7, pair]), now.0, period);
+        }
+        if noise.sibling_share > 0.0 {
+            for cpu in [self.from, self.to] {
+                let core = world.truth.topology().siblings(cpu).first().unwrap_or(cpu);
+                let bits = hash([world.seed, 0x51B, u64::from(core.0), now.0 / SIBLING_PS]);
+                if unit(bits) < noise.sibling_share {
+                    self.slowness *= Stream::of(bits).between(noise.sibling_factor);
+                    self.sibling_busy = true;
+                }
+            }
+        }
+    }
+}
+
+/// Which bits say where between two steps of the counter a sample began: others than the noise uses, by one more
+/// multiplication.
+#[inline]
+fn phase(bits: u64) -> f64 {
+    unit(bits.wrapping_mul(0xD6E8_FEB8_6659_FD93))
+}
+
+/// A tick count as it is recorded: too long is the longest, a negative difference wraps.
+#[inline]
+fn word(ticks: i64) -> u32 {
+    if ticks > i64::from(u32::MAX) { u32::MAX } else { ticks as u32 }
+}

@@ -1,0 +1,227 @@
+//! [`Truth`]: what a transfer really takes on a simulated machine, at nominal clocks and without noise.
+
+use super::rng::{hash, normal, unit};
+use super::spec::{Spec, Variation};
+use super::structure::Structure;
+use crate::kernel::Spin;
+use coretalk_model::{CpuId, Home, Level, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// Slices of the last-level cache; every aligned run of as many lines hits each once (METHODOLOGY, line placement).
+pub const SLICES: usize = 16;
+
+/// What the keys of hardware values belong to, so that no two kinds share a value.
+mod salt {
+    pub const CPU: u64 = 1;
+    pub const PAIR: u64 = 2;
+    pub const DEFECT: u64 = 3;
+    pub const SLICE: u64 = 4;
+    pub const DIRECTION: u64 = 5;
+    pub const HOME: u64 = 6;
+    pub const OFFSET: u64 = 7;
+}
+
+/// The true latencies of a machine.
+#[derive(Debug)]
+pub struct Truth {
+    topology: Topology,
+    shape: Shape,
+    hardware: u64,
+    variation: Variation,
+    home_penalty: f64,
+    remote_home: f64,
+    /// Whether memory nodes exist as far as a process can know.
+    knows_nodes: bool,
+    offset_sd_ns: f64,
+    /// Transfer in ns by state (at least one), spin and relation; not a number where no pair has the relation.
+    tables: Vec<[[f64; 8]; 2]>,
+    /// By how much an eager spin is slower, where a shape and not the table gives the latency.
+    penalty: [f64; 8],
+    /// Relative, by CPU id.
+    of_cpu: Vec<f64>,
+}
+
+/// How latency follows from the CPUs where the relation alone does not say it.
+#[derive(Debug)]
+enum Shape {
+    ByRelation,
+    Hybrid { mixed_ns: f64 },
+    Mesh { width: u32, near_ns: f64, step_ns: f64 },
+    Matrix { position: Vec<u32>, size: usize, ns: Vec<f64> },
+}
+
+impl Truth {
+    pub fn new(spec: &Spec, topology: Topology, reported: &Topology) -> Truth {
+        let hardware = u64::from(spec.hardware_seed);
+        let ids = topology.cpus().last().map_or(0, |last| last.0 + 1);
+        let of_cpu = (0..ids)
+            .map(|id| spec.variation.cpu_sd * normal(hash([hardware, salt::CPU, u64::from(id)])))
+            .collect();
+        Truth {
+            shape: Shape::of(&spec.structure, ids),
+            hardware,
+            variation: spec.variation.clone(),
+            home_penalty: spec.homes.penalty,
+            remote_home: spec.homes.remote,
+            knows_nodes: !reported.level(Level::Node).is_empty(),
+            offset_sd_ns: spec.counter.offset_sd_ns,
+            tables: tables(spec),
+            penalty: by_relation(|relation| spec.eager_penalty.get(&relation).copied().unwrap_or(1.0)),
+            of_cpu,
+            topology,
+        }
+    }
+
+    /// What is truly shared.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// One transfer between two CPUs in a state of the machine, the better home, the mean line.
+    pub fn transfer_ns(&self, a: CpuId, b: CpuId, state: usize, spin: Spin) -> f64 {
+        let relation = self.topology.relation(a, b);
+        let eager = usize::from(spin == Spin::Eager);
+        let penalty = if eager == 1 { self.penalty[relation as usize] } else { 1.0 };
+        let base = match &self.shape {
+            Shape::Hybrid { mixed_ns } if relation == Relation::L3 && !self.both_fast(a, b) => {
+                mixed_ns * penalty
+            }
+            Shape::Mesh { width, near_ns, step_ns } => {
+                let apart = (a.0 % width).abs_diff(b.0 % width) + (a.0 / width).abs_diff(b.0 / width);
+                (near_ns + step_ns * (f64::from(apart) - 1.0)) * penalty
+            }
+            Shape::Matrix { position, size, ns } => {
+                ns[position[a.index()] as usize * size + position[b.index()] as usize] * penalty
+            }
+            Shape::Hybrid { .. } | Shape::ByRelation => self.tables[state][eager][relation as usize],
+        };
+        base * self.pair_factor(a, b)
+    }
+
+    /// What the home of the lines does to a pair.
+    pub fn home_factor(&self, a: CpuId, b: CpuId, home: Home) -> f64 {
+        let (Some(left), Some(right)) = (self.topology.node_of(a), self.topology.node_of(b)) else {
+            return 1.0;
+        };
+        if !self.knows_nodes {
+            return 1.0;
+        }
+        if left == right {
+            return if home.0 == left { 1.0 } else { self.remote_home };
+        }
+        if home.0 != left && home.0 != right {
+            return self.remote_home * self.home_penalty;
+        }
+        let odd = self.of_pair(salt::HOME, a, b) & 1 == 1;
+        let better = if odd { left.max(right) } else { left.min(right) };
+        if home.0 == better { 1.0 } else { self.home_penalty }
+    }
+
+    /// The home of memory that this CPU touched first.
+    pub fn node_of(&self, cpu: CpuId) -> Home {
+        Home(self.topology.node_of(cpu).filter(|_| self.knows_nodes).unwrap_or(0))
+    }
+
+    /// Whether memory can live there.
+    pub fn has_node(&self, home: Home) -> bool {
+        match self.knows_nodes {
+            true => self.topology.level(Level::Node).iter().any(|node| node.os_id == Some(home.0)),
+            false => home.0 == 0,
+        }
+    }
+
+    /// The factors of the slices for a pair and home, mean exactly 1.
+    pub fn slices(&self, a: CpuId, b: CpuId, home: Home, scale: f64) -> [f64; SLICES] {
+        let key = hash([self.of_pair(salt::SLICE, a, b), u64::from(home.0)]);
+        let mut factors: [f64; SLICES] = std::array::from_fn(|slice| normal(hash([key, slice as u64])));
+        let mean = factors.iter().sum::<f64>() / SLICES as f64;
+        // Centring takes one degree of freedom; the correction gives the deviation back.
+        let sd = scale * self.variation.line_sd * (SLICES as f64 / (SLICES - 1) as f64).sqrt();
+        for factor in &mut factors {
+            *factor = 1.0 + sd * (*factor - mean);
+        }
+        factors
+    }
+
+    /// What one direction takes against the mean of both: antisymmetric, so it cancels in a round trip.
+    pub fn direction(&self, from: CpuId, to: CpuId) -> f64 {
+        let skew = self.variation.asymmetry_sd * normal(self.of_pair(salt::DIRECTION, from, to));
+        if from < to { 1.0 + skew } else { 1.0 - skew }
+    }
+
+    /// What this CPU's counter is ahead.
+    pub fn offset_ns(&self, cpu: CpuId) -> f64 {
+        self.offset_sd_ns * normal(hash([self.hardware, salt::OFFSET, u64::from(cpu.0)]))
+    }
+
+    /// Whether both are of the fast class (all are where there is one class).
+    pub fn both_fast(&self, a: CpuId, b: CpuId) -> bool {
+        self.is_fast(a) && self.is_fast(b)
+    }
+
+    /// Whether this CPU is of the fast class.
+    pub fn is_fast(&self, cpu: CpuId) -> bool {
+        self.topology.class_of(cpu).is_none_or(|class| class.rank > 0)
+    }
+
+    fn pair_factor(&self, a: CpuId, b: CpuId) -> f64 {
+        let own = 1.0 + self.of_cpu[a.index()] + self.of_cpu[b.index()];
+        let pair = 1.0 + self.variation.pair_sd * normal(self.of_pair(salt::PAIR, a, b));
+        let defect = match self.variation.defect_share {
+            share if share > 0.0 => {
+                let bits = self.of_pair(salt::DEFECT, a, b);
+                if unit(bits) < share { 1.3 + 0.7 * unit(hash([bits])) } else { 1.0 }
+            }
+            _ => 1.0,
+        };
+        own * pair * defect
+    }
+
+    fn of_pair(&self, salt: u64, a: CpuId, b: CpuId) -> u64 {
+        hash([self.hardware, salt, u64::from(a.0.min(b.0)) << 32 | u64::from(a.0.max(b.0))])
+    }
+}
+
+impl Shape {
+    fn of(structure: &Structure, ids: u32) -> Shape {
+        match structure {
+            Structure::Tree { .. } => Shape::ByRelation,
+            Structure::Hybrid { mixed_ns, .. } => Shape::Hybrid { mixed_ns: *mixed_ns },
+            Structure::Mesh { width, height, near_ns, far_ns } => {
+                // From neighbours to opposite corners.
+                let steps = f64::from((width + height).saturating_sub(3).max(1));
+                Shape::Mesh { width: *width, near_ns: *near_ns, step_ns: (far_ns - near_ns) / steps }
+            }
+            Structure::Matrix { cpus, half_round_trip_ns } => {
+                let mut position = vec![0; ids as usize];
+                for (at, &id) in cpus.iter().enumerate() {
+                    position[id as usize] = at as u32;
+                }
+                Shape::Matrix { position, size: cpus.len(), ns: half_round_trip_ns.concat() }
+            }
+        }
+    }
+}
+
+fn tables(spec: &Spec) -> Vec<[[f64; 8]; 2]> {
+    let none = BTreeMap::new();
+    let states: Vec<_> = match spec.states.is_empty() {
+        true => vec![(&none, &none)],
+        false => spec.states.iter().map(|state| (&state.latency_ns, &state.eager_ns)).collect(),
+    };
+    let table = |(latency, eager): (&BTreeMap<Relation, f64>, &BTreeMap<Relation, f64>)| {
+        let hinted = |relation: Relation| {
+            latency.get(&relation).or_else(|| spec.latency_ns.get(&relation)).copied().unwrap_or(f64::NAN)
+        };
+        let penalty = |relation: Relation| spec.eager_penalty.get(&relation).copied().unwrap_or(1.0);
+        let eager = |relation: Relation| {
+            eager.get(&relation).copied().unwrap_or_else(|| hinted(relation) * penalty(relation))
+        };
+        [by_relation(hinted), by_relation(eager)]
+    };
+    states.into_iter().map(table).collect()
+}
+
+fn by_relation(value: impl Fn(Relation) -> f64) -> [f64; 8] {
+    Relation::ALL.map(value)
+}

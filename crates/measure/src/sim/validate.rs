@@ -1,0 +1,198 @@
+//! Bounds of everything a scenario can say: no file can make the simulation explode, hang or print nonsense.
+
+use super::spec::Spec;
+use super::structure::Structure;
+use coretalk_model::{CpuId, CpuSet, Relation};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// What is wrong with which key.
+#[derive(Debug)]
+pub struct Fault {
+    pub key: String,
+    pub problem: String,
+}
+
+/// Shares of time or of samples.
+const SHARE: RangeInclusive<f64> = 0.0..=1.0;
+/// Relative standard deviations: beyond, the log-normal approximation fails and factors come near zero.
+const SPREAD: RangeInclusive<f64> = 0.0..=0.2;
+const FACTOR: RangeInclusive<f64> = 0.05..=100.0;
+const LATENCY_NS: RangeInclusive<f64> = 0.01..=1e9;
+
+/// Finds the first value that no machine can have.
+///
+/// # Errors
+/// The key and the problem.
+pub fn check(spec: &Spec) -> Result<(), Fault> {
+    names(spec)?;
+    if let Some((key, problem)) = spec.structure.fault() {
+        return Err(Fault { key: key.to_owned(), problem });
+    }
+    for (key, value, range) in numbers(spec) {
+        number(key, value, range)?;
+    }
+    for (key, [low, high], range) in [
+        ("noise.spike_factor", spec.noise.spike_factor, FACTOR),
+        ("noise.bad_factor", spec.noise.bad_factor, FACTOR),
+        ("noise.sibling_factor", spec.noise.sibling_factor, FACTOR),
+    ] {
+        pair(key, low, high, range)?;
+    }
+    latencies("latency_ns", &spec.latency_ns, LATENCY_NS)?;
+    latencies("eager_penalty", &spec.eager_penalty, FACTOR)?;
+    for relation in spec.structure.relations() {
+        if !spec.latency_ns.contains_key(&relation) {
+            let key = format!("latency_ns.{}", relation.name());
+            return Err(Fault {
+                key,
+                problem: "is missing: pairs of the structure share just that".to_owned(),
+            });
+        }
+    }
+    for stall in &spec.stalls {
+        number("stalls.per_second", stall.per_second, 0.001..=10_000.0)?;
+        pair("stalls.us", stall.us[0], stall.us[1], 0.01..=1e6)?;
+    }
+    // Two CPUs that stood still most of the time would never end a trial.
+    let share: f64 = spec.stalls.iter().map(|stall| stall.per_second * stall.us[1] / 1e6).sum();
+    if share > 0.25 {
+        let problem = format!("stop a CPU for up to {share} of the time, expected at most 0.25");
+        return Err(Fault { key: "stalls".to_owned(), problem });
+    }
+    for state in &spec.states {
+        number("states.weight", state.weight, 0.0..=1e6)?;
+        number("states.dwell_ms", state.dwell_ms, 1.0..=1e9)?;
+        number("states.line_scale", state.line_scale, 0.0..=2.0)?;
+        latencies("states.latency_ns", &state.latency_ns, LATENCY_NS)?;
+        latencies("states.eager_ns", &state.eager_ns, LATENCY_NS)?;
+    }
+    cpus(spec)
+}
+
+fn names(spec: &Spec) -> Result<(), Fault> {
+    let printable = !spec.name.is_empty() && !spec.name.chars().any(char::is_control);
+    if !printable || spec.name.len() > 200 {
+        let problem = "must be 1 to 200 printable characters".to_owned();
+        return Err(Fault { key: "name".to_owned(), problem });
+    }
+    for (key, count) in [("stalls", spec.stalls.len()), ("states", spec.states.len())] {
+        if count > 16 {
+            return Err(Fault {
+                key: key.to_owned(),
+                problem: format!("has {count} entries, expected at most 16"),
+            });
+        }
+    }
+    if spec.states.len() == 1 {
+        let problem = "has one entry: a machine moves between two at least, or has none".to_owned();
+        return Err(Fault { key: "states".to_owned(), problem });
+    }
+    if !spec.states.is_empty() && spec.states.iter().filter(|state| state.weight > 0.0).count() < 2 {
+        let problem = "must be above 0 for two states at least".to_owned();
+        return Err(Fault { key: "states.weight".to_owned(), problem });
+    }
+    Ok(())
+}
+
+fn numbers(spec: &Spec) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
+    let Spec { variation, homes, counter, core_clock, costs, noise, .. } = spec;
+    let mut all = vec![
+        ("variation.cpu_sd", variation.cpu_sd, 0.0..=0.1),
+        ("variation.pair_sd", variation.pair_sd, 0.0..=0.1),
+        ("variation.line_sd", variation.line_sd, 0.0..=0.15),
+        ("variation.asymmetry_sd", variation.asymmetry_sd, SPREAD),
+        ("variation.defect_share", variation.defect_share, SHARE),
+        ("homes.penalty", homes.penalty, 1.0..=100.0),
+        ("homes.remote", homes.remote, 1.0..=100.0),
+        ("counter.hz", counter.hz, 1e3..=1e11),
+        ("counter.step_ticks", f64::from(counter.step_ticks), 1.0..=1e6),
+        ("counter.cost_ns", counter.cost_ns, 0.0..=1e6),
+        ("counter.offset_sd_ns", counter.offset_sd_ns, 0.0..=1e9),
+        ("core_clock.ghz", core_clock.ghz, 0.01..=100.0),
+        ("core_clock.slow_class_ghz", core_clock.slow_class_ghz, 0.01..=100.0),
+        ("core_clock.drift_sd", core_clock.drift_sd, 0.0..=0.1),
+        ("core_clock.drift_ms", core_clock.drift_ms, 1.0..=1e9),
+        ("core_clock.step_share", core_clock.step_share, SHARE),
+        ("core_clock.step_factor", core_clock.step_factor, 0.05..=1.0),
+        ("costs.rendezvous_us", costs.rendezvous_us, 0.01..=1e6),
+        ("costs.probes_us", costs.probes_us, 0.0..=1e6),
+        ("costs.line_ns", costs.line_ns, 0.0..=1e6),
+        ("costs.hint_ns", costs.hint_ns, 0.0..=1e6),
+        ("noise.batch_sd", noise.batch_sd, SPREAD),
+        ("noise.event_sd", noise.event_sd, SPREAD),
+        ("noise.spike_share", noise.spike_share, SHARE),
+        ("noise.ar_rho", noise.ar_rho, 0.0..=0.9999),
+        ("noise.ar_sd", noise.ar_sd, SPREAD),
+        ("noise.drift_sd", noise.drift_sd, 0.0..=0.1),
+        ("noise.drift_ms", noise.drift_ms, 1.0..=1e9),
+        ("noise.bad_share", noise.bad_share, SHARE),
+        ("noise.parallel_bias", noise.parallel_bias, 0.0..=1.0),
+        ("noise.sibling_share", noise.sibling_share, SHARE),
+        ("failures.hang_limit_ms", f64::from(spec.failures.hang_limit_ms), 1.0..=1e7),
+    ];
+    match spec.structure {
+        Structure::Hybrid { mixed_ns, .. } => all.push(("structure.mixed_ns", mixed_ns, LATENCY_NS)),
+        Structure::Mesh { near_ns, far_ns, .. } => {
+            all.push(("structure.near_ns", near_ns, LATENCY_NS));
+            all.push(("structure.far_ns", far_ns, LATENCY_NS));
+        }
+        Structure::Tree { .. } | Structure::Matrix { .. } => {}
+    }
+    all
+}
+
+fn number(key: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let problem = format!("is {value}, expected {} to {}", range.start(), range.end());
+    Err(Fault { key: key.to_owned(), problem })
+}
+
+fn pair(key: &str, low: f64, high: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
+    number(key, low, range.clone())?;
+    number(key, high, range)?;
+    if high < low {
+        let problem = format!("is [{low}, {high}], expected the lower bound first");
+        return Err(Fault { key: key.to_owned(), problem });
+    }
+    Ok(())
+}
+
+fn latencies(table: &str, by: &BTreeMap<Relation, f64>, range: RangeInclusive<f64>) -> Result<(), Fault> {
+    by.iter().try_for_each(|(relation, &value)| {
+        number(&format!("{table}.{}", relation.name()), value, range.clone())
+    })
+}
+
+fn cpus(spec: &Spec) -> Result<(), Fault> {
+    let failures = &spec.failures;
+    let there = spec.structure.topology().cpus().clone();
+    let allowed = spec.allowance.clone().unwrap_or_default();
+    for (key, named) in [
+        ("failures.refuse_pin", Some(&failures.refuse_pin)),
+        ("failures.hang", Some(&failures.hang)),
+        ("failures.die", Some(&failures.die)),
+        ("failures.miscount", Some(&failures.miscount)),
+        ("allowance.cpuset", allowed.cpuset.as_ref()),
+        ("allowance.mask", allowed.mask.as_ref()),
+    ] {
+        let strange = named.map(|named| named.difference(&there)).unwrap_or_default();
+        if !strange.is_empty() {
+            let problem = format!("names {strange}, but the machine has {there}");
+            return Err(Fault { key: key.to_owned(), problem });
+        }
+    }
+    if allowed.cpuset.as_ref().is_some_and(CpuSet::is_empty) {
+        let problem = "is empty: nothing could be measured".to_owned();
+        return Err(Fault { key: "allowance.cpuset".to_owned(), problem });
+    }
+    match failures.lose_cpu_at {
+        Some(lose) if !there.contains(CpuId(lose.cpu)) => Err(Fault {
+            key: "failures.lose_cpu_at".to_owned(),
+            problem: format!("names {}, but the machine has {there}", lose.cpu),
+        }),
+        _ => Ok(()),
+    }
+}
