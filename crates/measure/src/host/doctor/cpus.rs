@@ -20,9 +20,8 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
         return Report::new(Verdict::Fail, text);
     }
     if allowed.len() < 2 {
-        let text = format!(
-            "the control group leaves one of the CPUs {online} ({allowed}): there is no pair to measure"
-        );
+        let text =
+            format!("of the CPUs {online} the control group leaves `{allowed}`: there is no pair to measure");
         return Report::new(Verdict::Fail, text).fix(unconfined(&online));
     }
     if *allowed != online {
