@@ -4,7 +4,8 @@
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
 pub mod counter;
-#[cfg(not(loom))]
+// Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
+#[cfg(not(any(loom, miri)))]
 pub mod host;
 pub mod kernel;
 pub mod machine;

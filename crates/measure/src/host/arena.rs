@@ -1,0 +1,280 @@
+//! [`Arena`]: the memory whose cache lines are measured, and the choice of lines for a span.
+//!
+//! A span gets aligned runs of 16 consecutive lines: on a part with 16 slices every such run meets each slice once
+//! (McCalpin, TR-2021-03), which makes a contiguous run a stratified sample. Runs lie in different 4 KiB frames, since
+//! memory-side homes and channels interleave by frames. Concurrent pairs get disjoint runs; a run fills whole pairs of
+//! lines, so that the 128-byte pair prefetch never crosses from one pair of CPUs to another.
+
+use super::memory::Region;
+use super::random::Draws;
+use crate::machine::Walk;
+use crate::stage::Line;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Lines of a run.
+pub const RUN: usize = 16;
+const FRAME_BYTES: usize = 4096;
+/// The first frames of every region belong to [`Walk::OnePlace`] alone: enough for 64 concurrent pairs with two lines
+/// each.
+const FRAMES_KEPT: usize = 8;
+
+/// Memory for measured lines, by NUMA node.
+#[derive(Debug)]
+pub struct Arena {
+    regions: BTreeMap<u32, Vec<Arc<Region>>>,
+    /// Structures of 64 bytes from one cache line to the next: 1 where lines are 64 bytes wide, 2 where 128.
+    stride: usize,
+}
+
+/// The lines of one span in the order of its walk, with the memory that holds them.
+#[derive(Debug)]
+pub struct Places {
+    /// Never escapes with this lifetime: [`Places::lines`] shortens it to that of the struct, which owns the regions.
+    lines: Vec<&'static Line>,
+    _regions: Vec<Arc<Region>>,
+}
+
+impl Places {
+    /// The lines, as a stage wants them.
+    pub fn lines(&self) -> &[&Line] {
+        &self.lines
+    }
+}
+
+/// One run of lines: region, and index of the run in it.
+type RunId = (usize, usize);
+
+/// Which runs the spans of one round have, so that none is given twice.
+#[derive(Debug, Default)]
+pub struct Taken(HashSet<(u32, RunId)>);
+
+/// What a span wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The node that holds the lines.
+    pub node: u32,
+    /// Which of the concurrent pairs of the round wants it, counted from 0.
+    pub pair: usize,
+    /// Places of the walk.
+    pub places: usize,
+    /// Lines of a place.
+    pub lines_per_place: usize,
+    /// How they are chosen.
+    pub walk: Walk,
+}
+
+impl Wanted {
+    /// Runs that it takes.
+    pub fn runs(&self) -> usize {
+        match self.walk {
+            Walk::FreshRuns => {
+                self.places.div_ceil(self.places_per_run()).next_multiple_of(self.lines_per_place.max(1))
+            }
+            Walk::OnePlace => 0,
+        }
+    }
+
+    /// Places that begin in one run. The other lines of the run belong to places that begin elsewhere.
+    fn places_per_run(&self) -> usize {
+        (RUN / self.lines_per_place.max(1)).max(1)
+    }
+}
+
+impl Arena {
+    /// No memory yet, for lines of this many bytes.
+    pub fn new(line_bytes: usize) -> Arena {
+        Arena { regions: BTreeMap::new(), stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
+    }
+
+    /// How many regions this node still lacks before `runs` runs can be drawn at random from twice as many.
+    pub fn missing(&self, node: u32, runs: usize) -> usize {
+        let have = self.regions.get(&node).map_or(0, Vec::len);
+        (2 * runs).div_ceil(self.runs_per_region()).max(1).saturating_sub(have)
+    }
+
+    /// Adds memory.
+    pub fn add(&mut self, region: Region) {
+        self.regions.entry(region.node()).or_default().push(Arc::new(region));
+    }
+
+    /// Every region, for what it says about itself.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
+        self.regions.values().flatten().map(|region| &**region)
+    }
+
+    /// Draws the lines of a span. `None` where the node has no memory left for them.
+    pub fn draw(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Places> {
+        match wanted.walk {
+            Walk::FreshRuns => self.fresh_runs(wanted, draws, taken),
+            Walk::OnePlace => self.one_place(wanted),
+        }
+    }
+
+    fn fresh_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Places> {
+        let regions = self.regions.get(&wanted.node)?;
+        let runs = self.distinct_runs(wanted, draws, taken)?;
+        // With two lines a place, first lines are the even ones of each run and second lines the odd ones, and those of
+        // one place lie half of the runs apart: so neither do the two lines of a place share a pair of lines, which
+        // the prefetcher brings together, nor the first lines of two places.
+        let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
+        let mut order: Vec<usize> = (0..wanted.places).collect();
+        draws.shuffle(&mut order);
+        let mut lines = Vec::with_capacity(wanted.places * layers);
+        for place in order {
+            for layer in 0..layers {
+                let (region, run) = runs[(place / per_run + layer * runs.len() / layers) % runs.len()];
+                let within = place % per_run * layers + layer;
+                lines.push(line(&regions[region], (run * RUN + within) * self.stride)?);
+            }
+        }
+        Some(Places { lines, _regions: regions.clone() })
+    }
+
+    fn distinct_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Vec<RunId>> {
+        let regions = self.regions.get(&wanted.node)?;
+        let kept = FRAMES_KEPT * self.runs_per_frame();
+        let usable = self.runs_per_region() - kept;
+        let mut frames = HashSet::new();
+        let mut runs = Vec::with_capacity(wanted.runs());
+        while runs.len() < wanted.runs() {
+            // Half of the runs stay free (`missing`), so a few tries suffice; then the frame may repeat, and at last
+            // any free run will do.
+            let mut found = None;
+            for attempt in 0..128 {
+                let run = (draws.below(regions.len()), kept + draws.below(usable));
+                let frame = (run.0, run.1 / self.runs_per_frame());
+                let new_frame = attempt >= 64 || !frames.contains(&frame);
+                if new_frame && !taken.0.contains(&(wanted.node, run)) {
+                    found = Some(run);
+                    break;
+                }
+            }
+            let run = found.or_else(|| {
+                let all = (0..regions.len()).flat_map(|r| (kept..kept + usable).map(move |run| (r, run)));
+                all.into_iter().find(|&run| !taken.0.contains(&(wanted.node, run)))
+            })?;
+            taken.0.insert((wanted.node, run));
+            frames.insert((run.0, run.1 / self.runs_per_frame()));
+            runs.push(run);
+        }
+        Some(runs)
+    }
+
+    /// The same place at every visit and in every round; with several pairs at once, one place for each. Two places
+    /// never share a pair of lines, and neither do the two lines of one place.
+    fn one_place(&self, wanted: Wanted) -> Option<Places> {
+        let regions = self.regions.get(&wanted.node)?;
+        let apart = 4 * self.stride;
+        let slots = FRAMES_KEPT * FRAME_BYTES / size_of::<Line>() / apart;
+        let place: Option<Vec<_>> = (0..wanted.lines_per_place)
+            .map(|layer| 2 * wanted.pair + layer)
+            .map(|slot| line(regions.get(slot / slots)?, slot % slots * apart))
+            .collect();
+        let place = place?;
+        let lines = place.iter().copied().cycle().take(wanted.places * place.len()).collect();
+        Some(Places { lines, _regions: regions.clone() })
+    }
+
+    fn runs_per_frame(&self) -> usize {
+        // With lines of 256 bytes a run fills a frame.
+        (FRAME_BYTES / (RUN * self.stride * size_of::<Line>())).max(1)
+    }
+
+    fn runs_per_region(&self) -> usize {
+        super::memory::REGION_BYTES / FRAME_BYTES * self.runs_per_frame()
+    }
+}
+
+fn line(region: &Arc<Region>, index: usize) -> Option<&'static Line> {
+    // SAFETY: the line lies in memory that `region` keeps mapped; `Places` keeps a clone of the region as long as the
+    // reference, and hands it out with its own lifetime only.
+    region.lines().get(index).map(|line| unsafe { &*std::ptr::from_ref(line) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn arena(line_bytes: usize) -> Arena {
+        let mut arena = Arena::new(line_bytes);
+        arena.add(Region::map(0).unwrap());
+        arena
+    }
+
+    fn addresses(places: &Places) -> Vec<usize> {
+        places.lines().iter().map(|line| std::ptr::from_ref(*line) as usize).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn concurrent_spans_share_no_line_and_no_pair_of_lines(
+            key in any::<u64>(), places in 1usize..130, lines_per_place in 1usize..3, line_bytes in prop::sample::select(vec![64, 128, 256]),
+        ) {
+            let arena = arena(line_bytes);
+            let mut taken = Taken::default();
+            let wanted = Wanted { node: 0, pair: 0, places, lines_per_place, walk: Walk::FreshRuns };
+            let mut seen = HashSet::new();
+            for pair in 0..4 {
+                let drawn = arena.draw(wanted, &mut Draws::new(key, pair), &mut taken).unwrap();
+                let lines = addresses(&drawn);
+                prop_assert_eq!(lines.len(), places * lines_per_place);
+                let blocks: HashSet<usize> = lines.iter().map(|line| line / line_bytes.max(128)).collect();
+                let own: HashSet<usize> = lines.iter().copied().collect();
+                prop_assert_eq!(own.len(), lines.len(), "a line came twice");
+                for block in blocks {
+                    prop_assert!(seen.insert(block), "two pairs share a block of 128 bytes");
+                }
+                let firsts: HashSet<usize> = lines.iter().step_by(lines_per_place).map(|line| line / 128).collect();
+                prop_assert!(lines_per_place == 1 || firsts.len() == places, "two first lines share a pair");
+                for place in lines.chunks(lines_per_place).filter(|place| place.len() == 2) {
+                    prop_assert!(place[0] / FRAME_BYTES != place[1] / FRAME_BYTES, "both lines of a place in one frame");
+                }
+            }
+        }
+
+        #[test]
+        fn sixty_four_places_lie_in_four_frames_or_more(key in any::<u64>()) {
+            let wanted = Wanted { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
+            let drawn = arena(64).draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap();
+            let frames: HashSet<usize> = addresses(&drawn).iter().map(|line| line / FRAME_BYTES).collect();
+            prop_assert!(frames.len() >= 4, "{} frames", frames.len());
+        }
+    }
+
+    #[test]
+    fn the_key_decides_the_lines() {
+        let arena = arena(64);
+        let wanted = Wanted { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
+        let draw = |key| {
+            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap();
+            addresses(&drawn)
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn one_place_is_the_same_place_in_every_round() {
+        let arena = arena(64);
+        let draw = |pair, key| {
+            let wanted = Wanted { node: 0, pair, places: 5, lines_per_place: 2, walk: Walk::OnePlace };
+            addresses(&arena.draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap())
+        };
+        let first = draw(0, 1);
+        assert_eq!(first.len(), 10);
+        assert!(first.chunks(2).all(|place| place == &first[..2]), "{first:x?}");
+        assert_eq!(first, draw(0, 2));
+        let both: HashSet<usize> = first.iter().chain(&draw(1, 1)).map(|line| line / 128).collect();
+        assert_eq!(both.len(), 4, "concurrent pairs share a place");
+    }
+
+    #[test]
+    fn a_node_without_memory_gives_none() {
+        let wanted = Wanted { node: 7, pair: 0, places: 1, lines_per_place: 1, walk: Walk::FreshRuns };
+        assert!(arena(64).draw(wanted, &mut Draws::new(0, 0), &mut Taken::default()).is_none());
+    }
+}

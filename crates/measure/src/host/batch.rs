@@ -1,0 +1,217 @@
+//! [`Batch`]: rounds that the workers play one after another by themselves.
+//!
+//! The whole schedule is published first. Whoever finishes a round last releases the next, with one number to each of
+//! its workers; the coordinating thread sleeps meanwhile. A worker that waits for a round looks at a line of its own
+//! for a moment and then sleeps, and so does one that has nothing to do in it: an idle CPU, least of all a sibling,
+//! must not disturb.
+
+use super::clock::os;
+use super::futex;
+use super::trial::{Apart, Trial};
+use crate::stage::Halt;
+use crate::stop::Stop;
+use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+/// Wait hints that a worker spends on its line before it sleeps: some 50 µs.
+const HINTS: u32 = 2_000;
+
+/// Rounds in the course of being played.
+#[derive(Debug)]
+pub struct Batch {
+    rounds: Vec<Played>,
+    seats: BTreeMap<CpuId, Seat>,
+    stop: Stop,
+    /// Rounds that every role has left.
+    completed: Apart<AtomicU32>,
+    /// 1 once no further round will be released; the coordinating thread sleeps on it.
+    over: Apart<AtomicU32>,
+}
+
+/// One round.
+#[derive(Debug)]
+struct Played {
+    trials: Vec<Result<Trial, TrialFailure>>,
+    /// Roles that are still to leave it.
+    remaining: Apart<AtomicU32>,
+    /// When it was released; 0 before.
+    released: AtomicU64,
+}
+
+/// A worker in a batch.
+#[derive(Debug, Default)]
+struct Seat {
+    /// Round, trial, role.
+    parts: Vec<(usize, usize, usize)>,
+    post: Apart<Post>,
+}
+
+/// Where a worker waits.
+#[derive(Debug, Default)]
+struct Post {
+    /// Rounds released so far as far as they concern this worker; the highest number ends the batch.
+    released: AtomicU32,
+    /// Whether it sleeps.
+    asleep: AtomicU32,
+}
+
+impl Batch {
+    /// A batch of prepared rounds.
+    pub fn new(rounds: Vec<Vec<Result<Trial, TrialFailure>>>, stop: Stop) -> Batch {
+        let mut seats: BTreeMap<CpuId, Seat> = BTreeMap::new();
+        let mut played = Vec::with_capacity(rounds.len());
+        for (round, trials) in rounds.into_iter().enumerate() {
+            let mut roles = 0;
+            for (index, trial) in trials.iter().enumerate() {
+                for (role, &cpu) in trial.iter().flat_map(Trial::placement).enumerate() {
+                    seats.entry(cpu).or_default().parts.push((round, index, role));
+                    roles += 1;
+                }
+            }
+            played.push(Played {
+                trials,
+                remaining: Apart(AtomicU32::new(roles)),
+                released: AtomicU64::new(0),
+            });
+        }
+        Batch { rounds: played, seats, stop, completed: Apart::default(), over: Apart::default() }
+    }
+
+    /// The CPUs that take part.
+    pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
+        self.seats.keys().copied()
+    }
+
+    /// Begins the first round, once every worker has been given its part.
+    pub fn begin(&self) {
+        self.release(0);
+    }
+
+    /// Everything that the worker on this CPU does in the batch.
+    pub fn take_part(&self, cpu: CpuId) {
+        let Some(seat) = self.seats.get(&cpu) else { return };
+        for &(round, trial, role) in &seat.parts {
+            seat.post.0.wait_for(round as u32 + 1);
+            if self.is_over() {
+                return;
+            }
+            let played = &self.rounds[round];
+            if let Ok(trial) = &played.trials[trial] {
+                trial.take_part(role);
+            }
+            // Release: what this role wrote down is visible to who finishes the round; Acquire: the other way round.
+            if played.remaining.0.fetch_sub(1, AcqRel) == 1 {
+                self.completed.0.store(round as u32 + 1, Release);
+                self.release(round + 1);
+            }
+        }
+    }
+
+    /// Releases the first round from `next` on that anybody takes part in; ends the batch if there is none.
+    fn release(&self, next: usize) {
+        let mut next = next;
+        while self.rounds.get(next).is_some_and(|round| round.remaining.0.load(Relaxed) == 0) {
+            next += 1;
+            self.completed.0.store(next as u32, Release);
+        }
+        let Some(round) = self.rounds.get(next).filter(|_| !self.stop.is_raised()) else {
+            return self.end();
+        };
+        round.released.store(os::monotonic().0, Relaxed);
+        for cpu in round.trials.iter().flatten().flat_map(Trial::placement) {
+            if let Some(seat) = self.seats.get(cpu) {
+                seat.post.0.release(next as u32 + 1);
+            }
+        }
+    }
+
+    /// Ends the batch: no further round begins, and everybody who waits goes.
+    pub fn end(&self) {
+        // Release pairs with the Acquire in `is_over`.
+        self.over.0.store(1, Release);
+        self.seats.values().for_each(|seat| seat.post.0.release(u32::MAX));
+        futex::wake_all(&self.over.0);
+    }
+
+    /// Whether no further round will begin.
+    pub fn is_over(&self) -> bool {
+        self.over.0.load(Acquire) == 1
+    }
+
+    /// Sleeps until the batch is over, for `patience` at most.
+    pub fn sleep(&self, patience: Duration) {
+        if !self.is_over() {
+            futex::wait(&self.over.0, 0, Some(patience));
+        }
+    }
+
+    /// Rounds that every role has left.
+    pub fn completed(&self) -> usize {
+        self.completed.0.load(Acquire) as usize
+    }
+
+    /// Tells every role of every round to leave.
+    pub fn give_up(&self, reason: Halt) {
+        for round in &self.rounds {
+            round.trials.iter().flatten().for_each(|trial| trial.give_up(reason));
+        }
+    }
+
+    /// Tells the roles of one round to leave.
+    pub fn give_up_round(&self, round: usize, reason: Halt) {
+        self.trials(round).iter().flatten().for_each(|trial| trial.give_up(reason));
+    }
+
+    /// How far the round that is being played is beyond the limit of its slowest trial.
+    pub fn overdue(&self) -> Option<Picos> {
+        let round = self.rounds.get(self.completed())?;
+        let released = Picos(round.released.load(Relaxed));
+        let limit = round.trials.iter().flatten().map(Trial::limit).max()?;
+        let elapsed = os::monotonic().saturating_sub(released);
+        (released > Picos::ZERO && elapsed > limit).then(|| elapsed.saturating_sub(limit))
+    }
+
+    /// The CPUs whose roles have not left this round.
+    pub fn absent(&self, round: usize) -> CpuSet {
+        self.trials(round).iter().flatten().flat_map(Trial::absent).collect()
+    }
+
+    /// The trials of a round.
+    pub fn trials(&self, round: usize) -> &[Result<Trial, TrialFailure>] {
+        self.rounds.get(round).map_or(&[], |round| &round.trials)
+    }
+}
+
+impl Post {
+    fn wait_for(&self, round: u32) {
+        for hint in 0..HINTS {
+            // A look every eighth hint: the line stays quiet otherwise.
+            if hint % 8 == 0 && self.released.load(Acquire) >= round {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        // This store and the load in the loop, the store and the load in `release`: in the one order of all four
+        // (SeqCst) either this side sees the number, or the other side sees it asleep and wakes it.
+        self.asleep.store(1, SeqCst);
+        loop {
+            let released = self.released.load(SeqCst);
+            if released >= round {
+                break;
+            }
+            futex::wait(&self.released, released, None);
+        }
+        self.asleep.store(0, Relaxed);
+    }
+
+    fn release(&self, round: u32) {
+        // Never lower: the end of a batch (the highest number) stays.
+        self.released.fetch_max(round, SeqCst);
+        if self.asleep.load(SeqCst) == 1 {
+            futex::wake_all(&self.released);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The counter of this machine: its rate, what a read costs, how fine it is, and whether it can be trusted.
+
+use super::core_clock;
+use crate::counter;
+use coretalk_model::{ClockFacts, CpuId, TickRate};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[cfg_attr(target_arch = "x86_64", path = "clock/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "clock/aarch64.rs")]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "clock/other.rs")]
+mod arch;
+pub mod offset;
+pub mod os;
+
+pub use offset::Offset;
+
+/// How far rates may lie apart before a reader is told, in parts per million.
+pub const DISAGREEMENT_PPM: f64 = 100.0;
+/// The time over which the rate is measured: brackets of 40 ns at both ends then leave an error below 2 ppm.
+const SPAN: Duration = Duration::from_millis(50);
+/// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
+const LONG_SPAN: Duration = Duration::from_millis(200);
+/// A counter coarser than this cannot time batches of a few µs.
+const COARSEST_STEP_NS: f64 = 1000.0;
+
+/// A rate that somebody states for the counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeclaredRate {
+    /// Who states it.
+    pub source: &'static str,
+    /// Ticks per second.
+    pub hz: f64,
+}
+
+/// Everything known about the counter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockReport {
+    /// What the ticks are ticks of: `tsc`, `cntvct`, `instant`.
+    pub source: &'static str,
+    /// The measured rate, which turns all ticks into nanoseconds.
+    pub rate: TickRate,
+    /// Bound of its relative error, in parts per million.
+    pub rate_error_ppm: f64,
+    /// What others state, for comparison.
+    pub declared: Vec<DeclaredRate>,
+    /// Ticks of a start-stop pair with nothing in between, and how often each value was seen.
+    pub costs: BTreeMap<u64, u64>,
+    /// Their median, in ticks.
+    pub cost_ticks: u64,
+    /// The smallest visible step, in ticks.
+    pub step_ticks: u64,
+    /// The greatest common divisor of all differences seen: a visible tick may be more than one count.
+    pub gcd_ticks: u64,
+    /// Whether the counter keeps its rate in every power state.
+    pub invariant: Option<bool>,
+    /// What the kernel keeps time with.
+    pub kernel_source: Option<String>,
+    /// Cost of one wait hint, in nanoseconds.
+    pub hint_ns: f64,
+    /// The same in core cycles, where the core clock could be told.
+    pub hint_cycles: Option<f64>,
+    /// Differences between the counters of CPUs, for the pairs asked for.
+    pub offsets: Vec<Offset>,
+}
+
+impl ClockReport {
+    /// Measures the counter on the CPU of the calling thread, which should be pinned; takes 50 to 200 ms.
+    ///
+    /// # Errors
+    /// One sentence: the counter stands still, runs backwards, or is too coarse to time anything.
+    pub fn measure() -> Result<ClockReport, String> {
+        let begin = anchor();
+        let (costs, gcd_ticks) = costs();
+        let cost_ticks = median(&costs);
+        let step_ticks = step()?;
+        let (rate, rate_error_ppm) = measured_rate(&begin)?;
+        let step_ns = rate.ns(step_ticks as f64);
+        if step_ns > COARSEST_STEP_NS {
+            return Err(format!("it moves in steps of {step_ns:.0} ns, too coarse to time anything"));
+        }
+        let hint_ns = rate.ns(hint_ticks());
+        Ok(ClockReport {
+            source: counter::SOURCE,
+            rate,
+            rate_error_ppm,
+            declared: arch::declared_rates(),
+            costs,
+            cost_ticks,
+            step_ticks,
+            gcd_ticks,
+            invariant: arch::invariant(),
+            kernel_source: os::kernel_source(),
+            hint_ns,
+            hint_cycles: core_clock::probe(rate).map(|ghz| hint_ns * ghz),
+            offsets: Vec::new(),
+        })
+    }
+
+    /// Declared rates that differ from the measured one by more than [`DISAGREEMENT_PPM`], with the difference in
+    /// parts per million.
+    pub fn disagreements(&self) -> Vec<(DeclaredRate, f64)> {
+        let off = |declared: &DeclaredRate| (declared.hz / self.rate.hz - 1.0) * 1e6;
+        let far = |ppm: f64| ppm.abs() > DISAGREEMENT_PPM + self.rate_error_ppm;
+        self.declared.iter().map(|declared| (*declared, off(declared))).filter(|(_, ppm)| far(*ppm)).collect()
+    }
+
+    /// The facts that every run states.
+    pub fn facts(&self) -> ClockFacts {
+        ClockFacts {
+            source: self.source.to_owned(),
+            hz: self.rate.hz,
+            hz_error_ppm: Some(self.rate_error_ppm),
+            cost_ns: Some(self.rate.ns(self.cost_ticks as f64)),
+            step_ns: Some(self.rate.ns(self.step_ticks as f64)),
+            invariant: self.invariant,
+            kernel_source: self.kernel_source.clone(),
+            hint_ns: Some(self.hint_ns),
+            hint_cycles: self.hint_cycles,
+        }
+    }
+
+    /// The largest offset that was measured, in nanoseconds; `None` before any was.
+    pub fn largest_offset_ns(&self) -> Option<f64> {
+        self.offsets.iter().map(|offset| self.rate.ns(offset.ticks.abs())).max_by(f64::total_cmp)
+    }
+
+    /// The offset between two CPUs, from the first to the second, where it was measured.
+    pub fn offset(&self, from: CpuId, to: CpuId) -> Option<Offset> {
+        let straight = self.offsets.iter().find(|offset| (offset.from, offset.to) == (from, to)).copied();
+        let reversed = self.offsets.iter().find(|offset| (offset.from, offset.to) == (to, from));
+        straight.or_else(|| reversed.map(|offset| offset.reversed()))
+    }
+}
+
+/// One reading of the counter between two of the system's clock.
+#[derive(Debug, Clone, Copy)]
+struct Bracket {
+    ticks: u64,
+    /// Middle of the two readings of the clock.
+    ns: f64,
+    /// Their distance: the error of `ns` is at most half of it.
+    width: f64,
+}
+
+/// The ten narrowest of many brackets: an interrupt widens one, never narrows it.
+fn anchor() -> Vec<Bracket> {
+    let mut brackets: Vec<Bracket> = (0..500)
+        .map(|_| {
+            let before = os::monotonic_raw_ns();
+            let ticks = counter::start();
+            let after = os::monotonic_raw_ns();
+            Bracket {
+                ticks,
+                ns: (before as f64 + after as f64) / 2.0,
+                width: after.saturating_sub(before) as f64,
+            }
+        })
+        .collect();
+    brackets.sort_by(|a, b| a.width.total_cmp(&b.width));
+    brackets.truncate(10);
+    brackets
+}
+
+/// The rate between `begin` and some 50 ms later, with the bound of its error in parts per million.
+fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), String> {
+    for span in [SPAN, LONG_SPAN] {
+        let origin = begin[0];
+        let left = |now: u64| (origin.ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
+        std::thread::sleep(Duration::from_nanos(left(os::monotonic_raw_ns())));
+        let (rate, error_ppm) = rate_between(begin, &anchor())?;
+        if error_ppm <= 10.0 || span == LONG_SPAN {
+            return Ok((rate, error_ppm));
+        }
+    }
+    Err("its rate could not be measured".to_owned())
+}
+
+fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), String> {
+    // Means over the narrowest brackets of each end; differences to the first keep all digits.
+    let mean = |brackets: &[Bracket], of: &dyn Fn(&Bracket) -> f64| {
+        brackets.iter().map(of).sum::<f64>() / brackets.len() as f64
+    };
+    let (first, last) = (begin[0], end[0]);
+    let ticks_since = |bracket: &Bracket| bracket.ticks.wrapping_sub(first.ticks) as i64 as f64;
+    let ticks = mean(end, &ticks_since) - mean(begin, &ticks_since);
+    let ns = mean(end, &|b| b.ns - first.ns) - mean(begin, &|b| b.ns - first.ns);
+    if ticks <= 0.0 || ns <= 0.0 || last.ticks <= first.ticks {
+        return Err(format!("it went from {} to {} in {ns:.0} ns", first.ticks, last.ticks));
+    }
+    // Each mean lies within half a bracket of the truth; the clock itself is in whole nanoseconds.
+    let error_ns = (mean(begin, &|b| b.width) + mean(end, &|b| b.width)) / 2.0 + 1.0;
+    Ok((TickRate { hz: ticks * 1e9 / ns }, error_ns / ns * 1e6))
+}
+
+/// Ticks of start-stop pairs, and the greatest common divisor of everything seen.
+fn costs() -> (BTreeMap<u64, u64>, u64) {
+    let mut counts = BTreeMap::new();
+    let mut divisor = 0;
+    let origin = counter::start();
+    for _ in 0..10_000 {
+        let begun = counter::start();
+        let ended = counter::stop();
+        *counts.entry(ended.saturating_sub(begun)).or_insert(0) += 1;
+        divisor = gcd(gcd(divisor, ended.saturating_sub(begun)), begun - origin);
+    }
+    (counts, divisor)
+}
+
+/// The smallest difference between two readings that is not zero.
+fn step() -> Result<u64, String> {
+    let mut smallest = None;
+    let mut last = counter::now_ticks();
+    for _ in 0..100_000 {
+        let now = counter::now_ticks();
+        // Unfenced reads may swap by a few ticks on their way through the core; a real step backwards is longer.
+        if now + 1000 < last {
+            return Err(format!("it ran backwards from {last} to {now}"));
+        }
+        if now > last {
+            smallest = Some(smallest.map_or(now - last, |least: u64| least.min(now - last)));
+        }
+        last = now;
+    }
+    smallest.ok_or_else(|| format!("it stands still at {last}"))
+}
+
+/// Ticks of one wait hint, from the fastest of some loops of a thousand: an upper bound that contains the loop.
+fn hint_ticks() -> f64 {
+    const HINTS: u32 = 1000;
+    let loops = (0..8).map(|_| {
+        let begun = counter::start();
+        for _ in 0..HINTS {
+            std::hint::spin_loop();
+        }
+        counter::stop() - begun
+    });
+    loops.min().unwrap_or(0) as f64 / f64::from(HINTS)
+}
+
+fn median(counts: &BTreeMap<u64, u64>) -> u64 {
+    let half = counts.values().sum::<u64>() / 2;
+    let mut seen = 0;
+    for (&value, &count) in counts {
+        seen += count;
+        if seen > half {
+            return value;
+        }
+    }
+    0
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bracket(ticks: u64, ns: f64, width: f64) -> Bracket {
+        Bracket { ticks, ns, width }
+    }
+
+    #[test]
+    fn the_rate_follows_from_two_ends_and_its_error_from_their_widths() {
+        let begin = [bracket(1_000, 500.0, 40.0), bracket(1_300, 600.0, 40.0)];
+        let end = [bracket(150_001_000, 50_000_500.0, 60.0), bracket(150_001_300, 50_000_600.0, 60.0)];
+        let (rate, error_ppm) = rate_between(&begin, &end).unwrap();
+        assert!((rate.hz / 3e9 - 1.0).abs() < 1e-12, "{}", rate.hz);
+        assert!((error_ppm - 51.0 / 50.0).abs() < 1e-9, "{error_ppm}");
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_has_no_rate() {
+        let begin = [bracket(5_000, 500.0, 40.0)];
+        assert!(rate_between(&begin, &[bracket(4_000, 50_000_500.0, 40.0)]).is_err());
+    }
+
+    #[test]
+    fn this_machines_counter_can_be_measured() {
+        let report = ClockReport::measure().unwrap();
+        assert!(report.rate.hz > 1e6 && report.rate.hz < 1e11, "{report:?}");
+        assert!(report.step_ticks >= 1 && report.costs.values().sum::<u64>() == 10_000, "{report:?}");
+        assert!(report.rate_error_ppm.is_finite() && report.hint_ns >= 0.0, "{report:?}");
+        eprintln!("{report:?}");
+    }
+
+    #[test]
+    fn a_declared_rate_far_off_is_named() {
+        let mut report = ClockReport::measure().unwrap();
+        let (good, bad) = (report.rate.hz, report.rate.hz * 1.01);
+        report.declared =
+            vec![DeclaredRate { source: "good", hz: good }, DeclaredRate { source: "bad", hz: bad }];
+        let named: Vec<&str> = report.disagreements().iter().map(|(declared, _)| declared.source).collect();
+        assert_eq!(named, ["bad"]);
+    }
+
+    #[test]
+    fn medians_and_divisors() {
+        assert_eq!(median(&BTreeMap::from([(10, 1), (20, 5), (30, 2)])), 20);
+        assert_eq!(median(&BTreeMap::new()), 0);
+        assert_eq!(gcd(0, 12), 12);
+        assert_eq!(gcd(18, 12), 6);
+    }
+}

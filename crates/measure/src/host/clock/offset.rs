@@ -1,0 +1,170 @@
+//! [`Offset`]: how far the counters of two CPUs lie apart, from a ping-pong of stamps.
+
+use crate::counter;
+use crate::host::affinity;
+use coretalk_model::CpuId;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Stamps exchanged per pair: about a millisecond inside a package.
+const EXCHANGES: u64 = 5_000;
+/// After this long without an answer the partner is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The counter of one CPU against that of another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offset {
+    /// The CPU that asked.
+    pub from: CpuId,
+    /// The CPU that answered.
+    pub to: CpuId,
+    /// Counter of `to` minus counter of `from` at the same moment, in ticks: the estimate of the fastest exchange.
+    pub ticks: f64,
+    /// The truth lies within this many ticks of it: half of the fastest round trip.
+    pub bound_ticks: f64,
+    /// The fastest round trip, in ticks.
+    pub round_trip_ticks: u64,
+    /// How often a stamp was smaller than one that had been written and seen before it: 0 on a synchronous clock,
+    /// and any other number proves a step back when threads move from CPU to CPU.
+    pub warps: u64,
+}
+
+impl Offset {
+    /// The same offset seen from the other CPU.
+    pub fn reversed(self) -> Offset {
+        Offset { from: self.to, to: self.from, ticks: -self.ticks, ..self }
+    }
+
+    /// Whether the two counters may be compared with each other: no step back, and less than half of a round trip
+    /// apart.
+    pub fn is_synchronous(&self) -> bool {
+        self.warps == 0 && self.ticks.abs() < self.round_trip_ticks as f64 / 2.0
+    }
+}
+
+/// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does
+/// not answer.
+pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
+    let exchange = Exchange::default();
+    std::thread::scope(|scope| {
+        // Both are in place before the first question, so that a refusal leaves nobody waiting.
+        let (ready, in_place) = mpsc::channel();
+        let (begin, go) = mpsc::channel();
+        let answering = &exchange;
+        scope.spawn(move || {
+            // The other side may be gone, and then so is the need for an answer.
+            let _ = ready.send(affinity::pin_current_thread(to).is_ok());
+            if go.recv() == Ok(true) {
+                answering.answer();
+            }
+        });
+        let asking = scope.spawn(move || {
+            let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
+            let _ = begin.send(agreed);
+            if agreed { answering.ask(from, to) } else { None }
+        });
+        asking.join().ok().flatten()
+    })
+}
+
+/// What two threads pass back and forth, on lines of their own.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    question: Mailbox,
+    answer: Mailbox,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(256))]
+struct Mailbox {
+    number: AtomicU64,
+    stamp: AtomicU64,
+}
+
+impl Exchange {
+    /// The asking side, to be run on `from`, at the same time as [`answer`](Exchange::answer) on `to`. `None` where
+    /// the other side does not answer.
+    pub fn ask(&self, from: CpuId, to: CpuId) -> Option<Offset> {
+        let mut best: Option<(u64, f64)> = None;
+        let mut warps = 0;
+        for number in 1..=EXCHANGES {
+            let sent = counter::start();
+            self.question.put(number, sent);
+            let answered = self.answer.take(number)?;
+            let received = counter::stop();
+            // The answer was stamped after the question was seen, and this stamp after the answer was seen.
+            warps += u64::from(answered < sent) + u64::from(received < answered);
+            let round_trip = received.saturating_sub(sent);
+            if best.is_none_or(|(least, _)| round_trip < least) {
+                best = Some((round_trip, midpoint_offset(sent, answered, received)));
+            }
+        }
+        let (round_trip_ticks, ticks) = best?;
+        Some(Offset { from, to, ticks, bound_ticks: round_trip_ticks as f64 / 2.0, round_trip_ticks, warps })
+    }
+
+    /// The answering side; `None` where the other side stops asking.
+    pub fn answer(&self) -> Option<()> {
+        for number in 1..=EXCHANGES {
+            self.question.take(number)?;
+            self.answer.put(number, counter::start());
+        }
+        Some(())
+    }
+}
+
+impl Mailbox {
+    fn put(&self, number: u64, stamp: u64) {
+        // Release on the number publishes the stamp: who has seen the number (Acquire) reads this stamp.
+        self.stamp.store(stamp, Relaxed);
+        self.number.store(number, Release);
+    }
+
+    fn take(&self, number: u64) -> Option<u64> {
+        let mut begun = None;
+        loop {
+            for _ in 0..1 << 16 {
+                if self.number.load(Acquire) == number {
+                    return Some(self.stamp.load(Relaxed));
+                }
+                std::hint::spin_loop();
+            }
+            if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return None;
+            }
+        }
+    }
+}
+
+/// `θ̂ = t₂ − (t₁ + t₃) / 2`, in differences so that large counts lose no digits.
+fn midpoint_offset(sent: u64, answered: u64, received: u64) -> f64 {
+    let there = answered.wrapping_sub(sent) as i64 as f64;
+    let around = received.wrapping_sub(sent) as i64 as f64;
+    there - around / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_what_the_midpoint_says() {
+        assert_eq!(midpoint_offset(1000, 1050, 1100), 0.0);
+        assert_eq!(midpoint_offset(1000, 550, 1100), -500.0);
+        assert_eq!(midpoint_offset(u64::MAX - 10, 1_000_089, 89), 1_000_050.0);
+    }
+
+    #[test]
+    fn two_threads_agree_on_an_offset() {
+        let exchange = Exchange::default();
+        let offset = std::thread::scope(|scope| {
+            scope.spawn(|| exchange.answer());
+            exchange.ask(CpuId(0), CpuId(1))
+        });
+        let offset = offset.unwrap();
+        assert_eq!(offset.bound_ticks, offset.round_trip_ticks as f64 / 2.0);
+        assert_eq!(offset.reversed().reversed(), offset);
+    }
+}

@@ -1,0 +1,34 @@
+//! The system's clocks, which the counter is held against.
+
+use coretalk_model::Picos;
+
+/// Nanoseconds of the clock that no time service slews: what the counter's rate is measured against.
+pub fn monotonic_raw_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// The machine's time line.
+pub fn monotonic() -> Picos {
+    Picos(read(libc::CLOCK_MONOTONIC) * 1000)
+}
+
+/// Processor time that this process has used, all threads together.
+pub fn process_cpu() -> Picos {
+    Picos(read(libc::CLOCK_PROCESS_CPUTIME_ID) * 1000)
+}
+
+/// What the kernel keeps time with (`tsc`, `kvm-clock`, `arch_sys_counter`); not `tsc` on x86-64 means that the
+/// kernel distrusts the counter.
+pub fn kernel_source() -> Option<String> {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is writable. The clocks used here exist on every Linux since 2.6.28, so the call cannot
+    // fail; if it did, the time would read 0.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

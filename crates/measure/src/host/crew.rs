@@ -1,0 +1,118 @@
+//! [`Team`]: the workers of a run, one on each CPU.
+
+use super::priority::Priority;
+use super::worker::{Absence, Worker};
+use super::{affinity, core_clock};
+use crate::machine::{Crew, MachineError};
+use coretalk_model::{CpuId, CpuSet, TickRate};
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a small task (touching memory, one exchange of stamps) may take before its worker counts as lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One worker for each CPU of a crew.
+#[derive(Debug)]
+pub struct Team {
+    workers: BTreeMap<CpuId, Worker>,
+    priority: String,
+}
+
+impl Team {
+    /// Starts every worker and lets its core reach its frequency.
+    ///
+    /// # Errors
+    /// [`MachineError::Pin`], [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could
+    /// not take its place; the others are gone again then.
+    pub fn start(crew: &Crew, usable: &CpuSet, rate: TickRate) -> Result<Team, MachineError> {
+        let wish = Priority::of(crew, usable)?;
+        let mut team = Team { workers: BTreeMap::new(), priority: "normal".to_owned() };
+        for &cpu in &crew.cpus {
+            if team.workers.contains_key(&cpu) {
+                continue;
+            }
+            let (worker, granted) = Worker::start(cpu, wish).map_err(|absence| match absence {
+                Absence::Spawn(source) => MachineError::Spawn { cpu, source },
+                Absence::Pin(reason) => {
+                    MachineError::Pin { cpu, allowed: usable.clone(), source: reason.into_io() }
+                }
+                Absence::Priority(reason) => MachineError::Priority {
+                    priority: wish.to_string(),
+                    reason: format!("{reason}; it needs CAP_SYS_NICE or a higher resource limit"),
+                },
+            })?;
+            team.workers.insert(cpu, worker);
+            team.priority = granted;
+        }
+        for worker in team.workers.values() {
+            // A worker that has just started is idle, so it takes the task.
+            let _ = worker.give(Box::new(move || core_clock::ramp_up(rate)));
+        }
+        for worker in team.workers.values() {
+            worker.wait_idle(PATIENCE);
+        }
+        Ok(team)
+    }
+
+    /// What priority the workers have.
+    pub fn priority(&self) -> &str {
+        &self.priority
+    }
+
+    /// The worker on a CPU.
+    pub fn worker(&self, cpu: CpuId) -> Option<&Worker> {
+        self.workers.get(&cpu)
+    }
+
+    /// The CPUs that have a worker.
+    pub fn cpus(&self) -> CpuSet {
+        self.workers.keys().copied().collect()
+    }
+
+    /// Has a small task done on a CPU; `None` where there is no idle worker or no answer.
+    pub fn ask<T: Send + 'static>(&self, cpu: CpuId, task: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        self.begin(cpu, task)?.recv_timeout(PATIENCE).ok()
+    }
+
+    /// Has a small task begun on a CPU; the answer comes through the channel.
+    pub fn begin<T: Send + 'static>(
+        &self,
+        cpu: CpuId,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<mpsc::Receiver<T>> {
+        let worker = self.worker(cpu)?;
+        worker.wait_idle(PATIENCE);
+        let (tell, told) = mpsc::sync_channel(1);
+        // Nobody may be listening any more; then the answer is of no interest.
+        worker.give(Box::new(move || drop(tell.send(task())))).ok()?;
+        Some(told)
+    }
+}
+
+/// Keeps the coordinating thread away from measured cores while it lives, and puts its mask back afterwards.
+#[derive(Debug)]
+pub struct Aside {
+    before: CpuSet,
+}
+
+impl Aside {
+    /// Moves the calling thread to what `room` its own mask has; `None` where that is nothing, and the thread has to
+    /// share.
+    pub fn step(room: &CpuSet) -> Option<Aside> {
+        let before = affinity::current_mask().ok()?;
+        let room = before.intersection(room);
+        if room.is_empty() {
+            return None;
+        }
+        affinity::set_mask(&room).ok()?;
+        Some(Aside { before })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // Fails only where every CPU of the old mask has been taken away, and then nothing can be put back.
+        let _ = affinity::set_mask(&self.before);
+    }
+}

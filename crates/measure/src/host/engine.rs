@@ -1,0 +1,264 @@
+//! Performing rounds: preparing a [`Batch`], watching over it asleep, and collecting what it produced.
+
+use super::arena::{Arena, Taken, Wanted};
+use super::batch::Batch;
+use super::clock::os;
+use super::crew::Team;
+use super::evidence::cpu_times;
+use super::facts::CpuTimes;
+use super::random::Draws;
+use super::trial::{Prepared, Surroundings, Trial};
+use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
+use crate::stage::Halt;
+use crate::stop::Stop;
+use coretalk_model::{CpuId, CpuSet, Home, Picos, TickRate, Topology, TrialFailure};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the coordinating thread looks at the wish to stop while workers play.
+const LOOK: Duration = Duration::from_millis(20);
+/// The same where it has to share a CPU with them.
+const RARE_LOOK: Duration = Duration::from_millis(40);
+/// How long a role that has been told to leave may take to do so, before its thread counts as lost.
+const GRACE: Picos = Picos::from_ms(1500);
+/// How long a thread with nothing left to do may take to be scheduled and say so.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait before a span: periodic interrupts of 1 and 4 ms must not meet the same part of every pass.
+const PHASE_NS: f64 = 20_000.0;
+/// Above this share of a batch, what runs on a sibling is not the kernel's housekeeping.
+const BUSY_SIBLING: f64 = 0.05;
+
+/// What performing needs to know.
+#[derive(Debug)]
+pub struct Engine<'a> {
+    /// The workers.
+    pub team: &'a Team,
+    /// The memory.
+    pub arena: &'a Arena,
+    /// Which CPUs share what.
+    pub topology: &'a Topology,
+    /// The rate of the counter.
+    pub rate: TickRate,
+    /// The moment from which the machine's time line counts.
+    pub opened: Picos,
+    /// Whether the coordinating thread shares a CPU with the workers.
+    pub coordinator_shared: bool,
+}
+
+impl Engine<'_> {
+    /// Performs rounds; fewer than asked where `stop` was raised in between.
+    ///
+    /// # Errors
+    /// [`MachineError::Memory`] where a round wants more lines than there is memory for.
+    pub fn perform(&self, rounds: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        let mut outcomes = Vec::with_capacity(rounds.len());
+        while outcomes.len() < rounds.len() && !stop.is_raised() {
+            let rest = &rounds[outcomes.len()..];
+            let trials: Result<Vec<_>, _> = rest.iter().map(|round| self.prepare(round)).collect();
+            let batch = Arc::new(Batch::new(trials?, stop.clone()));
+            let before = cpu_times();
+            let begun = os::monotonic();
+            // A thread that is lost ends the batch with its round; the rest is played without it.
+            let played = self.play(&batch, stop);
+            let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
+            let around = Around { engine: self, spent, elapsed: os::monotonic().saturating_sub(begun) };
+            outcomes.extend((0..played).map(|round| around.outcome(batch.trials(round), begun)));
+        }
+        // A round that was told to leave did leave, but is not complete.
+        let interrupted = |round: &RoundOutcome| round.trials.contains(&Err(TrialFailure::Interrupted));
+        outcomes.truncate(outcomes.iter().position(interrupted).unwrap_or(outcomes.len()));
+        Ok(outcomes)
+    }
+
+    /// Memory that rounds want at the same time: runs by node, for the greediest of them.
+    pub fn wanted_runs(rounds: &[Round], topology: &Topology) -> BTreeMap<u32, usize> {
+        let mut most = BTreeMap::new();
+        for round in rounds {
+            let mut here: BTreeMap<u32, usize> = BTreeMap::new();
+            for (pair, assignment) in round.assignments.iter().enumerate() {
+                for order in assignment.orders.iter() {
+                    let wanted = wanted(order, pair, &assignment.placement, topology);
+                    *here.entry(wanted.node).or_default() += wanted.runs();
+                }
+            }
+            for (node, runs) in here {
+                let known = most.entry(node).or_insert(0);
+                *known = runs.max(*known);
+            }
+        }
+        most
+    }
+
+    fn prepare(&self, round: &Round) -> Result<Vec<Result<Trial, TrialFailure>>, MachineError> {
+        let (mut taken, mut busy) = (Taken::default(), CpuSet::new());
+        let mut trials = Vec::with_capacity(round.assignments.len());
+        for (pair, assignment) in round.assignments.iter().enumerate() {
+            trials.push(match self.refusal(assignment, &mut busy) {
+                Some(failure) => Err(failure),
+                None => Ok(self.trial(pair, assignment, &mut taken)?),
+            });
+        }
+        Ok(trials)
+    }
+
+    /// Why an assignment cannot be played at all.
+    fn refusal(&self, assignment: &Assignment, busy: &mut CpuSet) -> Option<TrialFailure> {
+        for (role, &cpu) in assignment.placement.iter().enumerate() {
+            let refused = |errno| Some(TrialFailure::NotPinned { cpu, errno });
+            let Some(worker) = self.team.worker(cpu) else { return refused(libc::EINVAL) };
+            if assignment.orders.iter().any(|order| role >= order.kernel.roles.len()) {
+                return refused(libc::EINVAL);
+            }
+            if !worker.is_idle() {
+                // It was lost in an earlier round and has not come back.
+                return Some(TrialFailure::PartnerLost { cpu });
+            }
+            if !busy.insert(cpu) {
+                return refused(libc::EBUSY);
+            }
+        }
+        None
+    }
+
+    fn trial(&self, pair: usize, assignment: &Assignment, taken: &mut Taken) -> Result<Trial, MachineError> {
+        let mut spans = Vec::with_capacity(assignment.orders.len());
+        for (index, order) in assignment.orders.iter().enumerate() {
+            let mut draws = Draws::new(assignment.key, index as u64);
+            let wanted = wanted(order, pair, &assignment.placement, self.topology);
+            let places = self.arena.draw(wanted, &mut draws, taken).ok_or_else(|| MachineError::Memory {
+                node: wanted.node,
+                reason: "the pairs of one round want more than there is".to_owned(),
+            })?;
+            let phase_ns = draws.bits() as f64 / u64::MAX as f64 * PHASE_NS;
+            let on_node = |&cpu: &CpuId| self.topology.node_of(cpu).unwrap_or(0) == wanted.node;
+            let home_role = match order.home {
+                HomeChoice::OfRole(role) => role.min(assignment.placement.len() - 1),
+                HomeChoice::Node(_) => assignment.placement.iter().position(on_node).unwrap_or(0),
+            };
+            spans.push(Prepared {
+                order: order.clone(),
+                home: Home(wanted.node),
+                home_role,
+                places,
+                phase_ns,
+            });
+        }
+        Ok(Trial::new(assignment.placement.clone(), spans, self.rate))
+    }
+
+    /// Has a batch played; says how many of its rounds have an outcome.
+    fn play(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
+        for cpu in batch.cpus() {
+            let of_worker = Arc::clone(batch);
+            if let Some(worker) = self.team.worker(cpu) {
+                // Only idle workers have a part, and nobody but this thread gives them anything.
+                let _ = worker.give(Box::new(move || of_worker.take_part(cpu)));
+            }
+        }
+        batch.begin();
+        let look = if self.coordinator_shared { RARE_LOOK } else { LOOK };
+        let mut told_to_stop = false;
+        while !batch.is_over() {
+            batch.sleep(look);
+            if stop.is_raised() && !told_to_stop {
+                batch.give_up(Halt::Stopped);
+                told_to_stop = true;
+            }
+            let Some(overdue) = batch.overdue() else { continue };
+            // Whoever waits properly has seen the deadline by now; this is for who never began.
+            let round = batch.completed();
+            batch.give_up_round(round, Halt::Deadline);
+            if overdue > GRACE {
+                batch.end();
+                let stuck = batch.absent(round);
+                self.settle(batch.cpus().filter(|&cpu| !stuck.contains(cpu)));
+                return if told_to_stop { round } else { round + 1 };
+            }
+        }
+        self.settle(batch.cpus());
+        batch.completed()
+    }
+
+    /// Lets workers that have left their last trial return to their desks.
+    fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
+        for worker in cpus.filter_map(|cpu| self.team.worker(cpu)) {
+            worker.wait_idle(PATIENCE);
+        }
+    }
+}
+
+/// What went on around the trials of a batch.
+struct Around<'a> {
+    engine: &'a Engine<'a>,
+    /// What the CPUs spent their time on meanwhile.
+    spent: Option<CpuTimes>,
+    elapsed: Picos,
+}
+
+impl Around<'_> {
+    fn outcome(&self, trials: &[Result<Trial, TrialFailure>], begun: Picos) -> RoundOutcome {
+        let times: Vec<(Picos, Picos)> = trials.iter().flatten().filter_map(Trial::times).collect();
+        let started = times.iter().map(|time| time.0).min().unwrap_or(begun);
+        let ended = times.iter().map(|time| time.1).max().unwrap_or(started);
+        let opened = self.engine.opened;
+        let trials = trials
+            .iter()
+            .map(|trial| {
+                let trial = trial.as_ref().map_err(Clone::clone)?;
+                let mut recording = trial.outcome(self.surroundings(trial))?;
+                recording.started = recording.started.saturating_sub(opened);
+                Ok(recording)
+            })
+            .collect();
+        RoundOutcome {
+            started: started.saturating_sub(opened),
+            elapsed: ended.saturating_sub(started),
+            trials,
+        }
+    }
+
+    /// The accounts of the system are too coarse for one trial, so the loss of a batch is spread over its trials by
+    /// the time that each took: exact where it is zero, and right in sum where it is not.
+    fn surroundings(&self, trial: &Trial) -> Surroundings {
+        let share = trial.times().map_or(0.0, |(started, ended)| {
+            ended.saturating_sub(started).secs() / self.elapsed.max(Picos(1)).secs()
+        });
+        let cpus: CpuSet = trial.placement().iter().copied().collect();
+        let in_batch = self.spent.as_ref().and_then(|spent| spent.stolen_ms(&cpus));
+        Surroundings {
+            lost_ms: in_batch.map(|ms| (ms * share) as f32),
+            coordinator_shared: self.engine.coordinator_shared,
+            sibling_busy: trial.placement().iter().any(|&cpu| self.has_busy_sibling(cpu)),
+        }
+    }
+
+    /// Only siblings outside the crew can be judged: the others work for us in other rounds.
+    fn has_busy_sibling(&self, cpu: CpuId) -> bool {
+        let outside = self.engine.topology.siblings(cpu).difference(&self.engine.team.cpus());
+        let Some(spent) = &self.spent else { return false };
+        outside.iter().any(|sibling| {
+            spent.busy_fraction(&CpuSet::from_iter([sibling])).is_some_and(|busy| busy > BUSY_SIBLING)
+        })
+    }
+}
+
+fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topology) -> Wanted {
+    let node = match order.home {
+        HomeChoice::Node(home) => home.0,
+        HomeChoice::OfRole(role) => {
+            placement.get(role).or(placement.last()).and_then(|&cpu| topology.node_of(cpu)).unwrap_or(0)
+        }
+    };
+    let places = match order.walk {
+        crate::machine::Walk::FreshRuns => order.lines as usize,
+        // One place, visited as often as the lines of the order say.
+        crate::machine::Walk::OnePlace => 1,
+    };
+    Wanted { node, pair, places, lines_per_place: order.kernel.lines_per_place as usize, walk: order.walk }
+}
+
+/// The nodes of some CPUs; node 0 on machines that report none.
+pub fn nodes_of(cpus: &[CpuId], topology: &Topology) -> BTreeSet<u32> {
+    cpus.iter().map(|&cpu| topology.node_of(cpu).unwrap_or(0)).collect()
+}

@@ -1,0 +1,62 @@
+//! Systems on which threads cannot be bound to CPUs in a way that we know how to prove.
+
+use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::stop::Stop;
+use coretalk_model::{Environment, Finding, Picos, TickRate, Topology};
+use std::convert::Infallible;
+
+/// The machine that this process runs on: none can be had here.
+#[derive(Debug)]
+pub struct HostMachine(Infallible);
+
+impl HostMachine {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always [`MachineError::NoPinning`].
+    pub fn open() -> Result<HostMachine, MachineError> {
+        Err(MachineError::NoPinning { reason: format!("no support for {}", std::env::consts::OS) })
+    }
+}
+
+impl Machine for HostMachine {
+    fn topology(&self) -> &Topology {
+        match self.0 {}
+    }
+    fn allowance(&self) -> &Allowance {
+        match self.0 {}
+    }
+    fn environment(&self) -> &Environment {
+        match self.0 {}
+    }
+    fn examine(&mut self) -> Vec<Finding> {
+        match self.0 {}
+    }
+    fn rate(&self) -> TickRate {
+        match self.0 {}
+    }
+    fn now(&self) -> Picos {
+        match self.0 {}
+    }
+    fn pause(&mut self, _span: Picos, _stop: &Stop) {
+        match self.0 {}
+    }
+    fn engage(&mut self, _crew: &Crew) -> Result<Granted, MachineError> {
+        match self.0 {}
+    }
+    fn perform(&mut self, _batch: &[Round], _stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        match self.0 {}
+    }
+    fn is_busy(&self) -> Option<bool> {
+        match self.0 {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_foreign_system_says_what_works_instead() {
+        let error = super::HostMachine::open().unwrap_err().to_string();
+        assert!(error.contains("simulated machines"), "{error}");
+    }
+}

@@ -1,0 +1,33 @@
+//! Sleeping on a number until somebody changes it: the one way in which threads of the crew wait without a CPU.
+
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Sleeps while `word` holds `expected`, until woken, for `timeout` at most. May return early for no reason: callers
+/// look again.
+pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+    let span = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
+        tv_nsec: timeout.subsec_nanos() as libc::c_long,
+    });
+    let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. Every
+    // outcome (woken, changed, timed out, interrupted) means "look again", so the result is of no interest.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            span,
+        );
+    }
+}
+
+/// Wakes every thread that sleeps on `word`.
+pub fn wake_all(word: &AtomicU32) {
+    // SAFETY: the kernel uses the address as a key only.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, i32::MAX);
+    }
+}

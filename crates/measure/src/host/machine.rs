@@ -1,0 +1,235 @@
+//! [`HostMachine`]: the machine that this process runs on, behind the boundary.
+
+use super::affinity;
+use super::arena::Arena;
+use super::clock::{ClockReport, offset, os};
+use super::crew::{Aside, Team};
+use super::engine::{Engine, nodes_of};
+use super::evidence;
+use super::memory::{Region, Residence};
+use super::surroundings;
+use super::worker::Worker;
+use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::stop::Stop;
+use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology};
+use std::time::Duration;
+
+/// A good neighbour measures serially where others keep more than this share of the CPUs busy.
+const BUSY_SHARE: f64 = 0.05;
+/// The longest sleep before the wish to stop is looked at again.
+const NAP: Duration = Duration::from_millis(20);
+
+/// The machine that this process runs on.
+#[derive(Debug)]
+pub struct HostMachine {
+    topology: Topology,
+    allowance: Allowance,
+    environment: Environment,
+    clock: ClockReport,
+    opened: Picos,
+    // Dropped in this order: workers first, then the memory that they write to, then the coordinator's old mask.
+    team: Option<Team>,
+    arena: Arena,
+    aside: Option<Aside>,
+}
+
+impl HostMachine {
+    /// Reads what the machine says about itself and measures its counter; takes 50 to 200 ms.
+    ///
+    /// # Errors
+    /// [`MachineError::NoPinning`] where threads cannot be bound to CPUs, [`MachineError::Clock`] where the counter
+    /// cannot time anything, [`MachineError::System`] where the system's files make no sense.
+    pub fn open() -> Result<HostMachine, MachineError> {
+        let opened = os::monotonic();
+        let (topology, allowance) = surroundings::read()?;
+        let clock = on_one_cpu(ClockReport::measure)?.map_err(|reason| MachineError::Clock { reason })?;
+        let environment = Environment { clock: clock.facts(), ..surroundings::environment() };
+        let arena = Arena::new(surroundings::line_bytes());
+        Ok(HostMachine { topology, allowance, environment, clock, opened, team: None, arena, aside: None })
+    }
+
+    /// What is known of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
+    pub fn clock(&self) -> &ClockReport {
+        &self.clock
+    }
+
+    /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
+    /// a thread or does not answer are left out.
+    pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], stop: &Stop) -> &ClockReport {
+        let asked = pairs.iter().filter(|(from, to)| from != to).take_while(|_| !stop.is_raised());
+        self.clock.offsets = asked.filter_map(|&(from, to)| offset::measure(from, to)).collect();
+        &self.clock
+    }
+
+    /// Where the measured lines lie, node by node; empty before [`engage`](Machine::engage).
+    pub fn residence(&self) -> Vec<(u32, Residence)> {
+        self.arena.regions().map(|region| (region.node(), region.residence())).collect()
+    }
+
+    /// The system's numbers of the crew's threads, for tools that look at them from outside.
+    pub fn threads(&self) -> Vec<i32> {
+        // SAFETY: asks for a number, no memory involved.
+        let number = || unsafe { libc::syscall(libc::SYS_gettid) } as i32;
+        let Some(team) = &self.team else { return Vec::new() };
+        team.cpus().iter().filter_map(|cpu| team.ask(cpu, number)).collect()
+    }
+
+    /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
+    fn usable(&self) -> CpuSet {
+        self.allowance.cpuset.intersection(self.topology.cpus())
+    }
+
+    /// Makes sure that every node has the memory that is wanted of it.
+    fn provide(&mut self, node: u32, runs: usize) -> Result<(), MachineError> {
+        for _ in 0..self.arena.missing(node, runs) {
+            let region = self.region(node)?;
+            let found = region.page_bytes();
+            let known = self.environment.page_bytes;
+            // The smallest page is the one that decides what is known about addresses.
+            self.environment.page_bytes = if self.arena.regions().next().is_none() {
+                found
+            } else {
+                found.zip(known).map(|(a, b)| a.min(b))
+            };
+            self.arena.add(region);
+        }
+        Ok(())
+    }
+
+    fn region(&self, node: u32) -> Result<Region, MachineError> {
+        let failed = |reason: String| MachineError::Memory { node, reason };
+        let region = Region::map(node).map_err(|error| failed(error.to_string()))?;
+        let on_node = |&cpu: &CpuId| self.topology.node_of(cpu).unwrap_or(0) == node;
+        let toucher = self.team.as_ref().and_then(|team| {
+            let ready = |cpu: &CpuId| on_node(cpu) && team.worker(*cpu).is_some_and(Worker::is_idle);
+            Some((team, team.cpus().iter().find(ready)?))
+        });
+        let region = match toucher {
+            Some((team, cpu)) => {
+                let touch = move || {
+                    region.touch();
+                    region
+                };
+                team.ask(cpu, touch)
+                    .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not answer")))?
+            }
+            None => {
+                region.touch();
+                region
+            }
+        };
+        match region.residence() {
+            // Where there is one node only, its number is not part of the topology, and nothing can go wrong.
+            Residence::Elsewhere { found } if self.topology.level(Level::Node).len() > 1 => {
+                Err(failed(format!("the system put it on node {found}")))
+            }
+            _ => Ok(region),
+        }
+    }
+}
+
+impl Machine for HostMachine {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn examine(&mut self) -> Vec<Finding> {
+        if self.clock.offsets.is_empty() {
+            // One CPU against some of the others: enough to find a clock that is not to be compared.
+            let usable = self.usable();
+            let first = usable.first();
+            let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
+            self.measure_offsets(&pairs, &Stop::new());
+        }
+        surroundings::examine(&self.environment.clock, self.clock.largest_offset_ns())
+    }
+
+    fn rate(&self) -> TickRate {
+        self.clock.rate
+    }
+
+    fn now(&self) -> Picos {
+        os::monotonic().saturating_sub(self.opened)
+    }
+
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        let until = self.now() + span;
+        while !stop.is_raised() {
+            let left = until.saturating_sub(self.now()).duration();
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(NAP));
+        }
+    }
+
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        // The old crew goes first: two threads on one CPU would disturb each other.
+        (self.team, self.aside) = (None, None);
+        let measured: CpuSet = crew
+            .cpus
+            .iter()
+            .flat_map(|&cpu| self.topology.siblings(cpu).iter().collect::<Vec<_>>())
+            .collect();
+        let room = self.usable().difference(&measured);
+        let team = Team::start(crew, &self.usable(), self.clock.rate)?;
+        self.aside = Aside::step(&room);
+        let granted =
+            Granted { priority: team.priority().to_owned(), coordinator_apart: self.aside.is_some() };
+        self.environment.priority = Some(granted.priority.clone());
+        self.team = Some(team);
+        for node in nodes_of(&crew.cpus, &self.topology) {
+            self.provide(node, 0)?;
+        }
+        Ok(granted)
+    }
+
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        if self.team.is_none() {
+            self.engage(&Crew { cpus: cpus_of(batch), ..Crew::default() })?;
+        }
+        for (node, runs) in Engine::wanted_runs(batch, &self.topology) {
+            self.provide(node, runs)?;
+        }
+        let Some(team) = &self.team else { return Ok(Vec::new()) };
+        let engine = Engine {
+            team,
+            arena: &self.arena,
+            topology: &self.topology,
+            rate: self.clock.rate,
+            opened: self.opened,
+            coordinator_shared: self.aside.is_none(),
+        };
+        engine.perform(batch, stop)
+    }
+
+    fn is_busy(&self) -> Option<bool> {
+        evidence::share_of_others(&self.usable()).map(|share| share > BUSY_SHARE)
+    }
+}
+
+fn cpus_of(batch: &[Round]) -> Vec<CpuId> {
+    let placements =
+        batch.iter().flat_map(|round| &round.assignments).flat_map(|it| it.placement.iter().copied());
+    placements.collect::<CpuSet>().iter().collect()
+}
+
+/// Does something in a thread that stays on one CPU: a counter may differ from CPU to CPU.
+fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineError> {
+    let no_pinning = |reason: String| MachineError::NoPinning { reason };
+    let pinned = || {
+        let cpu = affinity::current_cpu().map_err(|error| no_pinning(error.to_string()))?;
+        affinity::pin_current_thread(cpu).map_err(|error| no_pinning(error.to_string()))?;
+        Ok(task())
+    };
+    std::thread::scope(|scope| scope.spawn(pinned).join())
+        .unwrap_or_else(|_| Err(no_pinning("a thread ended at once".to_owned())))
+}

@@ -1,0 +1,143 @@
+//! What priority a measuring thread asks for, and what it got.
+
+use crate::machine::{Crew, MachineError};
+use coretalk_model::CpuSet;
+use std::io;
+
+/// What to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Nothing.
+    Inherited,
+    /// Niceness −20 if the system allows it.
+    Best,
+    /// Exactly this niceness.
+    Nice(i32),
+    /// `SCHED_FIFO` at this priority.
+    Fifo(i32),
+}
+
+impl Priority {
+    /// What a crew asks for.
+    ///
+    /// # Errors
+    /// [`MachineError::Priority`] where the wish is out of range, or where real-time threads would take every CPU: one
+    /// that spins there would stop the machine, and nothing could stop it.
+    pub fn of(crew: &Crew, usable: &CpuSet) -> Result<Priority, MachineError> {
+        let refuse =
+            |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
+        match (crew.realtime, crew.nice) {
+            (Some(fifo), _) if !(1..=99).contains(&fifo) => {
+                Err(refuse(format!("real-time priority {fifo}"), "it ranges from 1 to 99"))
+            }
+            (Some(fifo), _) if usable.is_subset(&crew.cpus.iter().copied().collect()) => Err(refuse(
+                format!("real-time priority {fifo}"),
+                "no CPU would be left for anything else; leave at least one out of --cpus",
+            )),
+            (Some(fifo), _) => Ok(Priority::Fifo(fifo)),
+            (None, Some(nice)) if !(-20..=19).contains(&nice) => {
+                Err(refuse(format!("niceness {nice}"), "it ranges from -20 to 19"))
+            }
+            (None, Some(nice)) => Ok(Priority::Nice(nice)),
+            (None, None) => Ok(Priority::Best),
+        }
+    }
+}
+
+impl std::fmt::Display for Priority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Priority::Inherited => f.write_str("inherited priority"),
+            Priority::Best => f.write_str("niceness -20"),
+            Priority::Nice(nice) => write!(f, "niceness {nice}"),
+            Priority::Fifo(fifo) => write!(f, "real-time priority {fifo}"),
+        }
+    }
+}
+
+/// Gives the calling thread this priority; says what it has now: `nice -20`, `fifo 50`, `normal`.
+///
+/// # Errors
+/// The system's reason, for a priority that was asked for by name; [`Priority::Best`] takes what it gets.
+pub fn apply(wish: Priority) -> io::Result<String> {
+    match wish {
+        Priority::Inherited => {}
+        // Refused without CAP_SYS_NICE, which is the usual case: the name of what is in force says so.
+        Priority::Best => drop(set_nice(-20)),
+        Priority::Nice(nice) => set_nice(nice)?,
+        Priority::Fifo(fifo) => set_fifo(fifo)?,
+    }
+    Ok(in_force())
+}
+
+/// The priority of the calling thread.
+pub fn in_force() -> String {
+    // SAFETY: asks about the calling thread, no memory involved.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    if policy == libc::SCHED_FIFO || policy == libc::SCHED_RR {
+        // SAFETY: an all-zero `sched_param` is valid.
+        let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is writable.
+        unsafe { libc::sched_getparam(0, &mut param) };
+        let name = if policy == libc::SCHED_FIFO { "fifo" } else { "round-robin" };
+        return format!("{name} {}", param.sched_priority);
+    }
+    // On Linux niceness belongs to the thread, and 0 names the calling one. An error reads -1, which a real niceness
+    // of -1 does too; the call has no way to fail for the calling thread.
+    // SAFETY: no memory involved.
+    match unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } {
+        0 => "normal".to_owned(),
+        nice => format!("nice {nice}"),
+    }
+}
+
+fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory involved.
+    let status = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set_fifo(priority: i32) -> io::Result<()> {
+    // SAFETY: an all-zero `sched_param` is valid.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = priority;
+    // Threads and commands started from here do not inherit it.
+    // SAFETY: the structure is readable.
+    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::CpuId;
+
+    fn crew(cpus: &str, nice: Option<i32>, realtime: Option<i32>) -> Crew {
+        Crew { cpus: CpuSet::from_list(cpus).unwrap().iter().collect::<Vec<CpuId>>(), nice, realtime }
+    }
+
+    #[test]
+    fn real_time_never_takes_every_cpu() {
+        let four = CpuSet::from_list("0-3").unwrap();
+        assert!(matches!(Priority::of(&crew("0-2", None, Some(50)), &four), Ok(Priority::Fifo(50))));
+        let error = Priority::of(&crew("0-3", None, Some(50)), &four).unwrap_err().to_string();
+        assert!(error.contains("no CPU would be left"), "{error}");
+    }
+
+    #[test]
+    fn wishes_out_of_range_are_named() {
+        let four = CpuSet::from_list("0-3").unwrap();
+        for crew in [crew("0", Some(20), None), crew("0", Some(-21), None), crew("0", None, Some(0))] {
+            assert!(matches!(Priority::of(&crew, &four), Err(MachineError::Priority { .. })), "{crew:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_force_is_what_was_granted() {
+        std::thread::spawn(|| {
+            assert_eq!(apply(Priority::Nice(19)).unwrap(), "nice 19");
+        })
+        .join()
+        .unwrap();
+    }
+}

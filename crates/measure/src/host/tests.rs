@@ -1,0 +1,320 @@
+//! The real machine with tiny counts: that it ends, does its work, and survives what goes wrong.
+
+use super::HostMachine;
+use super::affinity::current_mask;
+use crate::kernel::{Cost, Kernel, Spin};
+use crate::machine::{
+    Assignment, Crew, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
+};
+use crate::stage::{Halt, Recorder, Stage};
+use crate::stop::Stop;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use coretalk_model::{CpuId, KernelId, Picos, Samples, TrialFailure};
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+/// Counts up one word in turns: even numbers belong to role 0.
+static TURNS: Kernel = kernel("turns", &[|stage| turns(stage, 0), |stage| turns(stage, 1)]);
+/// The second role never answers, but looks at the guard.
+static SILENT: Kernel = kernel(
+    "silent",
+    &[
+        |stage| turns(stage, 0),
+        |stage| loop {
+            stage.guard.check()?;
+            std::hint::spin_loop();
+        },
+    ],
+);
+/// The second role claims to be done at once.
+static HASTY: Kernel = kernel("hasty", &[|stage| turns(stage, 0), |_| Ok(())]);
+/// The second role panics.
+static FAULTY: Kernel = kernel("faulty", &[|stage| turns(stage, 0), |_| panic!("on purpose")]);
+/// The second role miscounts.
+static LYING: Kernel = kernel(
+    "lying",
+    &[
+        |stage| turns(stage, 0),
+        |stage| {
+            turns(stage, 1)?;
+            stage.verified += 1;
+            Ok(())
+        },
+    ],
+);
+/// The second role does not come back for a while and looks at nothing meanwhile.
+static DEAF: Kernel = kernel(
+    "deaf",
+    &[
+        |stage| turns(stage, 0),
+        |_| {
+            std::thread::sleep(Duration::from_secs(6));
+            Ok(())
+        },
+    ],
+);
+
+/// The second role loses its binding on the way, as after a hot-unplug.
+static UPROOTED: Kernel = kernel(
+    "uprooted",
+    &[
+        |stage| turns(stage, 0),
+        |stage| {
+            super::affinity::set_mask(&super::HostMachine::open().unwrap().allowance().cpuset).unwrap();
+            turns(stage, 1)
+        },
+    ],
+);
+
+const fn kernel(name: &'static str, roles: &'static [crate::kernel::RoleFn]) -> Kernel {
+    Kernel {
+        id: KernelId(Cow::Borrowed(name)),
+        roles,
+        cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
+        lines_per_place: 1,
+        symbol: "turns",
+    }
+}
+
+fn turns(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
+    let places = stage.lines.len() as u64;
+    let (mut trips, mut samples) = match &mut stage.recorder {
+        Recorder::Batches { visits, round_trips, ticks } => {
+            (u64::from(*visits) * u64::from(*round_trips), ticks.iter_mut())
+        }
+        Recorder::Events { round_trips, buckets, beyond } => {
+            // The first event of every place is "long".
+            if role == 0 {
+                buckets[5] += *round_trips as u32 - 1;
+                beyond.push(1 << 40);
+            }
+            (*round_trips / places, [].iter_mut())
+        }
+    };
+    for (place, line) in stage.lines.iter().enumerate() {
+        let word = &line.words[0];
+        assert!(role == 1 || word.load(Relaxed) == 0, "a line was not prepared");
+        trips += if place == 0 { u64::from(stage.warm_up) } else { 0 };
+        for trip in 0..trips {
+            let mine = 2 * trip + role;
+            while word.compare_exchange(mine, mine + 1, AcqRel, Relaxed).is_err() {
+                stage.guard.check()?;
+            }
+            stage.verified += 1;
+        }
+        while word.load(Acquire) < 2 * trips {
+            stage.guard.check()?;
+        }
+        trips -= if place == 0 { u64::from(stage.warm_up) } else { 0 };
+    }
+    samples.by_ref().for_each(|slot| *slot = 7);
+    Ok(())
+}
+
+/// Two CPUs to measure; none where the process may use one only.
+fn pair() -> Option<[CpuId; 2]> {
+    let cpus: Vec<CpuId> = current_mask().unwrap().iter().take(2).collect();
+    let pair = <[CpuId; 2]>::try_from(cpus).ok();
+    if pair.is_none() {
+        eprintln!("skipped: fewer than two CPUs are allowed");
+    }
+    pair
+}
+
+fn engaged() -> Option<(HostMachine, [CpuId; 2])> {
+    let pair = pair()?;
+    let mut machine = HostMachine::open().unwrap();
+    machine.engage(&Crew { cpus: pair.to_vec(), ..Crew::default() }).unwrap();
+    Some((machine, pair))
+}
+
+fn order(kernel: &'static Kernel, walk: Walk, sampling: Sampling) -> SpanOrder {
+    SpanOrder { kernel, home: HomeChoice::OfRole(0), lines: 4, walk, warm_up: 3, sampling }
+}
+
+fn round(pair: [CpuId; 2], kernel: &'static Kernel) -> Round {
+    let batches = Sampling::Batches { visits: 2, round_trips: 5 };
+    round_of(pair, vec![order(kernel, Walk::FreshRuns, batches)])
+}
+
+fn round_of(pair: [CpuId; 2], orders: Vec<SpanOrder>) -> Round {
+    Round { assignments: vec![Assignment { placement: pair.to_vec(), orders: orders.into(), key: 11 }] }
+}
+
+fn failure(outcomes: &[RoundOutcome]) -> &TrialFailure {
+    outcomes[0].trials[0].as_ref().unwrap_err()
+}
+
+#[test]
+fn rounds_come_back_in_order_with_every_span() {
+    let Some((mut machine, [a, b])) = engaged() else { return };
+    let batches = Sampling::Batches { visits: 2, round_trips: 5 };
+    let orders = vec![
+        order(&TURNS, Walk::FreshRuns, batches),
+        order(&TURNS, Walk::OnePlace, batches),
+        order(&TURNS, Walk::FreshRuns, Sampling::Events { round_trips: 40 }),
+    ];
+    let batch: Vec<Round> =
+        (0..5).map(|n| round_of(if n % 2 == 0 { [a, b] } else { [b, a] }, orders.clone())).collect();
+    let outcomes = machine.perform(&batch, &Stop::new()).unwrap();
+    assert_eq!(outcomes.len(), 5);
+    assert!(
+        outcomes.windows(2).all(|two| two[0].started + two[0].elapsed <= two[1].started + Picos::from_us(1))
+    );
+    for outcome in &outcomes {
+        assert_eq!(outcome.trials.len(), 1);
+        let recording = outcome.trials[0].as_ref().unwrap();
+        assert_eq!(recording.spans.len(), 3);
+        for span in &recording.spans[..2] {
+            assert_eq!(span.samples, Samples::Batches { visits: 2, ticks: vec![7; 8] });
+            assert_eq!((span.kernel.as_str(), span.round_trips), ("turns", 5));
+        }
+        assert_eq!(recording.spans[2].samples, Samples::Counts { counts: vec![(5, 39), (1 << 40, 1)] });
+        assert!(!recording.disturbance.migrated && recording.disturbance.involuntary_switches.is_some());
+        assert_eq!(recording.core_ghz.len(), 2);
+        assert!(recording.elapsed > Picos::ZERO && recording.started <= machine.now());
+    }
+    assert!(machine.environment().priority.is_some());
+}
+
+#[test]
+fn every_kernel_of_the_registry_runs() {
+    let Some((mut machine, [a, b])) = engaged() else { return };
+    for kernel in crate::probes::REGISTRY.iter().flat_map(|probe| probe.kernels()) {
+        for sampling in
+            [Sampling::Batches { visits: 2, round_trips: 4 }, Sampling::Events { round_trips: 40 }]
+        {
+            let orders = [Walk::FreshRuns, Walk::OnePlace].map(|walk| order(kernel, walk, sampling)).to_vec();
+            let outcomes = machine.perform(&[round_of([a, b], orders)], &Stop::new()).unwrap();
+            let recording =
+                outcomes[0].trials[0].as_ref().unwrap_or_else(|failure| panic!("{}: {failure}", kernel.id));
+            for span in &recording.spans {
+                match &span.samples {
+                    Samples::Batches { ticks, .. } => {
+                        assert!(ticks.len() == 8 && ticks.iter().all(|&t| t > 0), "{}: {ticks:?}", kernel.id);
+                    }
+                    Samples::Counts { counts } => {
+                        let events: u64 = counts.iter().map(|count| count.1).sum();
+                        assert!(events >= 40, "{}: {events} events", kernel.id);
+                    }
+                    Samples::Events { .. } => panic!("{}: events one by one", kernel.id),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_round_without_trials_and_one_that_cannot_be_played_have_outcomes() {
+    let Some((mut machine, [a, b])) = engaged() else { return };
+    let stranger = round([a, CpuId(4000)], &TURNS);
+    let twice = round([a, a], &TURNS);
+    let batch = [
+        Round { assignments: vec![] },
+        stranger,
+        twice,
+        round([a, b], &TURNS),
+        Round { assignments: vec![] },
+    ];
+    let outcomes = machine.perform(&batch, &Stop::new()).unwrap();
+    assert_eq!(outcomes.len(), 5);
+    assert!(outcomes[0].trials.is_empty() && outcomes[4].trials.is_empty());
+    assert!(matches!(outcomes[1].trials[0], Err(TrialFailure::NotPinned { cpu: CpuId(4000), .. })));
+    assert!(matches!(outcomes[2].trials[0], Err(TrialFailure::NotPinned { .. })));
+    assert!(outcomes[3].trials[0].is_ok());
+}
+
+#[test]
+fn whatever_a_role_does_the_next_trial_works() {
+    let Some((mut machine, pair)) = engaged() else { return };
+    let stop = Stop::new();
+    let begun = Instant::now();
+    let mut fail = |kernel| {
+        let outcomes = machine.perform(&[round(pair, kernel), round(pair, &TURNS)], &stop).unwrap();
+        assert!(outcomes[1].trials[0].is_ok(), "after {:?}: {:?}", outcomes[0].trials, outcomes[1].trials);
+        failure(&outcomes).clone()
+    };
+    assert!(matches!(fail(&SILENT), TrialFailure::TimedOut { .. }));
+    assert!(matches!(fail(&HASTY), TrialFailure::Unverified { received: 0, .. }));
+    assert_eq!(fail(&FAULTY), TrialFailure::PartnerLost { cpu: pair[1] });
+    assert_eq!(fail(&LYING), TrialFailure::Unverified { sent: 43, received: 44 });
+    assert_eq!(fail(&UPROOTED), TrialFailure::CpuLost { cpu: pair[1] });
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_thread_that_does_not_come_back_is_given_up_and_taken_back_when_it_does() {
+    let Some((mut machine, pair)) = engaged() else { return };
+    let stop = Stop::new();
+    let outcomes = machine.perform(&[round(pair, &DEAF), round(pair, &TURNS)], &stop).unwrap();
+    assert_eq!(outcomes.len(), 2);
+    let lost = TrialFailure::PartnerLost { cpu: pair[1] };
+    assert_eq!(failure(&outcomes), &lost);
+    assert_eq!(failure(&outcomes[1..]), &lost, "its CPU cannot be measured meanwhile");
+    let patience = Instant::now() + Duration::from_secs(30);
+    while machine.perform(&[round(pair, &TURNS)], &stop).unwrap()[0].trials[0].is_err() {
+        assert!(Instant::now() < patience, "the thread came back, and is not used");
+        machine.pause(Picos::from_ms(100), &stop);
+    }
+}
+
+#[test]
+fn a_stop_ends_a_batch_soon() {
+    let Some((mut machine, pair)) = engaged() else { return };
+    let stop = Stop::new();
+    let raiser = stop.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        raiser.raise();
+        Instant::now()
+    });
+    let endless = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
+    let batch = [
+        round(pair, &TURNS),
+        round_of(pair, vec![order(&TURNS, Walk::FreshRuns, endless)]),
+        round(pair, &TURNS),
+    ];
+    let outcomes = machine.perform(&batch, &stop).unwrap();
+    let raised = thread.join().unwrap();
+    // Generous: the machine that runs the tests may be busy.
+    assert!(raised.elapsed() < Duration::from_secs(3), "{:?}", raised.elapsed());
+    assert_eq!(outcomes.len(), 1, "completed rounds only");
+    assert!(outcomes[0].trials[0].is_ok());
+    assert!(machine.perform(&batch, &stop).unwrap().is_empty(), "the wish lasts");
+    let begun = Instant::now();
+    machine.pause(Picos::from_secs(60.0), &stop);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_cpu_that_does_not_exist_cannot_be_engaged() {
+    let mut machine = HostMachine::open().unwrap();
+    let error = machine.engage(&Crew { cpus: vec![CpuId(4000)], ..Crew::default() }).unwrap_err();
+    assert!(matches!(error, MachineError::Pin { cpu: CpuId(4000), .. }), "{error}");
+}
+
+#[test]
+fn no_thread_is_left_when_the_machine_is_gone() {
+    let Some((mut machine, pair)) = engaged() else { return };
+    // Other tests have threads too, so this one looks for the numbers of its own.
+    let workers = machine.threads();
+    assert_eq!(workers.len(), 2);
+    let alive = || {
+        workers.iter().filter(|id| std::path::Path::new(&format!("/proc/self/task/{id}")).exists()).count()
+    };
+    assert_eq!(alive(), 2);
+    machine.perform(&[round(pair, &TURNS)], &Stop::new()).unwrap();
+    drop(machine);
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn offsets_between_engaged_cpus_are_measured() {
+    let Some((mut machine, [a, b])) = engaged() else { return };
+    let report = machine.measure_offsets(&[(a, b)], &Stop::new());
+    let there = report.offset(a, b).unwrap();
+    assert_eq!(report.offset(b, a).unwrap().ticks, -there.ticks);
+    assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0);
+    assert!(machine.is_busy().is_some());
+    assert!(machine.examine().iter().any(|finding| finding.id == "tsc-sync"));
+}

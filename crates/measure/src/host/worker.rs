@@ -1,0 +1,222 @@
+//! [`Worker`]: one thread that lives on one CPU, asleep until it is given something to do.
+
+use super::affinity::{self, PinError};
+use super::futex;
+use super::priority::{self, Priority};
+use coretalk_model::CpuId;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a worker is given to do.
+pub type Task = Box<dyn FnOnce() + Send>;
+
+/// One pinned thread. Dropping it ends the thread, unless a task never returns: such a thread cannot be ended, and is
+/// left behind.
+#[derive(Debug)]
+pub struct Worker {
+    cpu: CpuId,
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why a worker is not there.
+#[derive(Debug)]
+pub enum Absence {
+    /// The system started no thread.
+    Spawn(io::Error),
+    /// The thread is not on its CPU.
+    Pin(PinError),
+    /// The priority that was asked for was refused.
+    Priority(io::Error),
+}
+
+/// Where a worker gets its tasks. Everything on a cache line pair of its own, away from measured lines.
+#[derive(Debug, Default)]
+#[repr(align(256))]
+struct Desk {
+    /// Counts the tasks given; the worker sleeps on it.
+    given: AtomicU32,
+    /// Counts the tasks done; written by the worker only.
+    done: AtomicU32,
+    tray: Mutex<Option<Order>>,
+}
+
+enum Order {
+    Do(Task),
+    Leave,
+}
+
+impl std::fmt::Debug for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Order::Do(_) => "Do",
+            Order::Leave => "Leave",
+        })
+    }
+}
+
+impl Worker {
+    /// Starts a thread, pins it, and returns once it is proven to be on its CPU; says what priority it got.
+    ///
+    /// # Errors
+    /// [`Absence`] says why there is no such worker.
+    pub fn start(cpu: CpuId, wish: Priority) -> Result<(Worker, String), Absence> {
+        let desk = Arc::new(Desk::default());
+        let (ready, first_word) = mpsc::sync_channel(1);
+        let of_thread = Arc::clone(&desk);
+        let thread = std::thread::Builder::new()
+            .name(format!("cpu {cpu}"))
+            .spawn(move || {
+                let granted = affinity::pin_current_thread(cpu)
+                    .map_err(Absence::Pin)
+                    .and_then(|()| priority::apply(wish).map_err(Absence::Priority));
+                let failed = granted.is_err();
+                // Who started the thread is waiting for exactly this word; if it is gone, there is nothing to do.
+                if ready.send(granted).is_ok() && !failed {
+                    of_thread.serve();
+                }
+            })
+            .map_err(Absence::Spawn)?;
+        let mut worker = Worker { cpu, desk, thread: Some(thread) };
+        match first_word.recv() {
+            Ok(Ok(granted)) => Ok((worker, granted)),
+            Ok(Err(absence)) => {
+                worker.join();
+                Err(absence)
+            }
+            Err(_) => {
+                worker.join();
+                Err(Absence::Spawn(io::Error::other("the thread ended before it was ready")))
+            }
+        }
+    }
+
+    /// Its CPU.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// Hands over a task. Only to an idle worker: one that is not gets nothing, and the task comes back.
+    ///
+    /// # Errors
+    /// The task, where the worker still has one.
+    pub fn give(&self, task: Task) -> Result<(), Task> {
+        if !self.is_idle() {
+            return Err(task);
+        }
+        self.desk.put(Order::Do(task));
+        Ok(())
+    }
+
+    /// Whether every task given is done.
+    pub fn is_idle(&self) -> bool {
+        // Acquire pairs with the Release in `serve`: an idle worker's writes are visible.
+        self.desk.done.load(Acquire) == self.desk.given.load(Acquire)
+    }
+
+    /// Waits for the worker to be idle, asleep, for `patience` at most; says whether it is.
+    pub fn wait_idle(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            let done = self.desk.done.load(Acquire);
+            if done == self.desk.given.load(Acquire) {
+                return true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            futex::wait(&self.desk.done, done, Some(left));
+        }
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Tasks are caught when they panic, so that the thread's own result says nothing.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Whoever gave the last task has told it to end by now.
+        if self.wait_idle(Duration::from_millis(500)) {
+            self.desk.put(Order::Leave);
+            self.join();
+        }
+    }
+}
+
+impl Desk {
+    fn put(&self, order: Order) {
+        *self.tray.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
+        // Release pairs with the Acquire in `serve`; only the owner of the `Worker` writes this counter.
+        self.given.fetch_add(1, Release);
+        futex::wake_all(&self.given);
+    }
+
+    /// What the thread does all its life.
+    fn serve(&self) {
+        let mut done = 0u32;
+        loop {
+            while self.given.load(Acquire) == done {
+                futex::wait(&self.given, done, None);
+            }
+            let order = self.tray.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match order {
+                Some(Order::Leave) => return,
+                // A task that panics has its own ways to say so; the worker lives on.
+                Some(Order::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
+                None => {}
+            }
+            done = done.wrapping_add(1);
+            self.done.store(done, Release);
+            futex::wake_all(&self.done);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> CpuId {
+        affinity::current_mask().unwrap().first().unwrap()
+    }
+
+    #[test]
+    fn a_worker_works_on_its_cpu_and_survives_a_panic() {
+        let (worker, granted) = Worker::start(here(), Priority::Inherited).unwrap();
+        assert!(!granted.is_empty());
+        let (tell, told) = mpsc::channel();
+        worker.give(Box::new(|| panic!("on purpose"))).ok().unwrap();
+        assert!(worker.wait_idle(Duration::from_secs(10)));
+        worker.give(Box::new(move || tell.send(affinity::current_cpu().unwrap()).unwrap())).ok().unwrap();
+        assert_eq!(told.recv().unwrap(), here());
+    }
+
+    #[test]
+    fn a_busy_worker_takes_no_second_task() {
+        let (worker, _) = Worker::start(here(), Priority::Inherited).unwrap();
+        let (finish, finished) = mpsc::channel::<()>();
+        let task = move || {
+            let _ = finished.recv();
+        };
+        worker.give(Box::new(task)).ok().unwrap();
+        assert!(worker.give(Box::new(|| ())).is_err());
+        assert!(!worker.wait_idle(Duration::from_millis(1)));
+        drop(finish);
+        assert!(worker.wait_idle(Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_has_no_worker() {
+        assert!(matches!(Worker::start(CpuId(9999), Priority::Inherited), Err(Absence::Pin(_))));
+    }
+}
