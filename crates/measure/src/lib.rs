@@ -1,6 +1,6 @@
 //! Everything that touches the hardware, and the simulated machine that stands in for it.
 
-// Loom explores the handshakes alone; the system is compiled out there.
+// Loom explores the handshakes alone; the system, the simulator and the session are compiled out there.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
 pub mod counter;
@@ -9,10 +9,13 @@ pub mod counter;
 pub mod host;
 pub mod kernel;
 pub mod machine;
-pub mod schedule;
-pub mod session;
 pub mod probe;
 pub mod probes;
+#[cfg(not(loom))]
+pub mod schedule;
+#[cfg(not(loom))]
+pub mod session;
+#[cfg(not(loom))]
 pub mod sim;
 pub mod stage;
 pub mod stop;
@@ -25,5 +28,6 @@ pub use machine::{
     SpanOrder, Walk,
 };
 pub use probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;

@@ -11,10 +11,12 @@ mod builtin;
 mod chase;
 mod clock;
 mod environment;
+mod ground;
 mod noise;
 mod pingpong;
 mod rng;
 mod scenario;
+mod spec;
 mod stalls;
 mod stamp;
 mod states;
@@ -22,6 +24,7 @@ mod structure;
 mod trial;
 mod truth;
 mod validate;
+mod world;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
@@ -34,7 +37,7 @@ use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology};
 use std::io;
 use std::num::NonZeroUsize;
-use trial::{Performed, World};
+use world::{Performed, World};
 
 /// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
 const SAMPLES_PER_THREAD: u64 = 40_000;

@@ -137,8 +137,8 @@ impl Guard<'_> {
     }
 }
 
-/// Looks between two calls of [`Guard::check`]: rare enough to cost nothing, often enough to leave within
-/// milliseconds even where each look takes 100 ns.
+/// Looks, or wait hints, between two calls of [`Guard::check`]: rare enough to cost nothing, often enough to leave
+/// within milliseconds, and within the time slice in which a partner on the same CPU is not running.
 #[cfg(not(any(loom, miri)))]
 const LOOKS: u32 = 1 << 16;
 /// Loom explores every look as a branch of its own, and Miri takes microseconds for each.
@@ -153,7 +153,7 @@ const LOOKS: u32 = 1;
 pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut look: impl FnMut() -> bool) -> Result<(), Halt> {
     loop {
         // Counted down, so that the only additions to the bare spin are a decrement and its branch.
-        let mut left = LOOKS;
+        let mut left = const { LOOKS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
         while left != 0 {
             if look() {
                 return Ok(());

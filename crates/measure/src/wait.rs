@@ -3,6 +3,9 @@
 /// What to execute between two looks. Types without values, so that each choice is compiled into a loop of its own
 /// and costs nothing where it does nothing.
 pub trait WaitAction {
+    /// How many wait hints that is, at 10 to 140 core cycles each.
+    const HINTS: u32;
+
     /// Waits a moment, or not at all.
     fn wait();
 }
@@ -21,9 +24,11 @@ pub struct Pause;
 
 /// `N` wait hints in a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Pauses<const N: usize>;
+pub struct Pauses<const N: u32>;
 
 impl WaitAction for Busy {
+    const HINTS: u32 = 0;
+
     #[inline(always)]
     fn wait() {
         // Loom runs one thread at a time and has to be told that only another one can make progress.
@@ -33,6 +38,8 @@ impl WaitAction for Busy {
 }
 
 impl WaitAction for Pause {
+    const HINTS: u32 = 1;
+
     #[inline(always)]
     fn wait() {
         #[cfg(loom)]
@@ -42,7 +49,9 @@ impl WaitAction for Pause {
     }
 }
 
-impl<const N: usize> WaitAction for Pauses<N> {
+impl<const N: u32> WaitAction for Pauses<N> {
+    const HINTS: u32 = N;
+
     #[inline(always)]
     fn wait() {
         for _ in 0..N {

@@ -1,5 +1,8 @@
 //! The simulated machine keeps its promises: structure as documented, truth recovered, same seed same bytes.
 
+// Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
+#![allow(clippy::unwrap_used)]
+
 use coretalk_measure::{
     Assignment, Cost, Crew, HomeChoice, Kernel, Machine, MachineError, Round, RoundOutcome, Sampling,
     Scenario, SimMachine, SpanOrder, Spin, Stop, Walk,
@@ -37,6 +40,9 @@ fn open(scenario: Scenario, seed: u64) -> SimMachine {
     machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
     machine
 }
+
+/// Two CPUs, what they share, and their half round trip.
+type Pair = (u32, u32, Relation, f64);
 
 fn builtin(name: &str) -> Scenario {
     Scenario::builtin(name).unwrap()
@@ -97,7 +103,7 @@ fn half_ns(machine: &SimMachine, span: &Span) -> f64 {
 #[test]
 fn every_builtin_has_the_structure_and_latencies_of_the_table() {
     use Relation::{Cluster, Die, L3, Machine as Far, Node, Package, Smt};
-    let table: [(&str, usize, &[(u32, u32, Relation, f64)]); 8] = [
+    let table: [(&str, usize, &[Pair]); 8] = [
         ("laptop-smt", 8, &[(0, 4, Smt, 6.0), (0, 1, L3, 24.0)]),
         ("chiplet-16", 16, &[(0, 7, L3, 18.0), (0, 8, Package, 85.0)]),
         ("chiplet-16-smt", 32, &[(3, 19, Smt, 7.5), (0, 23, L3, 18.0), (0, 24, Package, 85.0)]),
@@ -262,10 +268,29 @@ fn the_seed_changes_noise_only_and_the_hardware_seed_the_machine() {
 }
 
 #[test]
+fn states_take_their_shares_of_time() {
+    for seed in 0..3 {
+        let machine = open(builtin("noisy-vm"), seed);
+        let mut seen = [0; 3];
+        for step in 0..400_000 {
+            seen[machine.state_at(Picos::from_ms(10 * step))] += 1;
+        }
+        // Weights are 4, 2 and 3, dwell times are 4, 2 and 0.12 s: a jump chain
+        // without repetition visits in proportion to w × (sum − w), here 20, 14 and 18.
+        let share = seen.map(|n| n as f64 / 400_000.0);
+        let expected = [80.0 / 110.16, 28.0 / 110.16, 2.16 / 110.16];
+        assert!(
+            share.iter().zip(expected).all(|(share, expected)| (share / expected - 1.0).abs() < 0.15),
+            "{share:?}"
+        );
+    }
+}
+
+#[test]
 fn a_guest_moves_between_its_states_and_leaves_evidence() {
     let mut machine = open(builtin("noisy-vm"), 3);
     let (mut seen, mut switches) = ([0; 3], 0);
-    for key in 0..600 {
+    for key in 0..1200 {
         machine.pause(Picos::from_ms(50), &Stop::new());
         let outcome = perform(&mut machine, &[round(vec![trial(0, 1, key, vec![order(&CAS)])])]).remove(0);
         let recording = outcome.trials[0].as_ref().unwrap();

@@ -8,6 +8,7 @@ use super::engine::{Engine, nodes_of};
 use super::evidence;
 use super::memory::{Region, Residence};
 use super::surroundings;
+use super::worker::Worker;
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology};
@@ -99,7 +100,10 @@ impl HostMachine {
         let failed = |reason: String| MachineError::Memory { node, reason };
         let region = Region::map(node).map_err(|error| failed(error.to_string()))?;
         let on_node = |&cpu: &CpuId| self.topology.node_of(cpu).unwrap_or(0) == node;
-        let toucher = self.team.as_ref().and_then(|team| Some((team, team.cpus().iter().find(on_node)?)));
+        let toucher = self.team.as_ref().and_then(|team| {
+            let ready = |cpu: &CpuId| on_node(cpu) && team.worker(*cpu).is_some_and(Worker::is_idle);
+            Some((team, team.cpus().iter().find(ready)?))
+        });
         let region = match toucher {
             Some((team, cpu)) => {
                 let touch = move || {

@@ -54,6 +54,18 @@ static DEAF: Kernel = kernel(
     ],
 );
 
+/// The second role loses its binding on the way, as after a hot-unplug.
+static UPROOTED: Kernel = kernel(
+    "uprooted",
+    &[
+        |stage| turns(stage, 0),
+        |stage| {
+            super::affinity::set_mask(&super::HostMachine::open().unwrap().allowance().cpuset).unwrap();
+            turns(stage, 1)
+        },
+    ],
+);
+
 const fn kernel(name: &'static str, roles: &'static [crate::kernel::RoleFn]) -> Kernel {
     Kernel {
         id: KernelId(Cow::Borrowed(name)),
@@ -226,6 +238,7 @@ fn whatever_a_role_does_the_next_trial_works() {
     assert!(matches!(fail(&HASTY), TrialFailure::Unverified { received: 0, .. }));
     assert_eq!(fail(&FAULTY), TrialFailure::PartnerLost { cpu: pair[1] });
     assert_eq!(fail(&LYING), TrialFailure::Unverified { sent: 43, received: 44 });
+    assert_eq!(fail(&UPROOTED), TrialFailure::CpuLost { cpu: pair[1] });
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 

@@ -398,9 +398,10 @@ fn least_verified(order: &SpanOrder) -> u64 {
     }
 }
 
-/// Whether the thread is on its CPU; sends it back once if something moved it.
+/// Whether the thread is on its CPU and bound to it; sends it back once if something moved it.
 fn at_home(cpu: CpuId) -> bool {
-    affinity::current_cpu().ok() == Some(cpu) || affinity::pin_current_thread(cpu).is_ok()
+    let there = still_bound(cpu) && affinity::current_cpu().ok() == Some(cpu);
+    there || affinity::pin_current_thread(cpu).is_ok()
 }
 
 fn still_bound(cpu: CpuId) -> bool {

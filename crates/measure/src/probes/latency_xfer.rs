@@ -195,8 +195,8 @@ fn following(place: usize, lines: &[&Line]) -> usize {
 
 /// `line`, at an address that cannot be known before `carried` has arrived.
 #[inline(always)]
-fn shifted<'a>(line: &'a Line, carried: usize, nothing: usize) -> &'a Line {
-    // SAFETY: `nothing` is 0, hence so is the offset, and the pointer is the one of `line`, which lives for 'a.
+fn shifted(line: &Line, carried: usize, nothing: usize) -> &Line {
+    // SAFETY: `nothing` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.
     unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & nothing) }
 }
 

@@ -22,9 +22,9 @@ use crate::sync::AtomicU64;
 /// hop), the second sets the phase in which the two sides meet. With 16 round trips in a batch either would show.
 pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 
-/// Trips after which the initiator looks at the guard even inside a batch: some milliseconds, so that no batch, however
-/// long, keeps a stop waiting. Where batches are shorter, the look falls between them.
-pub(crate) const UNBROKEN: u64 = 1 << 16;
+/// Trips after which the initiator looks at the guard even inside a batch, so that no batch, however long, keeps a stop
+/// waiting: tens of microseconds at least, of which the look takes some 20 ns. Shorter batches have it between them.
+pub(crate) const UNBROKEN: u64 = 1 << 12;
 
 /// How a turn is passed to the partner. Types without values: each is compiled into loops of its own.
 pub trait HandOver {

@@ -1,10 +1,28 @@
-//! Driving a latency run: pilot, map, gate, re-measurement, ladder.
+//! Driving a latency run: pilot, map, gate, re-measurement, ladder, tails; or another tool's counts.
+//!
+//! The order of work is in [`run`]; each phase is a file of its own. All of them go through the [`Driver`], which
+//! performs rounds, keeps the budget and hands everything to the sink.
+//!
+//! [`Driver`]: driver::Driver
+
+mod again;
+mod driver;
+mod estimate;
+mod gate;
+mod imitation;
+mod ladder;
+mod map;
+mod menu;
+mod pilot;
+mod tails;
+
+pub use estimate::{PlanReport, plan};
 
 use super::{Observer, Sink, SinkError};
 use crate::machine::{Machine, MachineError};
 use crate::stop::Stop;
 use coretalk_model::latency::{LatencyResult, LatencySettings, Record};
-use coretalk_model::{Picos, Relation};
+use driver::{Driver, Flow};
 
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -31,55 +49,47 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Measures what the settings ask for. `past` is what earlier segments of the same run said (empty for a new run):
-/// finished trials are not repeated.
+/// Measures what the settings ask for, on a machine whose crew is engaged. `past` is what earlier segments of the same
+/// run said (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
 /// [`RunError`]; whatever was committed before stays.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
-    past: Record,
+    past: Past,
     sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(LatencyResult, Ended), RunError> {
-    let _ = (machine, settings, past, sink, observer, stop);
-    Err(RunError::Settings("measure: not built yet".into()))
+    let mut driver = Driver::new(machine, settings, past, sink, observer, stop)?;
+    let flow = measure(&mut driver)?;
+    driver.finish(flow)
 }
 
-/// What would be measured and how long it takes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlanReport {
-    /// Cells (pairs) of the map.
-    pub cells: u64,
-    /// Pairs of each relation.
-    pub relations: Vec<(Relation, u64)>,
-    /// Passes that every cell gets, and the most a wide cell can get.
-    pub passes: [u32; 2],
-    /// Rounds in a pass over all cells.
-    pub rounds_per_pass: u64,
-    /// Pairs at the same time.
-    pub parallel: u32,
-    /// The kernels timed in each visit.
-    pub kernels: Vec<String>,
-    /// Expected machine time.
-    pub machine_time: Picos,
-    /// What the expectation rests on, in words (a pilot of so many pairs, or typical values).
-    pub basis: String,
-    /// Expected size of the run file in bytes.
-    pub file_bytes: u64,
+fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    if !driver.settings.imitate.is_empty() {
+        return imitation::perform(driver);
+    }
+    let phases: [fn(&mut Driver<'_>) -> Result<Flow, RunError>; 6] =
+        [pilot::perform, map::perform, gate::perform, again::perform, ladder::perform, tails::perform];
+    for phase in phases {
+        match phase(driver)? {
+            Flow::On => {}
+            // A budget that ended during the map must not cost the short ladder as well: each phase looks for itself
+            // whether it still fits.
+            Flow::BudgetEnded => driver.budget_ended = true,
+            Flow::Stopped => return Ok(Flow::Stopped),
+        }
+    }
+    Ok(if driver.budget_ended { Flow::BudgetEnded } else { Flow::On })
 }
 
-/// Says what [`run`] would do, after a short pilot on representative pairs.
-///
-/// # Errors
-/// [`RunError`] where the machine cannot even pilot.
-pub fn plan(
-    machine: &mut dyn Machine,
-    settings: &LatencySettings,
-    stop: &Stop,
-) -> Result<PlanReport, RunError> {
-    let _ = (machine, settings, stop);
-    Err(RunError::Settings("plan: not built yet".into()))
+/// What earlier segments of a run said.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// Their visits and decisions.
+    pub record: Record,
+    /// How many there were: the number of the new one.
+    pub segments: u32,
 }

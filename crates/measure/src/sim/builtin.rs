@@ -1,8 +1,6 @@
 //! The built-in scenarios: the machines of the table in the documentation of the command line.
 
-use super::scenario::{
-    Arch, CoreClock, Costs, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation,
-};
+use super::spec::{Arch, CoreClock, Costs, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation};
 use super::structure::{Numbering, Reported, Siblings, Structure, Tier};
 use coretalk_model::{Level, Relation};
 use std::collections::BTreeMap;
@@ -145,7 +143,7 @@ fn noisy_vm() -> Spec {
         ],
         states: vec![
             state("near", 4.0, 4000.0, &near),
-            state("far", 2.0, 3000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
+            state("far", 2.0, 2000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
             State {
                 // Both vCPUs on one core: only the eager kernel shows it, and lines stop differing.
                 line_scale: 0.2,

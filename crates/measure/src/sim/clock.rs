@@ -1,7 +1,7 @@
 //! [`Counter`]: what the counter shows of a span of time, and [`CoreClocks`]: how fast the cores run.
 
 use super::rng::{hash, unit, wander};
-use super::scenario::{self, CoreClock};
+use super::spec::{self, CoreClock};
 use coretalk_model::{CpuId, Picos, TickRate};
 
 /// How long a frequency step lasts.
@@ -19,7 +19,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    pub fn new(counter: &scenario::Counter) -> Counter {
+    pub fn new(counter: &spec::Counter) -> Counter {
         Counter {
             steps_per_ns: counter.hz / 1e9 / f64::from(counter.step_ticks),
             step_ticks: i64::from(counter.step_ticks),
@@ -36,10 +36,11 @@ impl Counter {
     /// that the mean over phases is true. Negative where the second read is of a clock that lags.
     #[inline]
     pub fn ticks(&self, ns: f64, phase: f64) -> i64 {
-        let steps = ns * self.steps_per_ns;
-        // The cast truncates; both branches round down or up at random by the phase.
-        let whole = if steps >= 0.0 { (steps + phase) as i64 } else { -((phase - steps) as i64) };
-        whole.saturating_mul(self.step_ticks)
+        // The cast truncates towards zero; lifted above zero it rounds down whatever the sign. At 2⁴⁰ a float still
+        // resolves 1/8192 of a step. The upper bound keeps the product inside 64 bits.
+        const LIFT: f64 = (1u64 << 40) as f64;
+        let whole = (ns * self.steps_per_ns + phase + LIFT).clamp(0.0, 9e12) as i64 - LIFT as i64;
+        whole * self.step_ticks
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a simulated machine says about itself: believable, and plain about being simulated.
 
-use super::scenario::{Arch, Spec};
+use super::spec::{Arch, Spec};
 use coretalk_model::{ClockFacts, CpuId, Environment, Finding, Topology, Verdict};
 
 /// What numbers are measured under.

@@ -1,7 +1,7 @@
 //! [`BatchNoise`]: what makes one sample differ from the next, and [`Contamination`]: what spoils a whole trial.
 
 use super::rng::{Stream, exp, hash, mix, normal, unit};
-use super::scenario::Noise;
+use super::spec::Noise;
 
 /// The noise of one span: log-normal with median 1, spikes, and a part that is correlated from sample to sample.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ pub fn mix(value: u64) -> u64 {
 /// One value for a list of keys; the order of the keys matters.
 #[inline]
 pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
-    keys.iter().fold(GOLDEN, |state, &key| mix(state.wrapping_add(GOLDEN) ^ mix(key.wrapping_add(GOLDEN))))
+    keys.iter().fold(GOLDEN, |state, &key| mix((state ^ key).wrapping_add(GOLDEN)))
 }
 
 /// A hash as a number in [0, 1).

@@ -1,14 +1,14 @@
 //! [`Stalls`]: what holds up the CPUs of one trial, and the evidence it leaves.
 
 use super::rng::{Stream, hash, unit};
-use super::scenario::{ClockStep, Evidence, Rhythm, Stall};
+use super::spec::{ClockStep, Evidence, Rhythm, Stall};
 use coretalk_model::{CpuId, Disturbance, Picos};
 
 /// The stalls of one trial, in the time since it began.
 #[derive(Debug)]
 pub struct Stalls<'a> {
     sources: Vec<Source<'a>>,
-    /// When the next one strikes, in ns since the trial began.
+    /// The soonest of all.
     next_ns: f64,
     /// When the counter jumps, and by how much.
     jump: Option<(f64, f64)>,
@@ -57,14 +57,12 @@ impl<'a> Stalls<'a> {
         all
     }
 
-    /// Whether something happened up to this time: one comparison for almost every batch.
-    #[inline]
-    pub fn struck(&self, elapsed_ns: f64) -> bool {
-        elapsed_ns >= self.next_ns
+    /// When something happens next, in ns since the trial began.
+    pub fn next_ns(&self) -> f64 {
+        self.next_ns
     }
 
     /// What happened up to this time: how long the CPUs stood still, and by how much the counter jumped besides.
-    #[cold]
     pub fn take(&mut self, elapsed_ns: f64) -> Held {
         let mut held = Held { ns: 0.0, jump_ns: 0.0 };
         if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {

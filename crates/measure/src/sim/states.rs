@@ -1,7 +1,7 @@
 //! [`StateLine`]: which state the machine is in at a time.
 
 use super::rng::{Stream, hash};
-use super::scenario::State;
+use super::spec::State;
 use coretalk_model::Picos;
 use std::sync::Mutex;
 
@@ -60,7 +60,7 @@ impl StateLine {
             left -= self.states[state].weight;
             left < 0.0
         });
-        hit.or_else(|| others().last()).unwrap_or(from)
+        hit.or_else(|| others().next_back()).unwrap_or(from)
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Truth`]: what a transfer really takes on a simulated machine, at nominal clocks and without noise.
 
 use super::rng::{hash, normal, unit};
-use super::scenario::{Spec, Variation};
+use super::spec::{Spec, Variation};
 use super::structure::Structure;
 use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};

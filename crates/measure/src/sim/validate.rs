@@ -1,6 +1,6 @@
 //! Bounds of everything a scenario can say: no file can make the simulation explode, hang or print nonsense.
 
-use super::scenario::Spec;
+use super::spec::Spec;
 use super::structure::Structure;
 use coretalk_model::{CpuId, CpuSet, Relation};
 use std::collections::BTreeMap;

@@ -158,6 +158,11 @@ impl<'a> Survey<'a> {
         &self.relations
     }
 
+    /// Typical deviation of a pass from its cell in the cell's relation, relative; `None` while nothing was measured.
+    pub fn pass_scale(&self, cell: usize) -> Option<f64> {
+        self.pass_scale.get(&self.relations[cell]).copied()
+    }
+
     /// What a cell is judged by; `None` while nothing was measured under the kernel.
     fn context(&self, cell: usize) -> Option<Context<'_>> {
         let relation = self.relations[cell];

@@ -1,7 +1,7 @@
 //! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs.
 
 use super::record::SlotId;
-use super::{LadderRow, LatencyMap, Purpose, Record};
+use super::{LadderRow, LatencyMap, Purpose, Record, SpanSummary};
 use crate::stats::{self, Estimate, Look, passes_interval};
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub fn ladder(
         let Ok(visit) = &entry.outcome else { continue };
         let mut best: Vec<(&KernelId, f64)> = Vec::new();
         for span in &visit.spans {
-            let ns = f64::from(span.location_ns);
+            let ns = shown_ns(span);
             match best.iter_mut().find(|(kernel, _)| *kernel == &span.kernel) {
                 Some((_, lowest)) => *lowest = lowest.min(ns),
                 None => best.push((&span.kernel, ns)),
@@ -58,6 +58,16 @@ pub fn ladder(
         }
     }
     rows(values, &order, maps)
+}
+
+/// What the ladder shows of a span: its location, or what the tool that it imitates would print (c2clat the minimum
+/// in whole nanoseconds).
+fn shown_ns(span: &SpanSummary) -> f64 {
+    if span.kernel.as_str().starts_with("as:c2clat") {
+        f64::from(span.floor_ns).floor()
+    } else {
+        f64::from(span.location_ns)
+    }
 }
 
 /// Up to this many cells the whole ladder is climbed in every pass: four CPUs.

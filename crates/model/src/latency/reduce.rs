@@ -34,8 +34,8 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
 }
 
 fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<SpanSummary> {
-    // A round trip is two hops; `xfer` times reads, which have one.
-    let hops = if span.kernel.as_str() == "xfer" { 1.0 } else { 2.0 };
+    // A round trip is two hops; `xfer` counts reads and `one-way` messages, which have one.
+    let hops = if matches!(span.kernel.as_str(), "xfer" | "one-way") { 1.0 } else { 2.0 };
     let per_hop = |ticks: f64| (scale.rate.ns(ticks) / (f64::from(span.round_trips.max(1)) * hops)) as f32;
     let of = |location: f64, floor: f64, kept: u32, dropped: u32| SpanSummary {
         kernel: span.kernel.clone(),

@@ -136,6 +136,21 @@ const FAR_BOTTOM: [f64; 8] = [
     2.044_263_103_389_939_8e-15,
 ];
 
+/// Probability that a standard normal value lies below `z`, to 7.5·10⁻⁸ (Abramowitz and Stegun 1964, 26.2.17).
+///
+/// ```
+/// # use coretalk_model::stats::normal::below;
+/// assert!((below(-1.959964) - 0.025).abs() < 1e-6);
+/// ```
+pub fn below(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
+    let series = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let tail = series.iter().rev().fold(0.0, |sum, factor| (sum + factor) * t)
+        * super::elementary::exp(-z * z / 2.0)
+        / (2.0 * std::f64::consts::PI).sqrt();
+    if z < 0.0 { tail } else { 1.0 - tail }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

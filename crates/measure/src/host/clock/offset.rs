@@ -6,11 +6,12 @@ use coretalk_model::CpuId;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 /// Stamps exchanged per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// After this many ticks without an answer the partner is given up: no system schedules that badly.
-const PATIENCE_TICKS: u64 = 20_000_000_000;
+/// After this long without an answer the partner is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The counter of one CPU against that of another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,7 +123,7 @@ impl Mailbox {
     }
 
     fn take(&self, number: u64) -> Option<u64> {
-        let mut given_up = None;
+        let mut begun = None;
         loop {
             for _ in 0..1 << 16 {
                 if self.number.load(Acquire) == number {
@@ -130,8 +131,7 @@ impl Mailbox {
                 }
                 std::hint::spin_loop();
             }
-            let now = counter::now_ticks();
-            if now > *given_up.get_or_insert(now.saturating_add(PATIENCE_TICKS)) {
+            if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return None;
             }
         }

@@ -1,0 +1,69 @@
+//! Second measurements: cells that do not fit are measured again, on fresh lines, before they are believed.
+
+use super::RunError;
+use super::driver::{Driver, Flow};
+use crate::schedule;
+use coretalk_model::latency::analyse::{Survey, flag_outliers};
+use coretalk_model::latency::{Cell, Counts, Purpose};
+use coretalk_model::{Flag, KernelId, Picos, Protocol};
+use std::collections::BTreeSet;
+
+/// Two independent second measurements of four visits each, half a pass gap apart at least.
+const VISITS: u32 = 8;
+const GAP: Picos = Picos::from_ms(60);
+
+pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    if driver.settings.counts != Counts::Adaptive || driver.menu.tiny || driver.budget_ended {
+        return Ok(Flow::On);
+    }
+    let suspects = suspects(driver);
+    if suspects.is_empty() {
+        return Ok(Flow::On);
+    }
+    driver.phase(Purpose::Again);
+    let pairs = driver.choices.regime.as_ref().map_or(1, |regime| regime.pairs) as usize;
+    let done = driver.record.others(Purpose::Again).map(|entry| entry.pass + 1).max().unwrap_or(0);
+    for pass in done..VISITS {
+        let key = driver.key(Purpose::Again, pass);
+        let rounds = if pairs > 1 {
+            schedule::parallel(&driver.topology, &driver.pairs, &suspects, pairs, key)
+        } else {
+            schedule::serial(&suspects, key)
+        };
+        let began = driver.machine.now();
+        let flow = driver.perform(Purpose::Again, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+        let spent = driver.machine.now() - began;
+        if pass + 1 == VISITS / 2 && spent < GAP {
+            driver.pause(GAP - spent)?;
+        }
+    }
+    Ok(Flow::On)
+}
+
+/// Cells with disturbed passes, and cells that do not fit their relation, in any map.
+fn suspects(driver: &Driver<'_>) -> Vec<u32> {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let mut suspects = BTreeSet::new();
+    for (&protocol, chosen) in
+        driver.choices.hints.iter().filter(|(protocol, _)| **protocol != Protocol::OneWay)
+    {
+        let kernel = KernelId::of(protocol, chosen.hint);
+        let survey =
+            Survey::new(&driver.topology, driver.settings, &driver.record, &regime, &driver.pairs, &kernel);
+        let mut cells: Vec<Cell> = (0..survey.len())
+            .map(|cell| match survey.judge(cell) {
+                Some(value) => Cell::Measured(Box::new(value)),
+                None => Cell::Missing { reason: String::new() },
+            })
+            .collect();
+        flag_outliers(&survey, &mut cells);
+        suspects.extend((0..).zip(&cells).filter_map(|(index, cell)| {
+            let flags = cell.value()?.flags;
+            (flags.contains(Flag::Drift) || flags.contains(Flag::ModelOutlier)).then_some(index)
+        }));
+    }
+    suspects.into_iter().collect()
+}

@@ -1,0 +1,92 @@
+//! [`plan`]: what a run would measure and how long it takes, after a short pilot.
+
+use super::driver::{Driver, Flow};
+use super::{Past, RunError, map, pilot};
+use crate::machine::Machine;
+use crate::session::{Decision, Sink, SinkError, Slot};
+use crate::stop::Stop;
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::{Picos, Relation};
+use std::collections::BTreeMap;
+
+/// What would be measured and how long it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanReport {
+    /// Cells (pairs) of the map.
+    pub cells: u64,
+    /// Pairs of each relation.
+    pub relations: Vec<(Relation, u64)>,
+    /// Passes that every cell gets, and the most a wide cell can get.
+    pub passes: [u32; 2],
+    /// Rounds in a pass over all cells.
+    pub rounds_per_pass: u64,
+    /// Pairs at the same time.
+    pub parallel: u32,
+    /// The kernels timed in each visit.
+    pub kernels: Vec<String>,
+    /// Expected machine time.
+    pub machine_time: Picos,
+    /// What the expectation rests on, in words.
+    pub basis: String,
+    /// Expected size of the run file in bytes.
+    pub file_bytes: u64,
+}
+
+/// Bytes of a visit in the run file: raw ticks where they are kept, else a summary per span.
+const RAW_BYTES_PER_BATCH: f64 = 1.3;
+const SUMMARY_BYTES_PER_SPAN: f64 = 16.0;
+const ROW_BYTES: f64 = 40.0;
+const EMPTY_FILE_BYTES: f64 = 100_000.0;
+
+/// Says what [`run`](super::run) would do, after a pilot on representative pairs that is thrown away.
+///
+/// # Errors
+/// [`RunError`] where the machine cannot even pilot.
+pub fn plan(
+    machine: &mut dyn Machine,
+    settings: &LatencySettings,
+    stop: &Stop,
+) -> Result<PlanReport, RunError> {
+    let (mut sink, mut observer) = (Discard, ());
+    let mut driver = Driver::new(machine, settings, Past::default(), &mut sink, &mut observer, stop)?;
+    if pilot::perform(&mut driver)? == Flow::Stopped {
+        return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
+    }
+    let outline = map::outline(&mut driver)?;
+    let mut relations: BTreeMap<Relation, u64> = BTreeMap::new();
+    for &relation in &driver.relations {
+        *relations.entry(relation).or_default() += 1;
+    }
+    let visits = driver.pairs.len() as f64 * outline.expected_passes;
+    let per_visit = if settings.keep_raw || settings.cpus.len() <= super::driver::RAW_CPUS {
+        ROW_BYTES + RAW_BYTES_PER_BATCH * outline.batches_per_visit
+    } else {
+        SUMMARY_BYTES_PER_SPAN * outline.spans_per_visit
+    };
+    Ok(PlanReport {
+        cells: driver.pairs.len() as u64,
+        relations: relations.into_iter().collect(),
+        passes: outline.passes,
+        rounds_per_pass: outline.rounds_per_pass,
+        parallel: outline.parallel,
+        kernels: outline.kernels,
+        machine_time: outline.machine_time.min(settings.budget),
+        basis: outline.basis,
+        file_bytes: (EMPTY_FILE_BYTES + visits * per_visit) as u64,
+    })
+}
+
+/// A plan keeps nothing.
+struct Discard;
+
+impl Sink for Discard {
+    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! The equivalence gate: is a pair measured in company as fast as alone?
+
+use super::driver::{Driver, Flow};
+use super::{RunError, map};
+use crate::schedule;
+use coretalk_model::latency::analyse::Survey;
+use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
+use coretalk_model::stats::compare::Equivalence;
+use coretalk_model::stats::gate::{GATE_CELLS, GATE_MARGIN, parallel_bias};
+use coretalk_model::stats::{self, Estimate};
+use coretalk_model::{Hint, KernelId, Picos, Relation};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Visits of each gate cell alone: their median repeats within half of the margin.
+const VISITS: u32 = 4;
+
+/// Re-measures some cells of each relation alone and compares. A relation that fails is measured again with half as
+/// many pairs at a time, down to one; what stays biased carries its measured factor.
+pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    let parallel = driver.choices.regime.as_ref().is_some_and(|regime| regime.pairs > 1);
+    if !parallel || driver.choices.hints.is_empty() {
+        return Ok(Flow::On);
+    }
+    driver.phase(Purpose::Gate);
+    let mut left: BTreeSet<Relation> = driver.relations.iter().copied().collect();
+    let mut widths: BTreeMap<Relation, u32> = BTreeMap::new();
+    loop {
+        let flow = alone(driver, &left)?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+        let outcomes = judge(driver, &left, &widths);
+        let refused: Vec<GateOutcome> =
+            outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1).cloned().collect();
+        note(driver, outcomes)?;
+        left.clear();
+        for outcome in refused {
+            let narrower = outcome.pairs / 2;
+            if fits(driver, outcome.relation, narrower) {
+                widths.insert(outcome.relation, narrower);
+                left.insert(outcome.relation);
+            }
+        }
+        if left.is_empty() {
+            return Ok(Flow::On);
+        }
+        begin_again(driver, &left, &widths)?;
+        let flow = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+    }
+}
+
+/// Visits up to 64 cells of each relation alone on the idle machine.
+fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Flow, RunError> {
+    let done = driver.record.others(Purpose::Gate).map(|entry| entry.pass + 1).max().unwrap_or(0);
+    let cells: Vec<u32> = relations.iter().flat_map(|&relation| gate_cells(driver, relation)).collect();
+    for pass in done..done + VISITS {
+        let rounds = schedule::serial(&cells, driver.key(Purpose::Gate, pass));
+        let flow = driver.perform(Purpose::Gate, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::On)
+}
+
+/// Expected time of the first gate, from what a visit alone takes.
+pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
+    let relations: BTreeSet<Relation> = driver.relations.iter().copied().collect();
+    let cells = relations.iter().flat_map(|&relation| gate_cells(driver, relation));
+    cells.map(alone_ns).sum::<f64>() * f64::from(VISITS)
+}
+
+fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
+    let mut cells: Vec<u32> =
+        (0..driver.pairs.len() as u32).filter(|&cell| driver.relations[cell as usize] == relation).collect();
+    driver.key(Purpose::Gate, 0).with(relation as u64).shuffle(&mut cells);
+    cells.truncate(GATE_CELLS);
+    cells
+}
+
+/// Compares, relation by relation, the cells measured both ways under the first map's kernel.
+fn judge(
+    driver: &Driver<'_>,
+    relations: &BTreeSet<Relation>,
+    widths: &BTreeMap<Relation, u32>,
+) -> Vec<GateOutcome> {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let kernel = shown(driver);
+    let survey =
+        Survey::new(&driver.topology, driver.settings, &driver.record, &regime, &driver.pairs, &kernel);
+    let mut alone: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
+    for entry in driver.record.others(Purpose::Gate) {
+        let Ok(visit) = &entry.outcome else { continue };
+        for span in visit.spans.iter().filter(|span| span.kernel == kernel) {
+            alone.entry((entry.cell, span.home.0)).or_default().push(f64::from(span.location_ns));
+        }
+    }
+    relations
+        .iter()
+        .map(|&relation| {
+            let (mut company, mut serial) = (Vec::new(), Vec::new());
+            for cell in gate_cells(driver, relation) {
+                let Some(value) = survey.judge(cell as usize) else { continue };
+                let Some(values) = alone.get(&(cell, value.home.0)) else { continue };
+                let Some(median) = stats::median(values) else { continue };
+                company.push(value.latency_ns.point);
+                serial.push(median);
+            }
+            let bias = parallel_bias(&company, &serial, GATE_MARGIN);
+            GateOutcome {
+                relation,
+                pairs: widths.get(&relation).copied().unwrap_or(regime.pairs),
+                bias: bias.map_or(UNKNOWN, |bias| bias.log_ratio),
+                cells: company.len() as u32,
+                equivalent: bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent),
+            }
+        })
+        .collect()
+}
+
+/// No cell was measured both ways: nothing is known of the bias.
+const UNKNOWN: Estimate =
+    Estimate { point: 0.0, low: f64::NEG_INFINITY, high: f64::INFINITY, confidence: 0.0, effective_n: 0.0 };
+
+fn shown(driver: &Driver<'_>) -> KernelId {
+    let protocol = driver.settings.protocols[0];
+    KernelId::of(protocol, driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint))
+}
+
+fn note(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunError> {
+    if let Some(regime) = &mut driver.choices.regime {
+        for outcome in outcomes {
+            regime.gate.retain(|known| known.relation != outcome.relation);
+            regime.gate.push(outcome);
+        }
+        regime.gate.sort_by_key(|outcome| outcome.relation);
+    }
+    driver.decide()
+}
+
+/// Whether a relation can be measured again with fewer pairs at a time in what is left of the budget.
+fn fits(driver: &Driver<'_>, relation: Relation, pairs: u32) -> bool {
+    let cells: Vec<usize> =
+        (0..driver.pairs.len()).filter(|&cell| driver.relations[cell] == relation).collect();
+    let Some(&first) = cells.first() else { return false };
+    let sweep = map::visit_ns(driver, first) * cells.len() as f64 / f64::from(pairs);
+    let passes = coretalk_model::stats::LOOKS[0] as f64;
+    Picos::from_ns(sweep * passes) < Picos::from_secs(driver.left().secs() * map::MAP_SHARE)
+}
+
+/// Passes made so far do not count for these relations any more; they stay in the run file.
+fn begin_again(
+    driver: &mut Driver<'_>,
+    relations: &BTreeSet<Relation>,
+    widths: &BTreeMap<Relation, u32>,
+) -> Result<(), RunError> {
+    let next = (0..driver.pairs.len())
+        .filter_map(|cell| driver.record.passes(cell)?.passes.last().map(|head| head.pass + 1))
+        .max()
+        .unwrap_or(0);
+    let regime: &mut ChosenRegime = driver.choices.regime.get_or_insert_default();
+    for relation in relations {
+        regime.valid_from.insert(*relation, next);
+        for outcome in regime.gate.iter_mut().filter(|outcome| outcome.relation == *relation) {
+            outcome.pairs = widths[relation];
+        }
+    }
+    driver.decide()
+}

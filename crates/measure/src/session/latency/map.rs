@@ -1,0 +1,432 @@
+//! The map: passes over all cells, spread over time, until each is narrow enough or the budget ends.
+
+use super::RunError;
+use super::driver::{Driver, Flow};
+use super::menu::{candidates, ladder_kernels};
+use crate::schedule::{self, CellRound};
+use coretalk_model::latency::analyse::Survey;
+use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
+use coretalk_model::stats::{Decision, LOOKS, decide, normal};
+use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
+use std::collections::BTreeMap;
+
+/// Passes closer than this add little: their autocorrelation is 0.43 at 20 ms and 0.24 at 100 (measured).
+const PASS_GAP: Picos = Picos::from_ms(60);
+/// Distance of passes where the machine is watched for plateaus: autocorrelation 0.1.
+const WATCH_GAP: Picos = Picos::from_ms(250);
+/// A serial map that takes longer than this is measured in parallel, if the gate allows.
+const SERIAL_LIMIT: Picos = Picos::from_ms(15_000);
+/// Share of the budget for the passes; the rest is for second measurements and the ladder.
+pub const MAP_SHARE: f64 = 0.8;
+
+/// How many passes each cell gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// So many, whatever comes out: fixed counts, and tiny machines.
+    Fixed(u32),
+    /// Looks at 8 and 24 passes.
+    Looks,
+}
+
+pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    driver.phase(Purpose::Map);
+    let target = target(driver);
+    prepare(driver, target);
+    let regime = regime(driver, target);
+    if driver.choices.regime.is_none() {
+        driver.choices.regime = Some(ChosenRegime { pairs: regime, ..ChosenRegime::default() });
+        driver.decide()?;
+    }
+    let flow = sweep(driver, target, &|_| true)?;
+    if driver.menu.tiny {
+        for &protocol in &driver.settings.protocols {
+            let chosen = hint::choose(driver.settings, &driver.record, protocol);
+            driver.choices.hints.insert(protocol, chosen);
+        }
+        driver.decide()?;
+    }
+    Ok(flow)
+}
+
+fn target(driver: &Driver<'_>) -> Target {
+    match (driver.settings.counts, driver.settings.spacing) {
+        (Counts::Fixed { samples, .. }, _) => Target::Fixed(samples.min(LOOKS[1] as u32)),
+        (Counts::Adaptive, Spacing::Watch) => {
+            let share = driver.settings.budget.secs() * MAP_SHARE;
+            Target::Fixed((share / WATCH_GAP.secs()).clamp(LOOKS[1] as f64, 120.0) as u32)
+        }
+        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(LOOKS[1] as u32),
+        (Counts::Adaptive, Spacing::Brief) => Target::Looks,
+    }
+}
+
+/// Puts the kernels of the map on the menu: those shown, and beside them CAS without pause, which alone shows every
+/// state of the machine; on a tiny machine the whole ladder.
+fn prepare(driver: &mut Driver<'_>, target: Target) {
+    let shown: Vec<KernelId> = if driver.menu.tiny {
+        candidates(driver.settings)
+    } else {
+        let of = |&protocol: &Protocol| {
+            let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);
+            (protocol != Protocol::OneWay).then(|| KernelId::of(protocol, hint))
+        };
+        driver.settings.protocols.iter().filter_map(of).collect()
+    };
+    let mut beside = vec![KernelId::of(Protocol::Cas, Hint::None)];
+    if driver.menu.tiny && driver.settings.ladder {
+        beside.extend(ladder_kernels());
+    }
+    let mut seen = shown.clone();
+    beside.retain(|kernel| {
+        let new = !seen.contains(kernel);
+        seen.push(kernel.clone());
+        new
+    });
+    let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
+    driver.menu.prepare_map(&shown, &beside, passes);
+}
+
+/// Pairs at the same time.
+fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
+    let most = (driver.settings.cpus.len() / 2).max(1) as u32;
+    match driver.settings.parallel {
+        Parallel::AtMost(pairs) => pairs.clamp(1, most),
+        Parallel::Auto => {
+            let passes = if let Target::Fixed(passes) = target { passes } else { LOOKS[0] as u32 };
+            let serial: f64 = (0..driver.pairs.len()).map(|cell| visit_ns(driver, cell)).sum();
+            let serial = Picos::from_ns(serial * f64::from(passes));
+            let limit = SERIAL_LIMIT.min(Picos::from_secs(driver.settings.budget.secs() * MAP_SHARE));
+            if serial <= limit {
+                return 1;
+            }
+            if driver.machine.is_busy() == Some(true) {
+                driver.notice(
+                    "other programs keep the CPUs busy: measuring one pair at a time, which takes longer"
+                        .into(),
+                );
+                return 1;
+            }
+            most
+        }
+    }
+}
+
+/// Expected time of a serial visit of the map, from the pilot's round trips and the overhead of its rounds.
+pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
+    let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
+    let map: u64 = driver.menu.map(cell, 0).iter().map(|order| order.round_trips()).sum();
+    overhead_ns(driver, cell) + map as f64 * round_trip_ns
+}
+
+/// What a round costs beside its round trips: rendezvous, flushing, clock probes.
+fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
+    let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
+    let pilot: u64 = driver.menu.other("pilot", cell).iter().map(|order| order.round_trips()).sum();
+    let Some(round) = driver.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
+    (round - pilot as f64 * round_trip_ns).max(5_000.0)
+}
+
+/// Passes over the cells that still need one, until none does.
+pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
+    let target = target(driver);
+    sweep(driver, target, of)
+}
+
+fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
+    let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
+    loop {
+        let open = open(driver, target, of);
+        if open.is_empty() {
+            return Ok(Flow::On);
+        }
+        // Passes are numbered by the cell that has most, so that a resumed pass goes on where it broke off.
+        let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
+        let number = pass_number(driver, pass);
+        let rounds = rounds(driver, &open, number);
+        progress(driver, &open, &rounds, target);
+        let began = driver.machine.now();
+        let orders = |menu: &super::menu::Menu, cell: usize| menu.map(cell, pass);
+        let flow = driver.perform(Purpose::Map, number, &rounds, &orders)?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+        rest(driver, began, number, target)?;
+        if driver.is_stopped() {
+            return Ok(Flow::Stopped);
+        }
+        if driver.elapsed() > first_until {
+            // What is still wide stays wide; second measurements and the ladder come from the rest of the budget.
+            let done = self::open(driver, target, of).is_empty();
+            return Ok(if done { Flow::On } else { Flow::BudgetEnded });
+        }
+    }
+}
+
+/// Passes that count for a cell.
+fn made(driver: &Driver<'_>, cell: usize) -> u32 {
+    let valid_from = valid_from(&driver.choices, driver.relations[cell]);
+    let Some(passes) = driver.record.passes(cell) else { return 0 };
+    passes.passes.iter().filter(|head| head.pass >= valid_from).count() as u32
+}
+
+fn valid_from(choices: &Choices, relation: Relation) -> u32 {
+    choices.regime.as_ref().and_then(|regime| regime.valid_from.get(&relation).copied()).unwrap_or(0)
+}
+
+/// Pass numbers grow through the run, also where the gate made a relation begin again.
+fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
+    let regime = driver.choices.regime.as_ref();
+    counted + regime.and_then(|regime| regime.valid_from.values().max().copied()).unwrap_or(0)
+}
+
+/// Cells that need a pass. A cell that gives nothing (its CPU is gone, its partner hangs) is not asked for ever.
+fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+    if target == Target::Looks {
+        look(driver);
+    }
+    let most = if let Target::Fixed(passes) = target { passes } else { LOOKS[1] as u32 };
+    let closed = |cell: usize| target == Target::Looks && driver.closed[cell];
+    (0..driver.pairs.len())
+        .filter(|&cell| {
+            of(driver.relations[cell])
+                && !closed(cell)
+                && !has_failed(driver, cell)
+                && made(driver, cell) < most
+        })
+        .map(|cell| cell as u32)
+        .collect()
+}
+
+/// Closes the cells that are narrow enough at their first look. Between the looks the answer is always "more".
+fn look(driver: &mut Driver<'_>) {
+    driver.closed.resize(driver.pairs.len(), false);
+    let due: Vec<usize> = (0..driver.pairs.len())
+        .filter(|&cell| !driver.closed[cell] && made(driver, cell) as usize == LOOKS[0])
+        .collect();
+    if due.is_empty() {
+        return;
+    }
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let surveys = surveys(driver, &regime);
+    let requested = driver.settings.precision * (1.0 + 1e-9);
+    let narrow: Vec<usize> = due
+        .into_iter()
+        .filter(|&cell| {
+            surveys.iter().all(|survey| {
+                survey.judge(cell).is_none_or(|value| {
+                    let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
+                    let width = width.min(value.latency_ns.relative_half_width());
+                    decide(LOOKS[0], width, requested) != Decision::More
+                })
+            })
+        })
+        .collect();
+    for cell in narrow {
+        driver.closed[cell] = true;
+    }
+}
+
+fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'a>> {
+    driver
+        .choices
+        .hints
+        .iter()
+        .filter(|(protocol, _)| **protocol != Protocol::OneWay)
+        .map(|(&protocol, chosen)| {
+            let kernel = KernelId::of(protocol, chosen.hint);
+            Survey::new(&driver.topology, driver.settings, &driver.record, regime, &driver.pairs, &kernel)
+        })
+        .collect()
+}
+
+fn has_failed(driver: &Driver<'_>, cell: usize) -> bool {
+    driver.record.passes(cell).is_some_and(|passes| passes.failure.is_some())
+}
+
+fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
+    let key = driver.key(Purpose::Map, pass);
+    let regime = driver.choices.regime.as_ref();
+    let pairs = regime.map_or(1, |regime| regime.pairs);
+    if pairs <= 1 {
+        return schedule::serial(open, key);
+    }
+    // Relations that the gate gave a width of their own go in rounds of their own.
+    let own: BTreeMap<Relation, u32> = regime
+        .map(|regime| {
+            regime.gate.iter().filter(|o| o.pairs != pairs).map(|o| (o.relation, o.pairs)).collect()
+        })
+        .unwrap_or_default();
+    let (apart, together): (Vec<u32>, Vec<u32>) =
+        open.iter().partition(|&&cell| own.contains_key(&driver.relations[cell as usize]));
+    let mut rounds = schedule::parallel(&driver.topology, &driver.pairs, &together, pairs as usize, key);
+    for (&relation, &width) in &own {
+        let cells: Vec<u32> =
+            apart.iter().copied().filter(|&cell| driver.relations[cell as usize] == relation).collect();
+        let key = key.with(relation as u64);
+        rounds.extend(schedule::parallel(&driver.topology, &driver.pairs, &cells, width as usize, key));
+    }
+    rounds
+}
+
+/// Where a sweep is short the machine rests until the next pass is due, 25 % sooner or later, so that passes do not
+/// fall into step with anything periodic.
+fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, target: Target) -> Result<(), RunError> {
+    let gap = gap(driver, target);
+    let jitter = 0.75 + 0.5 * driver.key(Purpose::Map, pass).with(7).uniform(0);
+    let due = began + Picos::from_ns(gap.ns() * jitter);
+    let now = driver.machine.now();
+    if now < due { driver.pause(due - now) } else { Ok(()) }
+}
+
+/// Distance of the beginnings of two passes, at least.
+fn gap(driver: &Driver<'_>, target: Target) -> Picos {
+    match (driver.settings.spacing, target) {
+        (Spacing::Watch, Target::Fixed(passes)) => {
+            let share = driver.settings.budget.secs() * MAP_SHARE / f64::from(passes);
+            Picos::from_secs(share).clamp(PASS_GAP, WATCH_GAP)
+        }
+        _ => PASS_GAP,
+    }
+}
+
+/// Tells the driver how long the run will take, as far as this pass shows.
+fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target) {
+    let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
+    let passes = match target {
+        Target::Fixed(passes) => passes.saturating_sub(made),
+        Target::Looks if made < LOOKS[0] as u32 => LOOKS[0] as u32 - made,
+        Target::Looks => (LOOKS[1] as u32).saturating_sub(made),
+    };
+    let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
+    let sweep = Picos::from_ns(known).max(PASS_GAP);
+    let expected = driver.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
+    driver.expected = expected.min(driver.settings.budget);
+}
+
+/// What a run over the whole map would be.
+pub struct Outline {
+    /// Passes that every cell gets, and the most a wide one can get.
+    pub passes: [u32; 2],
+    /// Mean passes expected.
+    pub expected_passes: f64,
+    /// Rounds in a pass over all cells.
+    pub rounds_per_pass: u64,
+    /// Pairs at the same time.
+    pub parallel: u32,
+    /// Kernels of a visit.
+    pub kernels: Vec<String>,
+    /// Spans of a visit, on average.
+    pub spans_per_visit: f64,
+    /// Batches of a visit, on average.
+    pub batches_per_visit: f64,
+    /// Expected machine time, the pilot's included.
+    pub machine_time: Picos,
+    /// What it rests on.
+    pub basis: String,
+}
+
+/// Rounds of a parallel schedule that are tried for an outline.
+const TRIED_ROUNDS: usize = 24;
+
+/// Tries a few cells of each relation, and some rounds in company where there will be company, and extrapolates.
+pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
+    let piloted = driver.elapsed();
+    let target = target(driver);
+    prepare(driver, target);
+    let parallel = regime(driver, target);
+    driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
+    let cells = super::pilot::representative_cells(driver);
+    let tries = if let Target::Fixed(passes) = target { passes.min(2) } else { LOOKS[0] as u32 };
+    for pass in 0..tries {
+        let rounds = schedule::serial(&cells, driver.key(Purpose::Map, pass));
+        driver.perform(Purpose::Map, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+    }
+    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    let schedule = rounds(driver, &all, 0);
+    let sweep_ns = if parallel > 1 {
+        let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
+        let began = driver.machine.now();
+        driver.perform(Purpose::Map, tries, tried, &|menu, cell| menu.map(cell, 0))?;
+        (driver.machine.now() - began).ns() * schedule.len() as f64 / tried.len() as f64
+    } else {
+        (0..driver.pairs.len())
+            .map(|cell| driver.expect(Purpose::Map, &vec![cell as u32]).unwrap_or(0.0))
+            .sum()
+    };
+    let gap = gap(driver, target);
+    let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
+    let (passes, expected_passes, map_time) = match target {
+        Target::Fixed(passes) => ([passes; 2], f64::from(passes), sweep * f64::from(passes)),
+        Target::Looks => {
+            let share = share_open(driver, &cells);
+            let rest = rest_share(driver, share, parallel, schedule.len());
+            // With a cell or two left to expect, the second look is as likely as not.
+            let likely = (share * driver.pairs.len() as f64).min(1.0);
+            let more = (LOOKS[1] - LOOKS[0]) as f64;
+            let second = likely * more * (sweep_ns * rest).max(gap.ns());
+            let again = likely * (gap.ns() + AGAIN_SHARE * sweep_ns);
+            let first = LOOKS[0] as f64;
+            (LOOKS.map(|look| look as u32), first + share * more, sweep * first + second + again)
+        }
+    };
+    let beside = beside_ns(driver, &cells, parallel);
+    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
+    let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
+        orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
+    };
+    let mut kernels: Vec<String> = orders[0].iter().map(|order| order.kernel.id.to_string()).collect();
+    kernels.dedup();
+    Ok(Outline {
+        passes,
+        expected_passes,
+        rounds_per_pass: schedule.len() as u64,
+        parallel,
+        kernels,
+        spans_per_visit: mean(&|orders| orders.len() as u64),
+        batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
+        machine_time: piloted + Picos::from_ns(map_time + beside),
+        basis: format!("a pilot on {} pairs that took {}", cells.len(), driver.elapsed()),
+    })
+}
+
+/// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
+const AGAIN_SHARE: f64 = 0.08;
+
+/// Share of all cells that will need the second look, from the noise of the tried ones: a cell stays open when one of
+/// its eight passes lies outside the requested precision, which for normal noise happens with 1 − (1 − p)⁸.
+fn share_open(driver: &Driver<'_>, cells: &[u32]) -> f64 {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let surveys = surveys(driver, &regime);
+    let shares = surveys.iter().map(|survey| {
+        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
+            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
+            1.0 - (1.0 - beyond).powi(LOOKS[0] as i32)
+        });
+        let shares: Vec<f64> = by_cell.collect();
+        coretalk_model::stats::mean(&shares).unwrap_or(1.0)
+    });
+    shares.fold(0.0, f64::max)
+}
+
+/// Share of a full sweep that the open cells take: serially their own share; in company as many rounds as the CPU
+/// with most of them needs (mean of a Poisson variable plus three deviations).
+fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
+    if parallel <= 1 {
+        return share;
+    }
+    let each = share * driver.settings.cpus.len() as f64;
+    ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
+}
+
+/// Expected time of what comes after the map: the gate where there is company, and the ladder.
+fn beside_ns(driver: &Driver<'_>, representatives: &[u32], parallel: u32) -> f64 {
+    let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
+    let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
+    let ladder = if driver.settings.ladder {
+        let sweep: f64 = representatives.iter().map(|&cell| 3.0 * alone(cell)).sum();
+        sweep.max(PASS_GAP.ns()) * LOOKS[0] as f64
+    } else {
+        0.0
+    };
+    gate + ladder
+}

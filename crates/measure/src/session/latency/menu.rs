@@ -1,0 +1,275 @@
+//! [`Menu`]: what each visit executes, per relation, shared by all its cells.
+
+use crate::kernel::Kernel;
+use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
+use crate::probes::imitation::Imitation;
+use crate::probes::kernel_by_id;
+use coretalk_model::latency::ladder::TINY_CELLS;
+use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings};
+use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool, Topology};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Lines of a cell in one pass: four aligned runs of 16 in different page frames (method: 64 lines, 32 beyond 64
+/// CPUs).
+const LINES: u32 = 64;
+const LINES_ON_LARGE: u32 = 32;
+/// Lines of CAS without pause where it only watches for states: one run.
+const SENTINEL_LINES: u32 = 16;
+const LARGE_CPUS: usize = 64;
+/// Up to this many CPUs there is time for three visits a line, so that a median within the line removes stalls.
+const SMALL_CPUS: usize = 16;
+/// Round trips before the first timed batch of a span.
+const WARM_UP: u32 = 200;
+/// Shortest batch: 0.7 % of it is one clock read of 15 ns.
+const BATCH_NS: f64 = 2_000.0;
+/// A step of the clock may be this share of a batch.
+const STEP_SHARE: f64 = 0.005;
+/// A clock read may be this share of a batch.
+const COST_SHARE: f64 = 0.01;
+const FEWEST_ROUND_TRIPS: u32 = 16;
+const MOST_ROUND_TRIPS: u32 = 1 << 16;
+/// Round trips of a batch before the pilot has seen how long one takes: the longest relation known (0.5 µs) stays
+/// below 35 µs.
+const PILOT_ROUND_TRIPS: u32 = 64;
+/// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay
+/// in the first cache of the writer.
+const CHASE_PLACES: u32 = 128;
+
+/// What visits execute.
+#[derive(Debug, Clone)]
+pub struct Menu {
+    /// Whether all cells fit into every pass with the whole ladder.
+    pub tiny: bool,
+    lines: u32,
+    sentinel_lines: u32,
+    visits: u32,
+    batch_ns: f64,
+    home: HomeSetting,
+    /// Cells whose CPUs live on two nodes.
+    two_homes: Vec<bool>,
+    relations: Vec<Relation>,
+    /// Median round trip in nanoseconds, as the pilot saw it under the fastest kernel.
+    round_trip_ns: BTreeMap<Relation, f64>,
+    counts: Counts,
+    /// Prepared orders of the map by relation, homes and pass.
+    map: BTreeMap<(Relation, bool, u32), Arc<[SpanOrder]>>,
+    other: BTreeMap<(&'static str, Relation, bool), Arc<[SpanOrder]>>,
+}
+
+/// The kernel of a name that the registry is known to hold.
+fn known(id: &KernelId) -> &'static Kernel {
+    // A name made by `KernelId::of` is in the registry: a test there walks over all of them.
+    kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_cas::CAS)
+}
+
+/// Round trips of another tool's kernel in one visit of the ladder: 1 to 10 ms, where the tool itself takes 20 to
+/// 1,000 ms.
+const BRIEF_ROUND_TRIPS: u32 = 20_000;
+
+/// A tool's own order with fewer samples.
+fn brief(tool: Tool) -> SpanOrder {
+    let mut order = Imitation::of(tool).order();
+    if let Sampling::Batches { visits, round_trips } = &mut order.sampling {
+        *visits = (*visits).min((BRIEF_ROUND_TRIPS / *round_trips).max(1));
+    }
+    order
+}
+
+impl Menu {
+    pub fn new(
+        settings: &LatencySettings,
+        topology: &Topology,
+        pairs: &[[CpuId; 2]],
+        clock: &ClockFacts,
+    ) -> Menu {
+        let cpus = settings.cpus.len();
+        let two_homes = |pair: &[CpuId; 2]| {
+            settings.home == HomeSetting::Auto && topology.node_of(pair[0]) != topology.node_of(pair[1])
+        };
+        let lines = settings.lines.unwrap_or(if cpus > LARGE_CPUS { LINES_ON_LARGE } else { LINES });
+        let tiny = pairs.len() <= TINY_CELLS;
+        Menu {
+            tiny,
+            lines,
+            sentinel_lines: if cpus > SMALL_CPUS { SENTINEL_LINES.min(lines) } else { lines },
+            visits: if cpus > SMALL_CPUS || tiny { 1 } else { 3 },
+            batch_ns: BATCH_NS
+                .max(clock.step_ns.unwrap_or(0.0) / STEP_SHARE)
+                .max(clock.cost_ns.unwrap_or(0.0) / COST_SHARE),
+            home: settings.home,
+            two_homes: pairs.iter().map(two_homes).collect(),
+            relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
+            round_trip_ns: BTreeMap::new(),
+            counts: settings.counts,
+            map: BTreeMap::new(),
+            other: BTreeMap::new(),
+        }
+    }
+
+    /// Notes how long a round trip takes in each relation.
+    pub fn learn(&mut self, round_trip_ns: BTreeMap<Relation, f64>) {
+        self.round_trip_ns = round_trip_ns;
+    }
+
+    /// Round trip of a relation in nanoseconds, as far as known.
+    pub fn round_trip_ns(&self, relation: Relation) -> Option<f64> {
+        self.round_trip_ns.get(&relation).copied()
+    }
+
+    /// Round trips that fill a batch: a power of two, long enough for the clock.
+    pub fn batch_round_trips(&self, relation: Relation) -> u32 {
+        let Some(&round_trip_ns) = self.round_trip_ns.get(&relation) else { return PILOT_ROUND_TRIPS };
+        let needed = (self.batch_ns / round_trip_ns.max(1.0)).ceil() as u32;
+        needed.next_power_of_two().clamp(FEWEST_ROUND_TRIPS, MOST_ROUND_TRIPS)
+    }
+
+    fn homes(&self, two: bool) -> Vec<HomeChoice> {
+        match (self.home, two) {
+            (HomeSetting::Node(node), _) => vec![HomeChoice::Node(node)],
+            (HomeSetting::Auto, false) => vec![HomeChoice::OfRole(0)],
+            (HomeSetting::Auto, true) => vec![HomeChoice::OfRole(0), HomeChoice::OfRole(1)],
+        }
+    }
+
+    fn spans(
+        &self,
+        id: &KernelId,
+        two: bool,
+        lines: u32,
+        sampling: Sampling,
+        warm_up: u32,
+    ) -> Vec<SpanOrder> {
+        if let Some(tool) = Tool::ALL.into_iter().find(|&tool| KernelId::imitating(tool) == *id) {
+            return vec![brief(tool)];
+        }
+        let kernel = known(id);
+        let lines = if id.as_str() == "xfer" { CHASE_PLACES } else { lines };
+        let span = |home| SpanOrder { kernel, home, lines, walk: Walk::FreshRuns, warm_up, sampling };
+        self.homes(two).into_iter().map(span).collect()
+    }
+
+    /// Prepares the map: its kernels in this order, the sentinel among them where it is not shown.
+    pub fn prepare_map(&mut self, shown: &[KernelId], beside: &[KernelId], passes: u32) {
+        self.map.clear();
+        let kinds: std::collections::BTreeSet<(Relation, bool)> =
+            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
+        for (relation, two) in kinds {
+            for pass in 0..self.variants(passes) {
+                let mut orders = Vec::new();
+                for kernel in shown {
+                    orders.extend(self.spans(
+                        kernel,
+                        two,
+                        self.map_lines(pass, passes),
+                        self.map_sampling(relation),
+                        WARM_UP,
+                    ));
+                }
+                for kernel in beside {
+                    let lines = if self.tiny { self.lines } else { self.sentinel_lines };
+                    let sampling =
+                        Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
+                    // States of the machine show on any home.
+                    orders.extend(self.spans(kernel, false, lines, sampling, WARM_UP));
+                }
+                self.map.insert((relation, two, pass), orders.into());
+            }
+        }
+    }
+
+    /// Passes of a fixed count may differ by one line; adaptive ones are all alike.
+    fn variants(&self, passes: u32) -> u32 {
+        match self.counts {
+            Counts::Adaptive => 1,
+            Counts::Fixed { .. } => passes,
+        }
+    }
+
+    fn map_lines(&self, pass: u32, passes: u32) -> u32 {
+        match self.counts {
+            Counts::Adaptive => self.lines,
+            // The remainder goes to the first passes, so that the samples are as many as asked.
+            Counts::Fixed { samples, .. } => samples / passes + u32::from(pass < samples % passes),
+        }
+    }
+
+    fn map_sampling(&self, relation: Relation) -> Sampling {
+        match self.counts {
+            Counts::Adaptive => {
+                Sampling::Batches { visits: self.visits, round_trips: self.batch_round_trips(relation) }
+            }
+            Counts::Fixed { iterations, .. } => Sampling::Batches { visits: 1, round_trips: iterations },
+        }
+    }
+
+    /// What a visit of the map executes.
+    pub fn map(&self, cell: usize, pass: u32) -> Arc<[SpanOrder]> {
+        let kind = (self.relations[cell], self.two_homes[cell]);
+        let variant = if self.counts == Counts::Adaptive { 0 } else { pass };
+        self.map.get(&(kind.0, kind.1, variant)).cloned().unwrap_or_else(|| Vec::new().into())
+    }
+
+    /// Prepares a list of other orders under a name: kernels timed in this order, briefly.
+    pub fn prepare_other(&mut self, name: &'static str, kernels: &[KernelId], lines: u32) {
+        let kinds: std::collections::BTreeSet<(Relation, bool)> =
+            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
+        for (relation, two) in kinds {
+            let sampling = Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
+            let orders: Vec<SpanOrder> =
+                kernels.iter().flat_map(|kernel| self.spans(kernel, two, lines, sampling, WARM_UP)).collect();
+            self.other.insert((name, relation, two), orders.into());
+        }
+    }
+
+    /// Prepares orders of single events, so many round trips each.
+    pub fn prepare_events(
+        &mut self,
+        name: &'static str,
+        kernel: &KernelId,
+        round_trips: impl Fn(Relation) -> u64,
+    ) {
+        let kinds: std::collections::BTreeSet<(Relation, bool)> =
+            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
+        for (relation, two) in kinds {
+            let sampling = Sampling::Events { round_trips: round_trips(relation) };
+            let orders = self.spans(kernel, false, 1, sampling, WARM_UP);
+            self.other.insert((name, relation, two), orders.into());
+        }
+    }
+
+    /// What a visit under a prepared name executes.
+    pub fn other(&self, name: &'static str, cell: usize) -> Arc<[SpanOrder]> {
+        let key = (name, self.relations[cell], self.two_homes[cell]);
+        self.other.get(&key).cloned().unwrap_or_else(|| Vec::new().into())
+    }
+}
+
+/// The kernels that the pilot times: every one that the maps may end up with.
+pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
+    let mut kernels: Vec<KernelId> = Vec::new();
+    for &protocol in settings.protocols.iter().filter(|&&protocol| protocol != Protocol::OneWay) {
+        let hints: &[Hint] = match settings.hint {
+            _ if !protocol.spins() => &[Hint::None],
+            HintChoice::Auto => &[Hint::None, Hint::Pause],
+            HintChoice::None => &[Hint::None],
+            HintChoice::Pause => &[Hint::Pause],
+        };
+        kernels.extend(hints.iter().map(|&hint| KernelId::of(protocol, hint)));
+    }
+    kernels
+}
+
+/// Every step of the ladder, CAS first.
+pub fn ladder_kernels() -> Vec<KernelId> {
+    let both = [Hint::None, Hint::Pause];
+    let mut kernels: Vec<KernelId> = [Protocol::Cas, Protocol::Store, Protocol::Msg]
+        .into_iter()
+        .flat_map(|protocol| both.map(|hint| KernelId::of(protocol, hint)))
+        .collect();
+    kernels.push(KernelId::of(Protocol::Xfer, Hint::None));
+    kernels
+}
+
+/// The tools whose numbers stand in the ladder.
+pub const LADDER_TOOLS: [Tool; 2] = [Tool::CoreToCoreLatency, Tool::C2clat];

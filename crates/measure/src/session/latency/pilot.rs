@@ -1,0 +1,61 @@
+//! The pilot: how long a round trip takes in each relation, and whether a pause gains.
+
+use super::RunError;
+use super::driver::{Driver, Flow};
+use super::menu::candidates;
+use coretalk_model::latency::{Purpose, hint, representatives};
+use coretalk_model::stats;
+use coretalk_model::{CpuId, Relation};
+use std::collections::BTreeMap;
+
+/// Passes of the pilot: enough for a median that one stall does not move.
+const PASSES: u32 = 3;
+/// Lines of each of its spans: one aligned run covers the slices.
+const LINES: u32 = 16;
+
+/// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
+/// end, from all passes (a pilot of its first two erred in up to 3 of 40 runs); any other decides here.
+pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    driver.phase(Purpose::Pilot);
+    let cells = representative_cells(driver);
+    driver.menu.prepare_other("pilot", &candidates(driver.settings), LINES);
+    let done = driver.record.others(Purpose::Pilot).map(|entry| entry.pass + 1).max().unwrap_or(0);
+    for pass in done..PASSES {
+        let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Pilot, pass));
+        let flow = driver.perform(Purpose::Pilot, pass, &rounds, &|menu, cell| menu.other("pilot", cell))?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+    }
+    let seen = round_trips(driver);
+    driver.menu.learn(seen);
+    if !driver.menu.tiny {
+        for &protocol in &driver.settings.protocols {
+            if !driver.choices.hints.contains_key(&protocol) {
+                let chosen = hint::choose(driver.settings, &driver.record, protocol);
+                driver.choices.hints.insert(protocol, chosen);
+            }
+        }
+        driver.decide()?;
+    }
+    Ok(Flow::On)
+}
+
+/// Positions of a few cells of each relation.
+pub fn representative_cells(driver: &Driver<'_>) -> Vec<u32> {
+    let chosen: Vec<[CpuId; 2]> = representatives(&driver.topology, driver.pairs.iter().copied());
+    (0..driver.pairs.len() as u32).filter(|&cell| chosen.contains(&driver.pairs[cell as usize])).collect()
+}
+
+/// Median round trip of each relation in nanoseconds, under the fastest kernel of each visit.
+fn round_trips(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
+    let mut seen: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+    for entry in driver.record.others(Purpose::Pilot) {
+        let Ok(visit) = &entry.outcome else { continue };
+        let hops = visit.spans.iter().map(|span| f64::from(span.location_ns));
+        if let Some(fastest) = hops.min_by(f64::total_cmp) {
+            seen.entry(driver.relations[entry.cell as usize]).or_default().push(2.0 * fastest);
+        }
+    }
+    seen.into_iter().filter_map(|(relation, values)| Some((relation, stats::median(&values)?))).collect()
+}

@@ -1,0 +1,347 @@
+//! [`Spec`]: everything that a scenario file can say, with its defaults.
+
+use super::structure::{Reported, Structure};
+use coretalk_model::{CpuSet, Relation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything a scenario file can say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spec {
+    /// A built-in scenario to start from; never set in a scenario that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub based_on: Option<String>,
+    pub name: String,
+    /// What belongs to the machine: CPU and pair factors, slices, better homes, clock offsets, defects.
+    pub hardware_seed: u32,
+    pub arch: Arch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// What the machine says of its structure.
+    pub reported: Reported,
+    pub structure: Structure,
+    /// Half round trip of a line transfer by what the pair truly shares.
+    pub latency_ns: BTreeMap<Relation, f64>,
+    /// By how much a spin without wait hint is slower; 1 where not named.
+    pub eager_penalty: BTreeMap<Relation, f64>,
+    pub variation: Variation,
+    pub homes: Homes,
+    pub counter: Counter,
+    pub core_clock: CoreClock,
+    pub costs: Costs,
+    pub noise: Noise,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<Stall>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<State>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<Allowed>,
+    pub failures: Failures,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Arch {
+    #[default]
+    #[serde(rename = "x86_64")]
+    X86,
+    #[serde(rename = "aarch64")]
+    Arm,
+}
+
+/// What differs for good between CPUs, pairs and lines; standard deviations are relative.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Variation {
+    pub cpu_sd: f64,
+    pub pair_sd: f64,
+    /// Of the 16 slices; their mean is exactly 1 for every pair and home.
+    pub line_sd: f64,
+    /// Of one direction against the other: seen by `one-way` only, it cancels in a round trip.
+    pub asymmetry_sd: f64,
+    /// Share of pairs that are slower for good, by 1.3 to 2.
+    pub defect_share: f64,
+}
+
+/// What the memory node of the lines does to a transfer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Homes {
+    /// Pairs across nodes: worse home against better.
+    pub penalty: f64,
+    /// Lines on a node where neither CPU is.
+    pub remote: f64,
+}
+
+/// The counter whose ticks are recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Counter {
+    pub hz: f64,
+    /// Smallest visible step in ticks.
+    pub step_ticks: u32,
+    /// Cost of a start-stop pair of reads, contained in every sample.
+    pub cost_ns: f64,
+    /// Standard deviation of the CPUs' offsets: seen by `one-way` only.
+    pub offset_sd_ns: f64,
+}
+
+/// The clock of the cores; latency goes with its inverse.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CoreClock {
+    pub ghz: f64,
+    pub slow_class_ghz: f64,
+    pub drift_sd: f64,
+    pub drift_ms: f64,
+    /// Share of time that a CPU spends a frequency step lower, 50 ms at a time.
+    pub step_share: f64,
+    pub step_factor: f64,
+}
+
+/// What everything beside the timed batches takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Costs {
+    /// Start of a round. Method 5.4 reckons 60 µs; released workers that spin, on measured machines, need less.
+    pub rendezvous_us: f64,
+    /// Both probes of the core clock, before and after.
+    pub probes_us: f64,
+    /// Flush and rewrite of a line.
+    pub line_ns: f64,
+    pub hint_ns: f64,
+}
+
+/// What passes; keyed by the seed of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Noise {
+    pub batch_sd: f64,
+    /// Of a single round trip, for events.
+    pub event_sd: f64,
+    pub spike_share: f64,
+    pub spike_factor: [f64; 2],
+    /// Correlated from batch to batch: lag-1 correlation and standard deviation.
+    pub ar_rho: f64,
+    pub ar_sd: f64,
+    /// Slow drift of all latencies that no evidence shows.
+    pub drift_sd: f64,
+    pub drift_ms: f64,
+    /// Share of trials contaminated as a whole or on one run of lines; gone the next time.
+    pub bad_share: f64,
+    pub bad_factor: [f64; 2],
+    /// Added per further pair of a round.
+    pub parallel_bias: f64,
+    /// Share of time that the sibling of a core (or the neighbour of a vCPU) is busy, 50 ms at a time.
+    pub sibling_share: f64,
+    pub sibling_factor: [f64; 2],
+}
+
+/// Something that holds up a CPU now and then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    pub name: String,
+    pub per_second: f64,
+    pub us: [f64; 2],
+    pub rhythm: Rhythm,
+    pub seen_as: Evidence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rhythm {
+    Random,
+    Periodic,
+}
+
+/// Which counter of the system rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    Switch,
+    Steal,
+    Nothing,
+}
+
+/// One of the states between which the machine moves as a whole; what it does not name stays as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub name: String,
+    /// How likely it is the next one.
+    pub weight: f64,
+    /// How long it lasts on average.
+    pub dwell_ms: f64,
+    /// Scales the differences between lines.
+    #[serde(default = "one")]
+    pub line_scale: f64,
+    #[serde(default)]
+    pub latency_ns: BTreeMap<Relation, f64>,
+    /// Latency of kernels that spin without wait hint.
+    #[serde(default)]
+    pub eager_ns: BTreeMap<Relation, f64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Which CPUs the process may use; all where it is silent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Allowed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpuset: Option<CpuSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<CpuSet>,
+}
+
+/// What goes wrong, for tests of everything that has to survive it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Failures {
+    /// The system refuses these CPUs when the crew engages.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub refuse_pin: CpuSet,
+    /// A real-time priority or niceness that is asked for is refused.
+    pub refuse_priority: bool,
+    /// Trials on these CPUs never end by themselves.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub hang: CpuSet,
+    /// When a trial that hangs is given up.
+    pub hang_limit_ms: u32,
+    /// The threads of these CPUs die.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub die: CpuSet,
+    /// The two sides count different numbers of hand-overs where one of these CPUs takes part.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub miscount: CpuSet,
+    /// Something else keeps the machine busy.
+    pub busy: bool,
+    /// A CPU is taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lose_cpu_at: Option<LoseCpu>,
+    /// The counter jumps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_step: Option<ClockStep>,
+    /// The run is interrupted, as by a signal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_at_ms: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoseCpu {
+    pub cpu: u32,
+    pub at_ms: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockStep {
+    pub at_ms: u32,
+    pub by_us: u32,
+}
+
+impl Default for Spec {
+    fn default() -> Spec {
+        Spec {
+            based_on: None,
+            name: "unnamed".to_owned(),
+            hardware_seed: 1,
+            arch: Arch::X86,
+            hypervisor: None,
+            reported: Reported::True,
+            structure: Structure::default(),
+            latency_ns: BTreeMap::new(),
+            eager_penalty: BTreeMap::new(),
+            variation: Variation::default(),
+            homes: Homes::default(),
+            counter: Counter::default(),
+            core_clock: CoreClock::default(),
+            costs: Costs::default(),
+            noise: Noise::default(),
+            stalls: Vec::new(),
+            states: Vec::new(),
+            allowance: None,
+            failures: Failures::default(),
+        }
+    }
+}
+
+impl Default for Variation {
+    fn default() -> Variation {
+        Variation { cpu_sd: 0.01, pair_sd: 0.01, line_sd: 0.08, asymmetry_sd: 0.01, defect_share: 0.0 }
+    }
+}
+
+impl Default for Homes {
+    fn default() -> Homes {
+        // 1.86: pairs inside one socket, 107.6 against 200.5 ns by where a single-home tool had its line (7R13).
+        Homes { penalty: 1.15, remote: 1.86 }
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Counter {
+        // The guest of measured.md: TSC at 2.596 GHz, a fenced pair of reads 18 ns.
+        Counter { hz: 2.596e9, step_ticks: 1, cost_ns: 18.0, offset_sd_ns: 5.0 }
+    }
+}
+
+impl Default for CoreClock {
+    fn default() -> CoreClock {
+        CoreClock {
+            ghz: 4.0,
+            slow_class_ghz: 3.0,
+            drift_sd: 0.002,
+            drift_ms: 500.0,
+            step_share: 0.0,
+            step_factor: 0.92,
+        }
+    }
+}
+
+impl Default for Costs {
+    fn default() -> Costs {
+        Costs { rendezvous_us: 20.0, probes_us: 6.0, line_ns: 30.0, hint_ns: 10.0 }
+    }
+}
+
+impl Default for Noise {
+    fn default() -> Noise {
+        Noise {
+            batch_sd: 0.03,
+            event_sd: 0.08,
+            spike_share: 0.005,
+            spike_factor: [1.3, 4.0],
+            ar_rho: 0.0,
+            ar_sd: 0.0,
+            drift_sd: 0.0,
+            drift_ms: 300.0,
+            bad_share: 0.001,
+            bad_factor: [1.3, 4.0],
+            parallel_bias: 0.0,
+            sibling_share: 0.0,
+            sibling_factor: [1.3, 2.0],
+        }
+    }
+}
+
+impl Default for Failures {
+    fn default() -> Failures {
+        Failures {
+            refuse_pin: CpuSet::new(),
+            refuse_priority: false,
+            hang: CpuSet::new(),
+            hang_limit_ms: 1000,
+            die: CpuSet::new(),
+            miscount: CpuSet::new(),
+            busy: false,
+            lose_cpu_at: None,
+            clock_step: None,
+            stop_at_ms: None,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! [`World`]: a simulated machine as its trials see it.
+
+use super::clock::{CoreClocks, Counter};
+use super::noise::Contamination;
+use super::rng::hash;
+use super::spec::Spec;
+use super::states::StateLine;
+use super::trial::Trial;
+use super::truth::Truth;
+use super::{chase, pingpong, stamp};
+use crate::kernel::{Cost, Kernel, Spin};
+use crate::machine::{Assignment, HomeChoice, SpanOrder};
+use crate::stop::Stop;
+use coretalk_model::{CpuId, CpuSet, Home, Picos, Recording, TrialFailure};
+
+/// Everything that trials read and none changes.
+#[derive(Debug)]
+pub struct World {
+    pub spec: Spec,
+    pub seed: u64,
+    pub truth: Truth,
+    pub states: StateLine,
+    pub clocks: CoreClocks,
+    pub counter: Counter,
+    pub crew: CpuSet,
+}
+
+/// What became of a trial.
+#[derive(Debug)]
+pub struct Performed {
+    pub outcome: Result<Recording, TrialFailure>,
+    pub elapsed: Picos,
+}
+
+impl World {
+    /// Performs one of `active` trials that begin at the same time.
+    pub fn perform(&self, assignment: &Assignment, started: Picos, active: usize, stop: &Stop) -> Performed {
+        let rendezvous = Picos::from_ns(self.spec.costs.rendezvous_us * 1e3);
+        if let Some(failure) = self.failure(&assignment.placement, started) {
+            let elapsed = match failure {
+                TrialFailure::TimedOut { limit } => limit,
+                _ => rendezvous,
+            };
+            return Performed { outcome: Err(failure), elapsed };
+        }
+        let mut trial = Trial::begin(self, assignment, started, active);
+        let outcome = trial.spans(assignment, stop);
+        let elapsed = Picos::from_ns(trial.elapsed_ns);
+        let placement = &assignment.placement;
+        let gone = self.lost_cpu(placement, started + elapsed);
+        let outcome = match gone {
+            Some(cpu) => Err(TrialFailure::CpuLost { cpu }),
+            None => outcome.map(|spans| {
+                let ghz = |cpu: CpuId, at| self.clocks.probed_ghz(cpu, self.truth.is_fast(cpu), at);
+                let core_ghz = placement
+                    .iter()
+                    .map(|&cpu| Some([ghz(cpu, started), ghz(cpu, started + elapsed)]))
+                    .collect();
+                let mut disturbance = trial.stalls.evidence();
+                disturbance.sibling_busy = trial.sibling_busy;
+                Recording { started, elapsed, spans, core_ghz, disturbance }
+            }),
+        };
+        Performed { outcome, elapsed }
+    }
+
+    /// One operation at nominal clocks and without noise, in ns, on the mean line.
+    pub fn operation_ns(&self, from: CpuId, to: CpuId, kernel: &Kernel, home: Home, state: usize) -> f64 {
+        let transfer =
+            |spin| self.truth.transfer_ns(from, to, state, spin) * self.truth.home_factor(from, to, home);
+        match kernel.cost {
+            Cost::PingPong { transfers_per_hop, spin, extra_hints_per_hop } => pingpong::round_trip_ns(
+                transfer(spin),
+                transfers_per_hop,
+                extra_hints_per_hop,
+                self.spec.costs.hint_ns,
+            ),
+            Cost::Chase { transfers_per_read } => chase::read_ns(transfer(Spin::Hinted), transfers_per_read),
+            Cost::Stamp { transfers_per_message } => stamp::message_ns(
+                transfer(Spin::Hinted),
+                transfers_per_message,
+                self.truth.direction(from, to),
+            ),
+        }
+    }
+
+    /// The key of everything that passes in a trial.
+    pub fn key(&self, assignment: &Assignment) -> u64 {
+        let cpus = assignment.placement.iter().fold(0, |state, cpu| hash([state, u64::from(cpu.0)]));
+        hash([self.seed, assignment.key, cpus])
+    }
+
+    /// What spoils a trial with these spans this once.
+    pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
+        let runs = assignment.orders.iter().map(|order| lines(order).div_ceil(16)).min().unwrap_or(1);
+        Contamination::of_trial(&self.spec.noise, self.key(assignment), runs)
+    }
+
+    /// The home of the lines of a span.
+    pub fn home(&self, choice: HomeChoice, placement: &[CpuId]) -> Option<Home> {
+        match choice {
+            HomeChoice::Node(home) => self.truth.has_node(home).then_some(home),
+            HomeChoice::OfRole(role) => placement.get(role).map(|&cpu| self.truth.node_of(cpu)),
+        }
+    }
+
+    fn failure(&self, placement: &[CpuId], started: Picos) -> Option<TrialFailure> {
+        const EINVAL: i32 = 22;
+        let failures = &self.spec.failures;
+        let among = |set: &CpuSet| placement.iter().copied().find(|&cpu| set.contains(cpu));
+        if let Some(cpu) = placement.iter().copied().find(|&cpu| !self.crew.contains(cpu)) {
+            return Some(TrialFailure::NotPinned { cpu, errno: EINVAL });
+        }
+        if let Some(cpu) = self.lost_cpu(placement, started) {
+            return Some(TrialFailure::CpuLost { cpu });
+        }
+        if let Some(cpu) = among(&failures.die) {
+            return Some(TrialFailure::PartnerLost { cpu });
+        }
+        if among(&failures.hang).is_some() {
+            return Some(TrialFailure::TimedOut { limit: Picos::from_ms(u64::from(failures.hang_limit_ms)) });
+        }
+        among(&failures.miscount).map(|_| TrialFailure::Unverified { sent: 1000, received: 999 })
+    }
+
+    fn lost_cpu(&self, placement: &[CpuId], at: Picos) -> Option<CpuId> {
+        let lose = self.spec.failures.lose_cpu_at?;
+        let cpu = CpuId(lose.cpu);
+        (placement.contains(&cpu) && at >= Picos::from_ms(u64::from(lose.at_ms))).then_some(cpu)
+    }
+}
+
+/// Lines of a span, not places.
+pub fn lines(order: &SpanOrder) -> u32 {
+    order.lines.saturating_mul(order.kernel.lines_per_place)
+}
