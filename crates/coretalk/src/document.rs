@@ -1,1 +1,190 @@
-//! The JSON document: wire types, apart from the domain types.
+//! [`Document`]: the JSON of interface.md. Wire types, apart from the domain types: names here are stable, fields are
+//! added and never renamed, unknown is null and never 0.
+//!
+//! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
+
+mod environment;
+mod ladder;
+pub mod line;
+mod matrix;
+mod series;
+mod topology;
+mod watch;
+
+pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
+pub use ladder::LadderDoc;
+pub use line::trial_line;
+pub use matrix::{CellDoc, CellList, CyclesDoc, MatrixDoc, StateDoc};
+pub use series::{PercentilesDoc, SeriesDoc};
+pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
+pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
+
+use crate::RunReport;
+use coretalk_model::stats::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io::Write;
+
+/// Name and version of the document.
+pub const SCHEMA: &str = "coretalk.run/1";
+
+/// Whether private parts are included (`--with-identity`): host name, and paths in the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Identity {
+    /// Left out.
+    #[default]
+    Hidden,
+    /// Included, as asked.
+    Included,
+}
+
+/// A run as one JSON document.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "coretalk.run/1")]
+pub struct Document<'a> {
+    /// `coretalk.run/1`.
+    schema: &'static str,
+    /// What it is called and how it went.
+    run: RunDoc,
+    /// What it was measured under.
+    environment: EnvironmentDoc,
+    /// Reported structure.
+    topology: TopologyDoc,
+    /// Every step on representative pairs, by relation.
+    ladder: Vec<LadderDoc>,
+    /// One for each protocol or imitated tool, in the order asked.
+    matrices: Vec<MatrixDoc<'a>>,
+    /// Distributions.
+    series: Vec<SeriesDoc>,
+    /// What the machine did while it was watched; null where too few passes were made to say.
+    watch: Option<WatchDoc<'a>>,
+    /// Placements against each other; filled by `place`.
+    comparisons: Vec<serde_json::Value>,
+    /// Two runs against each other; filled by `compare`.
+    differences: Vec<serde_json::Value>,
+    /// Recommended placements; filled by `advise`.
+    advice: Vec<serde_json::Value>,
+}
+
+/// What a run is called and how it went.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunDoc {
+    /// UUID v7.
+    id: String,
+    /// RFC 3339, UTC.
+    started: String,
+    /// The command line without program name; private parts replaced unless identity was asked for.
+    command: Vec<String>,
+    /// Every random choice came from it.
+    seed: u64,
+    /// Whether the machine was simulated.
+    simulated: bool,
+    /// Every planned trial has an outcome, or the budget ended.
+    complete: bool,
+    /// The budget ended before the precision was reached everywhere.
+    budget_ended: bool,
+    /// Names given by the user.
+    tags: Vec<String>,
+    /// Sittings.
+    segments: u32,
+    /// Version of the tool that measured.
+    tool_version: String,
+}
+
+impl<'a> Document<'a> {
+    /// The document of a run.
+    pub fn from_report(report: &'a RunReport, identity: Identity) -> Document<'a> {
+        let result = &report.result;
+        let mut matrices: Vec<MatrixDoc<'a>> = result.maps.iter().map(MatrixDoc::of_map).collect();
+        matrices.extend(result.imitated.iter().map(MatrixDoc::of_imitation));
+        Document {
+            schema: SCHEMA,
+            run: RunDoc::of(report, identity),
+            environment: EnvironmentDoc::of(report, identity),
+            topology: TopologyDoc::of(report),
+            ladder: result.ladder.iter().map(LadderDoc::of).collect(),
+            matrices,
+            series: result.tails.iter().flat_map(SeriesDoc::of_tails).collect(),
+            watch: result.watch.as_ref().map(WatchDoc::of),
+            comparisons: Vec::new(),
+            differences: Vec::new(),
+            advice: Vec::new(),
+        }
+    }
+
+    /// Writes the document with a line end, cell by cell. The writer should be buffered.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_to(&self, mut out: impl Write) -> std::io::Result<()> {
+        serde_json::to_writer(&mut out, self).map_err(std::io::Error::from)?;
+        out.write_all(b"\n")
+    }
+}
+
+impl RunDoc {
+    fn of(report: &RunReport, identity: Identity) -> RunDoc {
+        let header = &report.header;
+        RunDoc {
+            id: header.id.clone(),
+            started: header.started.clone(),
+            command: match identity {
+                Identity::Included => header.command.clone(),
+                Identity::Hidden => without_private_parts(&header.command),
+            },
+            seed: header.seed,
+            simulated: header.simulated,
+            complete: header.complete,
+            budget_ended: report.result.budget_ended,
+            tags: header.tags.clone(),
+            segments: header.segments,
+            tool_version: header.tool_version.clone(),
+        }
+    }
+}
+
+/// A command line that names no path and nothing of what stands after `--`.
+fn without_private_parts(command: &[String]) -> Vec<String> {
+    let looks_like_path = |text: &str| {
+        let text = text.strip_prefix("sim:").unwrap_or(text);
+        ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start)) || text.contains(":\\")
+    };
+    let mut shown = Vec::new();
+    for argument in command {
+        if argument == "--" {
+            shown.push("--".to_owned());
+            shown.push("…".to_owned());
+            break;
+        }
+        shown.push(match argument.split_once('=') {
+            _ if looks_like_path(argument) => "PATH".to_owned(),
+            Some((name, value)) if looks_like_path(value) => format!("{name}=PATH"),
+            _ => argument.clone(),
+        });
+    }
+    shown
+}
+
+/// The schema of the document, generated from these types; committed as `schema/coretalk.run.v1.json`.
+pub fn schema() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<Document<'static>>().to_value()
+}
+
+/// Low and high end of an interval.
+pub(crate) type Ci = [f64; 2];
+
+/// Rounded to 0.0001: finer than any interval, and a fifth of the bytes of all digits. What is not finite is
+/// unknown.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+pub(crate) fn known(value: f64) -> Option<f64> {
+    value.is_finite().then(|| rounded(value))
+}
+
+/// The interval, where there is one: an estimate from too few passes has endless ends.
+pub(crate) fn ci(estimate: &Estimate) -> Option<Ci> {
+    Some([known(estimate.low)?, known(estimate.high)?])
+}

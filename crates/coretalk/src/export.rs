@@ -1,1 +1,153 @@
-//! One file per output format.
+//! One file per output format: a run to text that other programs read.
+
+mod c2c_csv;
+mod csv;
+mod imitation;
+mod json;
+mod jsonl;
+mod markdown;
+mod text;
+
+pub use imitation::write_imitations;
+pub use jsonl::write_jsonl;
+
+use crate::RunReport;
+use crate::document::Identity;
+use crate::report::Look;
+use coretalk_model::latency::{LatencyMap, Record};
+use coretalk_model::{Matrix, Protocol};
+use std::fmt;
+use std::io::Write;
+
+/// A format of interface.md, for runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The screen.
+    Text,
+    /// One document.
+    Json,
+    /// One line for each trial.
+    Jsonl,
+    /// A metadata block, a header with CPU ids, the full square.
+    Csv,
+    /// The bare lower triangle of core-to-core-latency.
+    C2cCsv,
+    /// A table for pull requests and forums.
+    Markdown,
+}
+
+impl Format {
+    /// Every format, in the order of the help.
+    pub const ALL: [Format; 6] =
+        [Format::Text, Format::Json, Format::Jsonl, Format::Csv, Format::C2cCsv, Format::Markdown];
+
+    /// The stable name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+            Format::Csv => "csv",
+            Format::C2cCsv => "c2c-csv",
+            Format::Markdown => "markdown",
+        }
+    }
+
+    /// The format of a name.
+    pub fn of_name(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What to export, and how.
+#[derive(Clone, Copy)]
+pub struct Export<'a> {
+    /// The run.
+    pub report: &'a RunReport,
+    /// Its file, whose trials `jsonl` prints; `None` where the run was not saved.
+    pub file: Option<&'a crate::store::RunFile>,
+    /// The map of formats that hold one; needed where a run has several.
+    pub protocol: Option<Protocol>,
+    /// Whether private parts are included.
+    pub identity: Identity,
+    /// Name of the run and look, for `text`.
+    pub name: &'a str,
+    /// How `text` is drawn.
+    pub look: Look,
+}
+
+/// Why a run cannot be written in a format.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The format holds one map and the run has several.
+    #[error("write `{format}`: it holds one map and the run has {kernels}; choose one with --protocol")]
+    SeveralMaps {
+        /// The format.
+        format: Format,
+        /// What the run has.
+        kernels: String,
+    },
+    /// The run has no such map.
+    #[error("write `{format}`: the run has no map of {wanted} (it has {kernels})")]
+    NoMap {
+        /// The format.
+        format: Format,
+        /// What was asked for.
+        wanted: String,
+        /// What the run has.
+        kernels: String,
+    },
+    /// Trials are not kept in memory.
+    #[error("write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made")]
+    NotSaved,
+    /// The run file could not be read.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+    /// The output could not be written.
+    #[error("write the output")]
+    Io(#[from] std::io::Error),
+}
+
+/// Writes a run in a format. The writer should be buffered.
+///
+/// # Errors
+/// [`ExportError`] where the format cannot hold the run, or the writer fails.
+pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    match format {
+        Format::Text => text::write(what, out),
+        Format::Json => json::write(what, out),
+        Format::Jsonl => match what.file {
+            Some(file) => write_jsonl(file, out),
+            None => Err(ExportError::NotSaved),
+        },
+        Format::Csv => csv::write(what, out),
+        Format::C2cCsv => c2c_csv::write(what, out),
+        Format::Markdown => markdown::write(what, out),
+    }
+}
+
+/// The map that a format for one map shows.
+fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, ExportError> {
+    let maps = &what.report.result.maps;
+    let kernels = || match maps.as_slice() {
+        [] => "none".to_owned(),
+        maps => maps.iter().map(|map| map.protocol.name()).collect::<Vec<_>>().join(", "),
+    };
+    let missing = |wanted: &str| ExportError::NoMap { format, wanted: wanted.to_owned(), kernels: kernels() };
+    match what.protocol {
+        Some(wanted) => maps.iter().find(|map| map.protocol == wanted).ok_or_else(|| missing(wanted.name())),
+        None if maps.len() > 1 => Err(ExportError::SeveralMaps { format, kernels: kernels() }),
+        None => maps.first().ok_or_else(|| missing("latency")),
+    }
+}
+
+/// The values of a map in nanoseconds; `None` where not measured.
+fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
+    map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
+}

@@ -1,1 +1,29 @@
-//! What a person reads: screens, heat map, words. Computes no statistic.
+//! What a person reads: screens, heat map, words. Pure functions from a run to text; computes no statistic.
+//!
+//! Every line fits the width of the [`Look`], and nothing is said in colour alone.
+
+pub mod clock;
+pub mod depth;
+pub mod doctor;
+pub mod heat_map;
+pub mod ladder;
+pub mod look;
+pub mod pairs;
+pub mod palette;
+pub mod plan;
+pub mod probes;
+pub mod progress;
+pub mod runs;
+pub mod screen;
+pub mod states;
+pub mod table;
+pub mod tails;
+pub mod text;
+pub mod topology;
+pub mod words;
+
+pub use depth::{ColorChoice, ColorDepth};
+pub use look::{By, Look, Order};
+pub use progress::Progress;
+pub use screen::{Saved, Screen, latency_screen};
+pub use text::plain;

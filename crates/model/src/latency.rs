@@ -12,6 +12,7 @@ pub mod reduce;
 pub mod result;
 pub mod settings;
 pub mod tails;
+pub mod summary;
 pub mod visit;
 pub mod watch;
 

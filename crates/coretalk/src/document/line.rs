@@ -1,0 +1,137 @@
+//! [`TrialLine`]: one line of `jsonl` for each trial as it completes.
+
+use super::known;
+use coretalk_measure::session::RecordedRound;
+use coretalk_measure::session::sink::RecordedTrial;
+use coretalk_model::latency::{Entry, Purpose, Visit};
+use coretalk_model::{CpuId, Flag, TrialFailure};
+use serde::Serialize;
+
+/// One trial. Fields are added, never renamed.
+#[derive(Debug, Serialize)]
+struct TrialLine<'a> {
+    schema: &'static str,
+    segment: u32,
+    purpose: &'static str,
+    pass: u32,
+    from: Option<u32>,
+    to: Option<u32>,
+    /// On the machine's time line of this segment; null where the trial failed.
+    started_s: Option<f64>,
+    core_ghz: Option<f64>,
+    spans: Vec<SpanLine<'a>>,
+    flags: Vec<&'static str>,
+    /// Why there is no value.
+    reason: Option<String>,
+}
+
+/// One kernel on the lines of one home.
+#[derive(Debug, Serialize)]
+struct SpanLine<'a> {
+    kernel: &'a str,
+    home: u32,
+    /// Half round trip in nanoseconds.
+    median: Option<f64>,
+    min: Option<f64>,
+    n: u32,
+    dropped: u32,
+    line_spread: Option<f64>,
+}
+
+/// The line of one trial of a round that was just made, without a line end. `cells` as
+/// [`cells`](coretalk_model::latency::cells) lists them.
+pub fn trial_line(
+    round: &RecordedRound,
+    trial: &RecordedTrial,
+    segment: u32,
+    cells: &[[CpuId; 2]],
+) -> serde_json::Result<String> {
+    line(segment, round.purpose, round.pass, trial.cell, &trial.outcome, cells)
+}
+
+fn line(
+    segment: u32,
+    purpose: Purpose,
+    pass: u32,
+    cell: u32,
+    outcome: &Result<Visit, TrialFailure>,
+    cells: &[[CpuId; 2]],
+) -> serde_json::Result<String> {
+    let pair = cells.get(cell as usize);
+    let visit = outcome.as_ref().ok();
+    let float = |value: f32| known(f64::from(value));
+    serde_json::to_string(&TrialLine {
+        schema: "coretalk.trial/1",
+        segment,
+        purpose: purpose.name(),
+        pass,
+        from: pair.map(|pair| pair[0].0),
+        to: pair.map(|pair| pair[1].0),
+        started_s: visit.map(|visit| visit.started.secs()),
+        core_ghz: visit.and_then(|visit| visit.core_ghz).and_then(float),
+        spans: visit
+            .map_or(&[][..], |visit| &visit.spans)
+            .iter()
+            .map(|span| SpanLine {
+                kernel: span.kernel.as_str(),
+                home: span.home.0,
+                median: float(span.location_ns),
+                min: float(span.floor_ns),
+                n: span.kept,
+                dropped: span.dropped,
+                line_spread: span.line_spread.and_then(float),
+            })
+            .collect(),
+        flags: visit.map_or(Vec::new(), |visit| visit.flags.iter().map(Flag::name).collect()),
+        reason: outcome.as_ref().err().map(ToString::to_string),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::latency::SpanSummary;
+    use coretalk_model::{Flags, Home, KernelId, Picos};
+
+    const CELLS: [[CpuId; 2]; 2] = [[CpuId(0), CpuId(4)], [CpuId(0), CpuId(8)]];
+
+    fn round(outcome: Result<Visit, TrialFailure>) -> RecordedRound {
+        let trials = vec![RecordedTrial { cell: 1, outcome, raw: None }];
+        let (started, elapsed) = (Picos::ZERO, Picos::ZERO);
+        RecordedRound { purpose: Purpose::Map, pass: 3, started, elapsed, trials }
+    }
+
+    #[test]
+    fn a_trial_is_one_line_with_its_pair_and_every_span() {
+        let span = SpanSummary {
+            kernel: KernelId("cas".into()),
+            home: Home(0),
+            location_ns: 22.5,
+            line_error_ns: None,
+            floor_ns: 21.0,
+            line_spread: None,
+            kept: 64,
+            dropped: 1,
+        };
+        let flags = Flags::NONE.with(Flag::Steal);
+        let visit =
+            Visit { cell: 1, started: Picos::from_ms(1500), core_ghz: Some(4.25), flags, spans: vec![span] };
+        let round = round(Ok(visit.clone()));
+        let line = trial_line(&round, &round.trials[0], 1, &CELLS).unwrap();
+        let expected = r#"{"schema":"coretalk.trial/1","segment":1,"purpose":"map","pass":3,"from":0,"to":8,"started_s":1.5,"core_ghz":4.25,"spans":[{"kernel":"cas","home":0,"median":22.5,"min":21.0,"n":64,"dropped":1,"line_spread":null}],"flags":["steal"],"reason":null}"#;
+        assert_eq!(line, expected);
+        let entry = Entry { segment: 1, purpose: Purpose::Map, pass: 3, cell: 1, outcome: Ok(visit) };
+        assert_eq!(entry_line(&entry, &CELLS).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_failed_trial_has_a_reason_and_no_number() {
+        let round = round(Err(TrialFailure::CpuLost { cpu: CpuId(8) }));
+        let line = trial_line(&round, &round.trials[0], 1, &CELLS).unwrap();
+        assert!(
+            line.ends_with(r#""spans":[],"flags":[],"reason":"CPU 8 was taken away during the run"}"#),
+            "{line}"
+        );
+        assert!(line.contains(r#""started_s":null,"core_ghz":null"#), "{line}");
+    }
+}

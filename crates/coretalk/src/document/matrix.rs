@@ -1,0 +1,240 @@
+//! A matrix and its cells.
+
+use super::{Ci, ci, known};
+use coretalk_model::latency::{Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, Regime};
+use coretalk_model::{Matrix, Protocol};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// A square table of pairs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MatrixDoc<'a> {
+    /// `latency`.
+    probe: &'static str,
+    /// Null for another tool's numbers.
+    protocol: Option<&'static str>,
+    kernel: String,
+    /// `serial` or `parallel`.
+    regime: &'static str,
+    parameters: BTreeMap<&'static str, String>,
+    /// `half_round_trip`, `read`, `one_way_variation`, or `as_printed` by another tool.
+    quantity: &'static str,
+    unit: &'static str,
+    /// One cell for each unordered pair, `from` before `to` in `cpus` order.
+    symmetric: bool,
+    /// What the equivalence gate said; empty where pairs were measured one at a time.
+    gate: Vec<GateDoc>,
+    cpus: Vec<u32>,
+    #[schemars(with = "Vec<CellDoc<'static>>")]
+    cells: CellList<'a>,
+}
+
+/// What the equivalence gate said about a relation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct GateDoc {
+    relation: &'static str,
+    /// Pairs at the same time in the end.
+    pairs: u32,
+    /// Shift of parallel against serial; 0.01 is 1 % slower.
+    bias: Option<f64>,
+    /// Its 90 % interval.
+    ci: Option<Ci>,
+    cells: u32,
+    equivalent: bool,
+}
+
+/// The cells of a matrix, translated one by one as they are written.
+#[derive(Debug)]
+pub enum CellList<'a> {
+    /// Of a map.
+    Map(&'a Matrix<Cell>),
+    /// Of an imitation.
+    Imitated(&'a Matrix<Option<ImitatedCell>>),
+}
+
+/// One pair.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct CellDoc<'a> {
+    from: u32,
+    to: u32,
+    /// In the matrix's unit as read: that of the largest state. Null where not measured.
+    median: Option<f64>,
+    /// 95 % interval.
+    ci: Option<Ci>,
+    /// The same in core cycles; null where the core clock could not be measured.
+    cycles: Option<CyclesDoc>,
+    core_ghz: Option<f64>,
+    /// Fastest batch.
+    min: Option<f64>,
+    /// Batches kept.
+    n: u64,
+    /// Batches dropped as gaps.
+    dropped: u64,
+    passes: u32,
+    /// Node of the lines of the headline; null where not measured.
+    home: Option<u32>,
+    home_penalty: Option<f64>,
+    line_spread: Option<f64>,
+    /// Plateaus by falling share; empty where the machine held still.
+    states: Vec<StateDoc>,
+    /// `A` to `D`.
+    grade: Option<String>,
+    /// Kebab-case.
+    flags: Vec<&'static str>,
+    reason: Option<&'a str>,
+    /// ± of another tool, where it prints one.
+    spread: Option<f64>,
+}
+
+/// A latency in core cycles.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CyclesDoc {
+    median: Option<f64>,
+    ci: Option<Ci>,
+}
+
+/// A plateau.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StateDoc {
+    /// Share of the passes, 0 to 1.
+    share: Option<f64>,
+    median: Option<f64>,
+    ci: Option<Ci>,
+}
+
+impl<'a> MatrixDoc<'a> {
+    pub(super) fn of_map(map: &'a LatencyMap) -> MatrixDoc<'a> {
+        let mut parameters = BTreeMap::new();
+        parameters.insert("hint_reason", map.hint_reason.clone());
+        if let Regime::Parallel { pairs, .. } = &map.regime {
+            parameters.insert("parallel_pairs", pairs.to_string());
+        }
+        MatrixDoc {
+            probe: "latency",
+            protocol: Some(map.protocol.name()),
+            kernel: map.kernel.to_string(),
+            regime: map.regime.name(),
+            parameters,
+            quantity: match map.protocol {
+                Protocol::Cas | Protocol::Store | Protocol::Msg => "half_round_trip",
+                Protocol::Xfer => "read",
+                Protocol::OneWay => "one_way_variation",
+            },
+            unit: "ns",
+            symmetric: map.cells.is_symmetric(),
+            gate: match &map.regime {
+                Regime::Serial => Vec::new(),
+                Regime::Parallel { gate, .. } => gate.iter().map(GateDoc::of).collect(),
+            },
+            cpus: map.cells.cpus().iter().map(|cpu| cpu.0).collect(),
+            cells: CellList::Map(&map.cells),
+        }
+    }
+
+    pub(super) fn of_imitation(imitated: &'a Imitated) -> MatrixDoc<'a> {
+        MatrixDoc {
+            probe: "latency",
+            protocol: None,
+            kernel: format!("as:{}", imitated.tool),
+            regime: Regime::Serial.name(),
+            parameters: BTreeMap::from([("as", imitated.tool.name().to_owned())]),
+            quantity: "as_printed",
+            unit: "ns",
+            symmetric: imitated.cells.is_symmetric(),
+            gate: Vec::new(),
+            cpus: imitated.cells.cpus().iter().map(|cpu| cpu.0).collect(),
+            cells: CellList::Imitated(&imitated.cells),
+        }
+    }
+}
+
+impl GateDoc {
+    fn of(outcome: &GateOutcome) -> GateDoc {
+        GateDoc {
+            relation: outcome.relation.name(),
+            pairs: outcome.pairs,
+            bias: known(outcome.bias.point),
+            ci: ci(&outcome.bias),
+            cells: outcome.cells,
+            equivalent: outcome.equivalent,
+        }
+    }
+}
+
+impl Serialize for CellList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            CellList::Map(cells) => {
+                serializer.collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell)))
+            }
+            CellList::Imitated(cells) => serializer
+                .collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref()))),
+        }
+    }
+}
+
+/// Every pair of different CPUs: of a symmetric matrix with the earlier CPU first, else initiator first.
+fn pairs<T>(cells: &Matrix<T>) -> impl Iterator<Item = ([u32; 2], &T)> {
+    let cpus = cells.cpus();
+    cells.iter().filter(|(row, column, _)| row != column).map(|(row, column, cell)| {
+        let [from, to] = if cells.is_symmetric() { [column, row] } else { [row, column] };
+        ([cpus[from].0, cpus[to].0], cell)
+    })
+}
+
+impl<'a> CellDoc<'a> {
+    fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
+        match cell {
+            Cell::Missing { reason } => CellDoc { from, to, reason: Some(reason), ..CellDoc::default() },
+            Cell::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
+        }
+    }
+
+    fn measured(value: &'a CellValue) -> CellDoc<'a> {
+        CellDoc {
+            from: 0,
+            to: 0,
+            median: known(value.latency_ns.point),
+            ci: ci(&value.latency_ns),
+            cycles: value
+                .cycles
+                .as_ref()
+                .map(|cycles| CyclesDoc { median: known(cycles.point), ci: ci(cycles) }),
+            core_ghz: value.core_ghz.and_then(known),
+            min: known(value.min_ns),
+            n: value.batches,
+            dropped: value.dropped,
+            passes: value.passes,
+            home: Some(value.home.0),
+            home_penalty: value.home_penalty.and_then(known),
+            line_spread: value.line_spread.and_then(known),
+            states: value
+                .states
+                .iter()
+                .map(|state| StateDoc {
+                    share: known(state.share),
+                    median: known(state.latency_ns.point),
+                    ci: ci(&state.latency_ns),
+                })
+                .collect(),
+            grade: Some(value.grade.to_string()),
+            flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
+            reason: value.reason.as_deref(),
+            spread: None,
+        }
+    }
+
+    fn imitated([from, to]: [u32; 2], cell: Option<&ImitatedCell>) -> CellDoc<'a> {
+        match cell {
+            None => CellDoc { from, to, reason: Some("not measured"), ..CellDoc::default() },
+            Some(cell) => CellDoc {
+                from,
+                to,
+                median: known(cell.value_ns),
+                spread: cell.spread_ns.and_then(known),
+                ..CellDoc::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `markdown`: every map as a table under its title.
+
+use super::{Export, ExportError, values};
+use crate::report::{plain, words};
+use coretalk_model::formats::{Unit, write_markdown};
+use std::io::Write;
+
+/// A title is one line, however long.
+const ONE_LINE: usize = 10_000;
+
+pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let report = what.report;
+    let maps =
+        || report.result.maps.iter().filter(|map| what.protocol.is_none_or(|wanted| map.protocol == wanted));
+    writeln!(out, "{}", escaped(&words::title(report, ONE_LINE).join(" ")))?;
+    for map in maps() {
+        writeln!(out, "\n{}\n", escaped(&words::question(map, ONE_LINE).join(" ")))?;
+        out.write_all(write_markdown(&values(map), Unit::Ns).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Text from outside without a meaning in Markdown or HTML.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

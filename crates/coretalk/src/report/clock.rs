@@ -1,0 +1,140 @@
+//! The view of `clock`: what the clock is, what reading it costs, and whether the CPUs agree on it.
+
+use super::text::{cut, grouped, left, ns, plain, right, wrap};
+use coretalk_model::{ClockFacts, CpuId, Matrix};
+
+/// What was found out about the clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockView {
+    /// The facts that every run records.
+    pub facts: ClockFacts,
+    /// Cost of a start-stop pair of reads: nanoseconds and how often, by rising cost.
+    pub cost: Vec<(f64, u64)>,
+    /// Bounds of what the counter of the row's CPU shows more than that of the column's, in nanoseconds, low and
+    /// high; `None` for pairs that were not compared.
+    pub offsets: Option<Matrix<Option<[f64; 2]>>>,
+}
+
+/// The facts, the histogram of costs and the offsets.
+pub fn clock(view: &ClockView, width: usize) -> String {
+    let facts = &view.facts;
+    let unknown = || "unknown".to_owned();
+    let mut lines = Vec::new();
+    let mut fact = |name: &str, text: String| {
+        let mut parts = wrap(&text, width.saturating_sub(22), 0).into_iter();
+        lines.push(format!(" {}{}", left(name, 21), parts.next().unwrap_or_default()));
+        lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(22))));
+    };
+    fact("clock", plain(&facts.source));
+    let error = facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {ppm:.1} ppm"));
+    fact("frequency", format!("{} Hz, {error}", grouped(facts.hz.round() as i64)));
+    fact("smallest step", facts.step_ns.map_or_else(unknown, |step| format!("{} ns", ns(step))));
+    fact("cost of two reads", facts.cost_ns.map_or_else(unknown, |cost| format!("{} ns, median", ns(cost))));
+    let invariant = match facts.invariant {
+        Some(true) => "same rate in every power state",
+        Some(false) => "changes with the power state: times are not comparable",
+        None => "unknown",
+    };
+    fact("rate", invariant.to_owned());
+    fact("kernel's own clock", facts.kernel_source.as_deref().map_or_else(unknown, plain));
+    fact(
+        "one wait hint",
+        facts.hint_ns.map_or_else(unknown, |hint| {
+            let cycles =
+                facts.hint_cycles.map_or(String::new(), |cycles| format!(" = {cycles:.0} core cycles"));
+            format!("{} ns{cycles}", ns(hint))
+        }),
+    );
+    lines.extend(histogram(&view.cost, width));
+    lines.extend(offsets(view.offsets.as_ref(), width));
+    lines.join("\n") + "\n"
+}
+
+/// A bar for each cost; rare high costs share the last line.
+fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
+    const MOST_BARS: usize = 12;
+    let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    if most == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), " cost of two reads, ns      how often".to_owned()];
+    let room = width.saturating_sub(26).clamp(8, 60);
+    let bar = |count: u64| {
+        let length = (count as f64 / most as f64 * room as f64).round() as usize;
+        if length == 0 && count > 0 { "▏".to_owned() } else { "█".repeat(length) }
+    };
+    for (value, count) in cost.iter().take(MOST_BARS) {
+        let line =
+            format!("{} {} {}", right(&ns(*value), 9), right(&grouped(*count as i64), 12), bar(*count));
+        lines.push(cut(&line, width));
+    }
+    if let Some((from, _)) = cost.get(MOST_BARS) {
+        let rest: u64 = cost[MOST_BARS..].iter().map(|(_, count)| count).sum();
+        let line = format!(
+            "{} {} {}",
+            right(&format!("≥ {}", ns(*from)), 9),
+            right(&grouped(rest as i64), 12),
+            bar(rest)
+        );
+        lines.push(cut(&line, width));
+    }
+    lines
+}
+
+/// How far counters lie apart: the pair that is surely the farthest, and a square of signs while it fits.
+fn offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>, width: usize) -> Vec<String> {
+    let Some(offsets) = offsets else {
+        return wrap(
+            " CPUs were not compared with each other: unknown whether their counters agree.",
+            width,
+            1,
+        );
+    };
+    let mut lines = vec![String::new()];
+    // An interval that holds zero proves no offset.
+    let sure = |bounds: [f64; 2]| if bounds[0] > 0.0 { bounds[0] } else { (-bounds[1]).max(0.0) };
+    let cpus = offsets.cpus();
+    let compared =
+        || offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)));
+    let farthest = compared().max_by(|a, b| sure(a.1).total_cmp(&sure(b.1)));
+    lines.extend(match farthest {
+        None => wrap(" No two CPUs could be compared: unknown whether their counters agree.", width, 1),
+        Some(([a, b], bounds)) if sure(bounds) > 0.0 => wrap(
+            &format!(
+                " Counters differ: CPUs {a} and {b} by {} to {} ns. Only one-way times suffer; round trips do not.",
+                ns(bounds[0]),
+                ns(bounds[1])
+            ),
+            width,
+            1,
+        ),
+        Some(_) => {
+            let widest = compared().map(|(_, bounds)| bounds[1] - bounds[0]).fold(0.0, f64::max);
+            wrap(
+                &format!(" Counters agree as far as can be told: every pair holds zero within {} ns.", ns(widest)),
+                width,
+                1,
+            )
+        }
+    });
+    let cell = 1 + cpus.iter().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(5);
+    if cpus.len() > 1 && 6 + cpus.len() * cell <= width {
+        let head: String = cpus.iter().map(|cpu: &CpuId| right(&cpu.to_string(), cell)).collect();
+        lines.push(format!("  CPU {head}"));
+        for (row, cpu) in cpus.iter().enumerate() {
+            let cells: String = (0..cpus.len())
+                .map(|column| {
+                    let text = match offsets.get(row, column) {
+                        _ if row == column => String::new(),
+                        Some(Some([low, high])) => format!("{:.0}", (low + high) / 2.0),
+                        _ => "·".to_owned(),
+                    };
+                    right(&text, cell)
+                })
+                .collect();
+            lines.push(format!("{} {}", right(&cpu.to_string(), 5), cells.trim_end()));
+        }
+        lines.push(" middle of the bounds in ns, row minus column".to_owned());
+    }
+    lines
+}

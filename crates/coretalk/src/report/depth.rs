@@ -1,0 +1,152 @@
+//! [`ColorDepth`]: how many colours a terminal shows, as its environment says, and how wide it is.
+
+use std::io::IsTerminal;
+
+/// How many colours may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColorDepth {
+    /// No escape sequence at all.
+    None,
+    /// The sixteen named colours.
+    Ansi16,
+    /// The 6 × 6 × 6 cube and the grey ramp.
+    Ansi256,
+    /// 24 bits.
+    TrueColor,
+}
+
+/// What the user asked for (`--color`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColorChoice {
+    /// As terminal and environment say.
+    #[default]
+    Auto,
+    /// Colour even into a pipe.
+    Always,
+    /// None.
+    Never,
+}
+
+/// Whether the output is a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// A person looks at it.
+    Terminal,
+    /// A pipe or a file.
+    Other,
+}
+
+impl Output {
+    /// What standard output is.
+    pub fn stdout() -> Output {
+        if std::io::stdout().is_terminal() { Output::Terminal } else { Output::Other }
+    }
+
+    /// What standard error is.
+    pub fn stderr() -> Output {
+        if std::io::stderr().is_terminal() { Output::Terminal } else { Output::Other }
+    }
+}
+
+impl ColorDepth {
+    /// What to use: `--color` first, then `NO_COLOR` (<https://no-color.org>: any value but the empty one), then
+    /// `CLICOLOR_FORCE`, then whether a terminal is there and what `COLORTERM` and `TERM` say of it.
+    pub fn detect(
+        choice: ColorChoice,
+        output: Output,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> ColorDepth {
+        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let forced = set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
+        match choice {
+            ColorChoice::Never => ColorDepth::None,
+            ColorChoice::Always => shown(&variable).max(ColorDepth::Ansi16),
+            ColorChoice::Auto if set("NO_COLOR") => ColorDepth::None,
+            ColorChoice::Auto if forced => shown(&variable).max(ColorDepth::Ansi16),
+            ColorChoice::Auto if output == Output::Other => ColorDepth::None,
+            ColorChoice::Auto => shown(&variable),
+        }
+    }
+}
+
+/// What the terminal shows as far as its variables tell.
+fn shown(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
+    let term = variable("TERM").unwrap_or_default();
+    let colors = variable("COLORTERM").unwrap_or_default();
+    if term.is_empty() || term == "dumb" {
+        ColorDepth::None
+    } else if colors == "truecolor" || colors == "24bit" || term.ends_with("-direct") {
+        ColorDepth::TrueColor
+    } else if term.contains("256color") {
+        ColorDepth::Ansi256
+    } else {
+        ColorDepth::Ansi16
+    }
+}
+
+/// Width of a screen that is not on a terminal.
+pub const DEFAULT_WIDTH: usize = 100;
+
+/// Columns of the output: `COLUMNS` where it is a number, else the terminal's size, else [`DEFAULT_WIDTH`]. Never
+/// less than 40, where no table fits, nor more than 400, where no line can be read.
+pub fn width(output: Output, variable: impl Fn(&str) -> Option<String>) -> usize {
+    let asked = variable("COLUMNS").and_then(|columns| columns.trim().parse::<usize>().ok());
+    let terminal = || match output {
+        Output::Terminal => terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)),
+        Output::Other => None,
+    };
+    asked.filter(|&columns| columns > 0).or_else(terminal).unwrap_or(DEFAULT_WIDTH).clamp(40, 400)
+}
+
+/// Rows of the terminal on standard error; `None` where there is none.
+pub fn height() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stderr()).map(|(_, height)| usize::from(height.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(choice: ColorChoice, output: Output, variables: &str) -> ColorDepth {
+        ColorDepth::detect(choice, output, |name| {
+            variables
+                .split(' ')
+                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+        })
+    }
+
+    #[test]
+    fn the_choice_wins_then_no_color_then_force_then_the_terminal() {
+        use ColorChoice::*;
+        use ColorDepth::*;
+        for (choice, output, variables, expected) in [
+            (Auto, Output::Terminal, "TERM=xterm COLORTERM=truecolor", TrueColor),
+            (Auto, Output::Terminal, "TERM=xterm-256color", Ansi256),
+            (Auto, Output::Terminal, "TERM=linux", Ansi16),
+            (Auto, Output::Terminal, "TERM=dumb COLORTERM=truecolor", None),
+            (Auto, Output::Terminal, "", None),
+            (Auto, Output::Terminal, "TERM=xterm-256color NO_COLOR=1", None),
+            (Auto, Output::Terminal, "TERM=xterm-256color NO_COLOR=", Ansi256),
+            (Auto, Output::Terminal, "TERM=xterm NO_COLOR=1 CLICOLOR_FORCE=1", None),
+            (Auto, Output::Other, "TERM=xterm-256color", None),
+            (Auto, Output::Other, "TERM=xterm-256color CLICOLOR_FORCE=1", Ansi256),
+            (Auto, Output::Other, "TERM=xterm-256color CLICOLOR_FORCE=0", None),
+            (Auto, Output::Other, "CLICOLOR_FORCE=1", Ansi16),
+            (Always, Output::Other, "TERM=xterm-direct NO_COLOR=1", TrueColor),
+            (Always, Output::Other, "", Ansi16),
+            (Never, Output::Terminal, "TERM=xterm-256color CLICOLOR_FORCE=1", None),
+        ] {
+            assert_eq!(detect(choice, output, variables), expected, "{choice:?} {output:?} {variables}");
+        }
+    }
+
+    #[test]
+    fn the_width_is_what_columns_says_within_reason() {
+        for (columns, expected) in
+            [("132", 132), ("0", DEFAULT_WIDTH), ("wide", DEFAULT_WIDTH), ("7", 40), ("100000", 400)]
+        {
+            let width = width(Output::Other, |name| (name == "COLUMNS").then(|| columns.to_owned()));
+            assert_eq!(width, expected, "{columns}");
+        }
+    }
+}

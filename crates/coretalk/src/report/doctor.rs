@@ -1,0 +1,48 @@
+//! The view of `doctor`: a line for each check, the grave ones first, each with the command that would fix it.
+
+use super::table::{Align, Columns};
+use super::text::{plain, wrap};
+use coretalk_model::{Finding, Verdict};
+
+/// Every finding, by falling gravity, and a last line that counts them.
+pub fn doctor(findings: &[Finding], width: usize) -> String {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    for finding in &sorted {
+        let mut text = plain(&finding.text);
+        if let Some(fix) = &finding.fix {
+            text.push_str(&format!(" Fix: {}", plain(fix)));
+        }
+        table.row(vec![word(finding.verdict).to_owned(), plain(&finding.id), text]);
+    }
+    let mut lines = table.lines(width);
+    lines.push(String::new());
+    let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
+    let mut parts = Vec::new();
+    for (verdict, words) in [
+        (Verdict::Fail, "failed: numbers would be wrong or cannot be had"),
+        (Verdict::Warn, "to know: numbers are valid, but may be worse than the hardware allows"),
+        (Verdict::CannotTell, "could not be checked here"),
+        (Verdict::Ok, "fine"),
+    ] {
+        if of(verdict) > 0 {
+            parts.push(format!("{} {words}", of(verdict)));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("nothing was checked".to_owned());
+    }
+    lines.extend(wrap(&format!(" {}.", parts.join("; ")), width, 1));
+    lines.push(" Nothing was changed.".to_owned());
+    lines.join("\n") + "\n"
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "  ok",
+        Verdict::CannotTell => "? cannot tell",
+        Verdict::Warn => "! warn",
+        Verdict::Fail => "✗ fail",
+    }
+}

@@ -1,0 +1,110 @@
+//! The map as numbers on coloured ground.
+
+use super::axis::{Axis, bar_levels};
+use super::{By, HeatMap, Look};
+use crate::report::palette::{self, Scale};
+use crate::report::text::{columns, left, right, short_ns};
+use coretalk_model::CpuId;
+use coretalk_model::latency::summary::{Table, TableCell, table};
+
+/// More rows than this are no table any more, however wide the terminal.
+const MOST_ROWS: usize = 48;
+
+/// The lines, or `None` where they would not fit the width.
+pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
+    if map.rows.len() > MOST_ROWS {
+        return None;
+    }
+    let cells = table(map.readings, &map.rows, &map.rows);
+    let by_core = map.threads_per_core > 1;
+    let labels = labels(&map.rows, by_core);
+    let gutter =
+        labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 });
+    let values = cells.iter().map(text).map(|text| columns(&text)).max().unwrap_or(1);
+    let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
+    let cell_width = values.max(heads) + 1;
+    let axis = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
+        let axis = Axis::new(&map.rows, map.topology, 1, None, level);
+        let needed = gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + 1;
+        (needed <= look.width).then_some(axis)
+    })?;
+    Some(lines(map, look, &cells, &axis, &labels, gutter, cell_width))
+}
+
+fn lines(
+    map: &HeatMap<'_>,
+    look: &Look,
+    cells: &Table,
+    axis: &Axis,
+    labels: &[(String, String)],
+    gutter: usize,
+    cell_width: usize,
+) -> Vec<String> {
+    let scale = Scale::over(cells.iter().filter_map(|cell| cell.median_ns));
+    let title = match (map.threads_per_core > 1, look.by) {
+        (true, By::Core) => "core CPUs",
+        _ => " CPU",
+    };
+    let mut head = left(title, gutter);
+    for (index, (_, label)) in labels.iter().enumerate() {
+        head.push_str(if axis.bars[index] { " │" } else { "" });
+        // A value may carry a mark behind it; the heading stands over its digits.
+        head.push_str(&right(label, cell_width - 1));
+        head.push(' ');
+    }
+    let mut lines = vec![head.trim_end().to_owned()];
+    for (row, (label, _)) in labels.iter().enumerate() {
+        if axis.bars[row] {
+            lines.push(bar(axis, gutter, cell_width));
+        }
+        let mut line = left(label, gutter);
+        for column in 0..labels.len() {
+            line.push_str(if axis.bars[column] { " │" } else { "" });
+            let cell = cells.get(row, column);
+            let padded = right(&text(&cell), cell_width);
+            match (cell.median_ns, scale) {
+                (Some(ns), Some(scale)) => {
+                    line.push_str(&palette::on(look.depth, scale.position(ns), &padded))
+                }
+                _ => line.push_str(&padded),
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
+    let mut bar = " ".repeat(gutter);
+    for before in &axis.bars {
+        bar.push_str(if *before { "─┼" } else { "" });
+        bar.push_str(&"─".repeat(cell_width));
+    }
+    bar
+}
+
+/// The value with a mark that stands for a doubt, or a blank in its place.
+fn text(cell: &TableCell) -> String {
+    match cell.median_ns {
+        Some(ns) => format!("{}{}", short_ns(ns), if cell.doubtful > 0 { '!' } else { ' ' }),
+        None if cell.pairs > 0 => "· ".to_owned(),
+        None => "  ".to_owned(),
+    }
+}
+
+/// Names of a row: at its left, and above its column. Cores are counted by their lowest CPU.
+fn labels(rows: &[Vec<CpuId>], by_core: bool) -> Vec<(String, String)> {
+    if !by_core {
+        return rows.iter().map(|row| row[0].to_string()).map(|id| (format!("{id:>4}"), id)).collect();
+    }
+    let mut lowest: Vec<CpuId> = rows.iter().filter_map(|row| row.iter().min().copied()).collect();
+    lowest.sort_unstable();
+    let number = |row: &Vec<CpuId>| lowest.iter().position(|cpu| Some(cpu) == row.iter().min());
+    rows.iter()
+        .map(|row| {
+            let core = number(row).map_or(String::new(), |number| number.to_string());
+            let cpus: Vec<String> = row.iter().map(CpuId::to_string).collect();
+            (format!("{core:>4} {}", cpus.join(",")), core)
+        })
+        .collect()
+}

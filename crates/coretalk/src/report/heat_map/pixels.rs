@@ -1,0 +1,156 @@
+//! The map as pixels of half a character's height, or as glyphs that grow denser.
+
+use super::axis::{Axis, bar_levels};
+use super::{HeatMap, Look};
+use crate::report::ColorDepth;
+use crate::report::palette::{self, SHADES, Scale};
+use crate::report::text::{columns, flow, left, right, short_ns};
+use coretalk_model::latency::summary::{Table, TableCell, table};
+use coretalk_model::{CpuId, Level};
+
+/// The lines, and how many rows of the map share a pixel.
+pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, usize) {
+    let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1) + 2;
+    let (axis, each) = fitting(map, look.width.saturating_sub(gutter).max(4));
+    let lines = match look.depth {
+        ColorDepth::None => shaded(map, &axis, gutter, look.width),
+        _ => half_blocks(map, look, &axis, gutter),
+    };
+    (lines, each)
+}
+
+/// The finest axis that fits: as few rows in a pixel as the width allows, with bars of the finest level that still
+/// leaves room. A pixel never reaches over the end of a group that is larger than itself.
+fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize) {
+    let levels = bar_levels(&map.rows, map.topology);
+    for each in 1..=map.rows.len() {
+        let keep = levels.iter().copied().flatten().find(|&level| largest(map, level) >= each);
+        for &level in levels.iter().filter(|&&level| level.is_none() || level >= keep) {
+            let axis = Axis::new(&map.rows, map.topology, each, keep, level);
+            if axis.parts.len() + axis.bar_count() <= width && 3 * axis.bar_count() <= axis.parts.len() {
+                return (axis, each);
+            }
+        }
+    }
+    (Axis::new(&map.rows, map.topology, map.rows.len(), None, None), map.rows.len())
+}
+
+fn largest(map: &HeatMap<'_>, level: Level) -> usize {
+    let rows = Axis::new(&map.rows, map.topology, 1, None, Some(level));
+    rows.runs().iter().map(ExactSizeIterator::len).max().unwrap_or(0)
+}
+
+fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
+    let cells = table(map.readings, &axis.parts, &axis.parts);
+    let Some(scale) = scale(&cells) else {
+        return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
+    };
+    let position = |cell: TableCell| cell.median_ns.map(|ns| scale.position(ns));
+    let mut lines = vec![heading(axis, gutter)];
+    for run in axis.runs() {
+        if run.start > 0 {
+            lines.push(bar(axis, gutter));
+        }
+        for upper in run.clone().step_by(2) {
+            let mut line = label(&axis.parts[upper], gutter);
+            for column in 0..axis.parts.len() {
+                line.push_str(if axis.bars[column] { "│" } else { "" });
+                let above = cells.get(upper, column);
+                let below =
+                    if upper + 1 < run.end { cells.get(upper + 1, column) } else { TableCell::default() };
+                if position(above).is_none() && position(below).is_none() {
+                    line.push_str(if above.missing + below.missing > 0 { "·" } else { " " });
+                } else {
+                    line.push_str(&palette::half_blocks(look.depth, position(above), position(below)));
+                }
+            }
+            lines.push(line.trim_end().to_owned());
+        }
+    }
+    let (low, high) = (short_ns(scale.low), short_ns(scale.high));
+    let around = gutter + columns(&low) + columns(&high) + " ".len() + "  ns, logarithmic".len();
+    let steps = look.width.saturating_sub(around).clamp(2, 24);
+    let bar: String =
+        (0..steps).map(|step| palette::on(look.depth, step as f64 / (steps - 1) as f64, " ")).collect();
+    lines.push(format!("{}{low} {bar} {high} ns, logarithmic", " ".repeat(gutter)));
+    lines
+}
+
+/// One glyph for two rows of pixels, so that the picture stays about square.
+fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize, width: usize) -> Vec<String> {
+    let rows: Vec<Vec<CpuId>> = axis
+        .runs()
+        .into_iter()
+        .flat_map(|run| axis.parts[run].chunks(2).map(<[Vec<CpuId>]>::concat).collect::<Vec<_>>())
+        .collect();
+    let cells = table(map.readings, &rows, &axis.parts);
+    let Some(scale) = scale(&cells) else {
+        return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
+    };
+    let mut lines = vec![heading(axis, gutter)];
+    let mut row = 0;
+    for run in axis.runs() {
+        if run.start > 0 {
+            lines.push(bar(axis, gutter));
+        }
+        for _ in 0..run.len().div_ceil(2) {
+            let mut line = label(&rows[row], gutter);
+            for column in 0..axis.parts.len() {
+                line.push_str(if axis.bars[column] { "│" } else { "" });
+                let cell = cells.get(row, column);
+                line.push(match cell.median_ns {
+                    Some(ns) => palette::shade(scale.position(ns)),
+                    None if cell.pairs > 0 => '·',
+                    None => ' ',
+                });
+            }
+            lines.push(line.trim_end().to_owned());
+            row += 1;
+        }
+    }
+    let steps = SHADES.len();
+    let mut legend = vec![format!("{}glyph up to ns:", " ".repeat(gutter))];
+    for (index, glyph) in SHADES.iter().enumerate() {
+        let up_to = scale.value((index + 1) as f64 / steps as f64);
+        legend.push(format!("{glyph} {}", short_ns(up_to)));
+    }
+    lines.extend(flow(legend.iter().map(String::as_str), "  ", width, gutter));
+    lines
+}
+
+fn scale(cells: &Table) -> Option<Scale> {
+    Scale::over(cells.iter().filter_map(|cell| cell.median_ns))
+}
+
+/// CPU ids over the first pixel of each group, as many as have room.
+fn heading(axis: &Axis, gutter: usize) -> String {
+    let mut heading = left(" CPU", gutter);
+    let mut column = heading.chars().count();
+    for (index, part) in axis.parts.iter().enumerate() {
+        column += usize::from(axis.bars[index]);
+        let used = heading.chars().count();
+        if (index == 0 || axis.bars[index] || (axis.bar_count() == 0 && index % 16 == 0))
+            && (used < column || index == 0 || used == gutter)
+        {
+            heading.push_str(&" ".repeat(column.saturating_sub(used)));
+            heading.push_str(&part.first().map_or(String::new(), CpuId::to_string));
+        }
+        column += 1;
+    }
+    let width = gutter + axis.parts.len() + axis.bar_count();
+    heading.chars().take(width.max(gutter)).collect()
+}
+
+fn label(part: &[CpuId], gutter: usize) -> String {
+    let first = part.first().map_or(String::new(), CpuId::to_string);
+    format!("{} ", right(&first, gutter - 1))
+}
+
+fn bar(axis: &Axis, gutter: usize) -> String {
+    let mut bar = " ".repeat(gutter);
+    for before in &axis.bars {
+        bar.push_str(if *before { "┼" } else { "" });
+        bar.push('─');
+    }
+    bar
+}

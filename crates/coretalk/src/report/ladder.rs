@@ -1,0 +1,165 @@
+//! The ladder: everything that one CPU can do to reach another, a row for each relation, a column for each step.
+
+use super::text::{columns, count, left, ns, plain, plus_minus, right, short_ns};
+use coretalk_model::latency::LadderRow;
+use coretalk_model::{Level, Relation, Topology};
+
+/// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
+/// `across L3` where the package has several.
+pub fn relation_words(relation: Relation, topology: &Topology) -> String {
+    let across = |from: Level| {
+        let smaller = Level::ALL.into_iter().rev().filter(|&level| level < from && level > Level::Core);
+        smaller.into_iter().find(|&level| topology.level(level).len() > 1)
+    };
+    let (same, split) = match relation {
+        Relation::SameCpu => return "one CPU".into(),
+        Relation::Smt => return "threads of a core".into(),
+        Relation::Cluster => return "same cluster".into(),
+        Relation::L3 => return "same L3".into(),
+        Relation::Die => ("same die", across(Level::Die)),
+        Relation::Node => ("same node", across(Level::Node)),
+        Relation::Package => ("same package", across(Level::Package)),
+        Relation::Machine if topology.level(Level::Package).len() > 1 => return "across packages".into(),
+        Relation::Machine => ("this machine", across(Level::Package)),
+    };
+    split.map_or(same.into(), |level| format!("across {}", level_words(level, 1)))
+}
+
+/// A level in words, for so many of them.
+pub fn level_words(level: Level, number: usize) -> &'static str {
+    match (level, number) {
+        (Level::Core, 1) => "core",
+        (Level::Core, _) => "cores",
+        (Level::Cluster, 1) => "cluster",
+        (Level::Cluster, _) => "clusters",
+        (Level::L3, _) => "L3",
+        (Level::Die, 1) => "die",
+        (Level::Die, _) => "dies",
+        (Level::Node, 1) => "node",
+        (Level::Node, _) => "nodes",
+        (Level::Package, 1) => "package",
+        (Level::Package, _) => "packages",
+    }
+}
+
+/// The table, as wide as allowed: steps that have no room stand in a second one.
+pub fn ladder(rows: &[LadderRow], topology: &Topology, width: usize) -> Vec<String> {
+    let mut relations: Vec<Relation> = rows.iter().map(|row| row.relation).collect();
+    relations.sort_unstable();
+    relations.dedup();
+    let mut steps: Vec<(&str, &str)> = Vec::new();
+    for row in rows {
+        if !steps.contains(&(row.step.as_str(), row.kernel.as_str())) {
+            steps.push((&row.step, row.kernel.as_str()));
+        }
+    }
+    let Some((first, others)) = steps.split_first() else { return Vec::new() };
+    let cell = |relation: Relation, (step, kernel): &(&str, &str)| {
+        rows.iter()
+            .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
+    };
+    let mut shown = vec![first_column(&relations, topology), headline(&relations, first, cell)].concat();
+    shown.extend(others.iter().map(|step| plain_column(&relations, step, cell)));
+    let stub = shown.remove(0);
+    blocks(&stub, &shown, width)
+}
+
+/// A column: two lines of heading and a cell for each relation.
+type Column = Vec<String>;
+
+fn first_column(relations: &[Relation], topology: &Topology) -> Vec<Column> {
+    let names = relations.iter().map(|&relation| relation_words(relation, topology));
+    vec![["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()]
+}
+
+fn headline<'a>(
+    relations: &[Relation],
+    step: &(&str, &str),
+    cell: impl Fn(Relation, &(&str, &str)) -> Option<&'a LadderRow>,
+) -> Vec<Column> {
+    let column = |head: [&str; 2], text: &dyn Fn(&LadderRow) -> String| -> Column {
+        let cells = relations.iter().map(|&relation| cell(relation, step).map_or("·".to_owned(), text));
+        head.map(str::to_owned).into_iter().chain(cells).collect()
+    };
+    vec![
+        column(["pairs", ""], &|row| row.pairs.to_string()),
+        column(["line", "(95 %)"], &|row| {
+            let latency = &row.latency_ns;
+            let interval = plus_minus(latency.point, latency.half_width());
+            format!("{} {}", ns(latency.point), left(&interval, 5))
+        }),
+        column(["range", ""], &|row| format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]))),
+    ]
+}
+
+fn plain_column<'a>(
+    relations: &[Relation],
+    step: &(&str, &str),
+    cell: impl Fn(Relation, &(&str, &str)) -> Option<&'a LadderRow>,
+) -> Column {
+    let cells = relations
+        .iter()
+        .map(|&relation| cell(relation, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point)));
+    step_heading(step).into_iter().chain(cells).collect()
+}
+
+/// The name of a step on two lines: other tools with `~`, as their numbers are reproduced and not ours.
+fn step_heading((step, kernel): &(&str, &str)) -> [String; 2] {
+    if let Some(tool) = step.strip_prefix("as:") {
+        return match tool {
+            "core-to-core-latency" => ["~core-to-".into(), "core-latency".into()],
+            "coherency-latency" => ["~coherency-".into(), "latency".into()],
+            tool => [format!("~{}", plain(tool)), String::new()],
+        };
+    }
+    let hint = kernel.strip_prefix(step).filter(|hint| !hint.is_empty());
+    let mechanism = match *step {
+        "msg" => "mailbox",
+        "xfer" => "read",
+        step => step,
+    };
+    [plain(mechanism), hint.map(plain).unwrap_or_default()]
+}
+
+fn blocks(stub: &Column, shown: &[Column], width: usize) -> Vec<String> {
+    let wide = |column: &Column| column.iter().map(|cell| columns(cell)).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    let mut rest = shown;
+    while !rest.is_empty() {
+        let mut used = 1 + wide(stub);
+        let fit = rest
+            .iter()
+            .take_while(|column| {
+                used += 2 + wide(column);
+                used <= width
+            })
+            .count()
+            .max(1);
+        for row in 0..stub.len() {
+            let mut line = format!(" {}", left(&stub[row], wide(stub)));
+            for column in &rest[..fit] {
+                line.push_str("  ");
+                line.push_str(&right(&column[row], wide(column)));
+            }
+            if row != 1 || !line.trim().is_empty() {
+                lines.push(line.trim_end().to_owned());
+            }
+        }
+        rest = &rest[fit..];
+    }
+    lines
+}
+
+/// What the numbers of other tools are, where there are some.
+pub fn footnote(rows: &[LadderRow], width: usize) -> Vec<String> {
+    let tools = rows.iter().filter(|row| row.step.starts_with("as:")).count() > 0;
+    let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
+    let mut text = format!("medians over at most {} of each relation", count(pairs, "representative pair"));
+    if tools {
+        text.push_str("; ~ is what that tool would print, reproduced, in its own unit of work");
+    }
+    super::text::wrap(&format!(" {text}"), width, 1)
+        .into_iter()
+        .map(|line| format!(" {}", line.trim()))
+        .collect()
+}

@@ -1,0 +1,198 @@
+//! The colours of the heat map: viridis, on a logarithmic scale.
+
+use super::ColorDepth;
+
+/// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
+/// perceptually uniform, rises in lightness throughout, and so reads the same for colour-blind eyes and in grey.
+/// Linear interpolation between these stays within 3 of 255 of the full table.
+const VIRIDIS: [[u8; 3]; 10] = [
+    [0x44, 0x01, 0x54],
+    [0x48, 0x28, 0x78],
+    [0x3e, 0x4a, 0x89],
+    [0x31, 0x68, 0x8e],
+    [0x26, 0x82, 0x8e],
+    [0x1f, 0x9e, 0x89],
+    [0x35, 0xb7, 0x79],
+    [0x6d, 0xcd, 0x59],
+    [0xb4, 0xde, 0x2c],
+    [0xfd, 0xe7, 0x25],
+];
+
+/// The sixteen-colour stand-in: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
+/// common terminal and avoid red beside green.
+const NAMED: [u8; 5] = [4, 12, 6, 14, 11];
+
+/// Glyphs that rise in density: the palette without colour.
+pub const SHADES: [char; 5] = ['.', '░', '▒', '▓', '█'];
+
+/// Maps values to 0 … 1 by their logarithm, so that equal ratios look equally far apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// The value at 0.
+    pub low: f64,
+    /// The value at 1.
+    pub high: f64,
+}
+
+impl Scale {
+    /// The scale of these values; `None` without a positive one. It spans a ratio of at least 1.5, so that noise on a
+    /// machine without structure does not get all the colours.
+    pub fn over(values: impl Iterator<Item = f64>) -> Option<Scale> {
+        let mut scale: Option<Scale> = None;
+        for value in values.filter(|value| value.is_finite() && *value > 0.0) {
+            let so_far = scale.unwrap_or(Scale { low: value, high: value });
+            scale = Some(Scale { low: so_far.low.min(value), high: so_far.high.max(value) });
+        }
+        scale.map(|scale| Scale { high: scale.high.max(1.5 * scale.low), ..scale })
+    }
+
+    /// Where a value lies, 0 to 1.
+    pub fn position(&self, value: f64) -> f64 {
+        let position = (value / self.low).ln() / (self.high / self.low).ln();
+        if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// The value at a position.
+    pub fn value(&self, position: f64) -> f64 {
+        self.low * (self.high / self.low).powf(position)
+    }
+}
+
+/// The colour at a position, as red, green and blue.
+pub fn rgb(position: f64) -> [u8; 3] {
+    let place = position.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let below = (place as usize).min(VIRIDIS.len() - 2);
+    let share = place - below as f64;
+    std::array::from_fn(|channel| {
+        let (from, to) = (f64::from(VIRIDIS[below][channel]), f64::from(VIRIDIS[below + 1][channel]));
+        (from + share * (to - from)).round() as u8
+    })
+}
+
+/// The glyph at a position.
+pub fn shade(position: f64) -> char {
+    SHADES[step(position, SHADES.len())]
+}
+
+/// Text on the colour of a position, black or white by which is easier to read.
+pub fn on(depth: ColorDepth, position: f64, text: &str) -> String {
+    let ink = if is_light(depth, position) { 30 } else { 97 };
+    match background(depth, position) {
+        Some(paper) => format!("\x1b[{ink};{paper}m{text}\x1b[0m"),
+        None => text.to_owned(),
+    }
+}
+
+/// A pixel of half height over another: `▀` in the upper colour on the lower one. `None` is the terminal's own
+/// background.
+pub fn half_blocks(depth: ColorDepth, upper: Option<f64>, lower: Option<f64>) -> String {
+    let ink = |position| foreground(depth, position).unwrap_or_default();
+    match (upper, lower) {
+        (Some(upper), Some(lower)) => {
+            let paper = background(depth, lower).unwrap_or_default();
+            format!("\x1b[{};{paper}m▀\x1b[0m", ink(upper))
+        }
+        (Some(upper), None) => format!("\x1b[{}m▀\x1b[0m", ink(upper)),
+        (None, Some(lower)) => format!("\x1b[{}m▄\x1b[0m", ink(lower)),
+        (None, None) => " ".to_owned(),
+    }
+}
+
+fn background(depth: ColorDepth, position: f64) -> Option<String> {
+    match depth {
+        ColorDepth::None => None,
+        ColorDepth::Ansi16 => Some(named(position, 40, 100)),
+        ColorDepth::Ansi256 => Some(format!("48;5;{}", cube(rgb(position)))),
+        ColorDepth::TrueColor => Some(format!("48;2;{}", channels(position))),
+    }
+}
+
+fn foreground(depth: ColorDepth, position: f64) -> Option<String> {
+    match depth {
+        ColorDepth::None => None,
+        ColorDepth::Ansi16 => Some(named(position, 30, 90)),
+        ColorDepth::Ansi256 => Some(format!("38;5;{}", cube(rgb(position)))),
+        ColorDepth::TrueColor => Some(format!("38;2;{}", channels(position))),
+    }
+}
+
+fn channels(position: f64) -> String {
+    let [red, green, blue] = rgb(position);
+    format!("{red};{green};{blue}")
+}
+
+fn named(position: f64, dark: u8, bright: u8) -> String {
+    let color = NAMED[step(position, NAMED.len())];
+    if color < 8 { (dark + color).to_string() } else { (bright + color - 8).to_string() }
+}
+
+fn is_light(depth: ColorDepth, position: f64) -> bool {
+    match depth {
+        ColorDepth::Ansi16 => step(position, NAMED.len()) >= 2,
+        _ => luminance(rgb(position)) > 0.18, // where black and white contrast equally (WCAG 2.1)
+    }
+}
+
+/// Relative luminance, 0 to 1, after WCAG 2.1 with a plain gamma of 2.2.
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [red, green, blue] = rgb.map(|channel| (f64::from(channel) / 255.0).powf(2.2));
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+/// The nearest colour of the 6 × 6 × 6 cube of xterm, whose levels are 0, 95, 135, 175, 215, 255.
+fn cube(rgb: [u8; 3]) -> u8 {
+    let level = |channel: u8| match channel {
+        0..48 => 0,
+        48..115 => 1,
+        _ => (channel - 35) / 40,
+    };
+    let [red, green, blue] = rgb.map(level);
+    16 + 36 * red + 6 * green + blue
+}
+
+fn step(position: f64, steps: usize) -> usize {
+    ((position * steps as f64) as usize).min(steps - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lightness_rises_along_the_palette_at_every_depth() {
+        let steps: Vec<f64> = (0..=50).map(|step| f64::from(step) / 50.0).collect();
+        assert!(steps.windows(2).all(|pair| luminance(rgb(pair[0])) < luminance(rgb(pair[1]))));
+        for depth in [ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor] {
+            let light: Vec<bool> = steps.iter().map(|&position| is_light(depth, position)).collect();
+            assert!(light.is_sorted() && !light[0] && light[50], "{depth:?}");
+        }
+    }
+
+    #[test]
+    fn equal_ratios_lie_equally_far_apart() {
+        let scale = Scale::over([10.0, 1000.0].into_iter()).unwrap();
+        assert!((scale.position(100.0) - 0.5).abs() < 1e-12);
+        assert!((scale.value(0.5) - 100.0).abs() < 1e-9);
+        assert_eq!((scale.position(1.0), scale.position(1e9), scale.position(0.0)), (0.0, 1.0, 0.0));
+    }
+
+    #[test]
+    fn noise_alone_does_not_get_all_the_colours() {
+        let scale = Scale::over([20.0, 20.4].into_iter()).unwrap();
+        assert!(scale.position(20.4) < 0.1);
+        assert_eq!(Scale::over([f64::NAN, 0.0].into_iter()), None);
+    }
+
+    #[test]
+    fn the_cube_is_that_of_xterm() {
+        for (rgb, index) in [([0, 0, 0], 16), ([255, 255, 255], 231), ([95, 135, 175], 67), ([0, 0, 95], 17)]
+        {
+            assert_eq!(cube(rgb), index);
+        }
+    }
+
+    #[test]
+    fn without_colour_there_is_no_escape() {
+        assert_eq!(on(ColorDepth::None, 0.3, " 17"), " 17");
+    }
+}

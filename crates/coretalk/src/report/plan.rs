@@ -1,0 +1,40 @@
+//! The view of `plan`: what would be measured and how long it takes.
+
+use super::ladder::relation_words;
+use super::table::{Align, Columns};
+use super::text::{bytes, count, duration, grouped, plain};
+use coretalk_measure::session::latency::PlanReport;
+use coretalk_model::Topology;
+
+/// The plan of a latency run.
+pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
+    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    let relations: Vec<String> = plan
+        .relations
+        .iter()
+        .map(|(relation, pairs)| {
+            format!("{} {}", grouped(*pairs as i64), relation_words(*relation, topology))
+        })
+        .collect();
+    row("pairs", format!("{}: {}", grouped(plan.cells as i64), relations.join(", ")));
+    let [least, most] = plan.passes;
+    row(
+        "passes",
+        if least == most { least.to_string() } else { format!("{least}, up to {most} for wide intervals") },
+    );
+    row("rounds in a pass", grouped(plan.rounds_per_pass as i64));
+    row(
+        "at the same time",
+        match plan.parallel {
+            1 => "one pair: every number is that of a pair alone".to_owned(),
+            pairs => {
+                format!("up to {}, as far as the gate proves it harmless", count(u64::from(pairs), "pair"))
+            }
+        },
+    );
+    row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
+    row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
+    row("run file", format!("about {}", bytes(plan.file_bytes)));
+    table.lines(width).join("\n") + "\n"
+}

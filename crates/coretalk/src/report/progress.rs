@@ -1,0 +1,241 @@
+//! [`Progress`]: how far a run is and the map filling in. Draws in commit slots only; no thread, no ticker.
+
+use super::heat_map::HeatMap;
+use super::look::Look;
+use super::text::{cut, duration};
+use coretalk_measure::session::{Event, Observer, Slot};
+use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::{Purpose, Visit};
+use coretalk_model::{CpuId, Matrix, Topology};
+use std::io::Write;
+use std::time::Duration;
+
+/// Between two lines where nobody watches.
+const QUIET_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two drawings on a terminal: eyes follow no more, and a slot stays short.
+const DRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Where progress goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// A terminal with so many rows: drawn in place, the map too where it fits.
+    Terminal {
+        /// Rows of the terminal.
+        rows: usize,
+    },
+    /// A log: a line at most every 30 s.
+    Log,
+}
+
+/// Tells a person how far a run is.
+pub struct Progress<W, C> {
+    out: W,
+    clock: C,
+    audience: Audience,
+    look: Look,
+    topology: Topology,
+    cells: Vec<[CpuId; 2]>,
+    filling: Matrix<Option<Reading>>,
+    phase: Purpose,
+    last: Option<Duration>,
+    drawn: usize,
+}
+
+impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
+    /// Progress of a run over these cells (as [`cells`](coretalk_model::latency::cells) lists them). `clock` gives the
+    /// time since some start; wall time, as it is the reader's patience that counts.
+    pub fn new(
+        out: W,
+        clock: C,
+        audience: Audience,
+        look: Look,
+        topology: Topology,
+        cpus: &[CpuId],
+        cells: Vec<[CpuId; 2]>,
+    ) -> Progress<W, C> {
+        let filling = Matrix::symmetric(cpus.to_vec(), |_, _| None);
+        let phase = Purpose::Pilot;
+        Progress { out, clock, audience, look, topology, cells, filling, phase, last: None, drawn: 0 }
+    }
+
+    /// Takes what was drawn off the terminal, so that the result stands alone.
+    pub fn clear(&mut self) {
+        if self.drawn > 0 {
+            // The run does not depend on its progress: a closed pipe is no error here.
+            let _ = write!(self.out, "\x1b[{}A\x1b[J", self.drawn);
+            let _ = self.out.flush();
+            self.drawn = 0;
+        }
+    }
+
+    fn fill(&mut self, slot: &Slot) {
+        let positions: std::collections::HashMap<CpuId, usize> =
+            self.filling.cpus().iter().enumerate().map(|(position, cpu)| (*cpu, position)).collect();
+        for round in slot.rounds.iter().filter(|round| round.purpose == Purpose::Map) {
+            for trial in &round.trials {
+                let Some([a, b]) = self.cells.get(trial.cell as usize) else { continue };
+                let Ok(visit) = &trial.outcome else { continue };
+                let (Some(row), Some(column)) = (positions.get(a), positions.get(b)) else { continue };
+                if let (Some(reading), Some(cell)) = (latest(visit), self.filling.get_mut(*row, *column)) {
+                    *cell = Some(reading);
+                }
+            }
+        }
+    }
+
+    fn draw(&mut self, progress: f64, left: f64) {
+        let now = (self.clock)();
+        let interval = match self.audience {
+            Audience::Terminal { .. } => DRAW_INTERVAL,
+            Audience::Log => QUIET_INTERVAL,
+        };
+        if self.last.is_some_and(|last| now.saturating_sub(last) < interval) {
+            return;
+        }
+        // The first line of a log comes after an interval too: short runs stay silent.
+        let first = self.last.replace(now).is_none();
+        let line = self.line(progress, left);
+        match self.audience {
+            Audience::Log if first => {}
+            Audience::Log => {
+                let _ = writeln!(self.out, "{line}");
+            }
+            Audience::Terminal { rows } => {
+                let (mut lines, _) = HeatMap::new(&self.filling, &self.topology, &self.look).draw(&self.look);
+                // One pair has no map, and one that scrolls would not be drawn over.
+                if self.filling.len() < 3 || lines.len() + 2 > rows {
+                    lines.clear();
+                }
+                lines.push(line);
+                self.clear();
+                for line in &lines {
+                    let _ = writeln!(self.out, "{line}");
+                }
+                self.drawn = lines.len();
+            }
+        }
+        let _ = self.out.flush();
+    }
+
+    fn line(&self, progress: f64, left: f64) -> String {
+        let share = progress.clamp(0.0, 1.0);
+        let words =
+            format!(" {:>3.0} % · {} left · {}", 100.0 * share, duration(left), phase_words(self.phase));
+        let line = match self.audience {
+            Audience::Log => format!("coretalk:{words}"),
+            Audience::Terminal { .. } => {
+                let full = (share * 24.0).round() as usize;
+                format!(" ▕{}{}▏{words}", "█".repeat(full), " ".repeat(24 - full))
+            }
+        };
+        cut(&line, self.look.width)
+    }
+}
+
+impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Phase { purpose } => self.phase = purpose,
+            Event::Notice { text } => {
+                self.clear();
+                for line in
+                    super::text::wrap(&format!("coretalk: {}", super::plain(&text)), self.look.width, 2)
+                {
+                    let _ = writeln!(self.out, "{line}");
+                }
+            }
+            Event::Committed { slot, progress, left } => {
+                self.fill(slot);
+                self.draw(progress, left.secs());
+            }
+        }
+    }
+}
+
+/// What the latest visit says: the headline kernel stands first.
+fn latest(visit: &Visit) -> Option<Reading> {
+    let span = visit.spans.first()?;
+    Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.has_doubt() })
+}
+
+fn phase_words(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Pilot => "choosing the hint",
+        Purpose::Map => "measuring the map",
+        Purpose::Gate => "checking pairs alone",
+        Purpose::Again => "repeating doubtful pairs",
+        Purpose::Ladder => "climbing the ladder",
+        Purpose::Tails => "watching single round trips",
+        Purpose::Imitation => "imitating other tools",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_measure::session::RecordedRound;
+    use coretalk_measure::session::sink::RecordedTrial;
+    use coretalk_model::latency::SpanSummary;
+    use coretalk_model::{Flags, Hint, Home, KernelId, Picos, Protocol};
+    use std::cell::Cell;
+
+    const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
+
+    fn slot(cell: u32, ns: f32) -> Slot {
+        let kernel = KernelId::of(Protocol::Cas, Hint::None);
+        let span = SpanSummary {
+            kernel,
+            home: Home(0),
+            location_ns: ns,
+            line_error_ns: None,
+            floor_ns: ns,
+            line_spread: None,
+            kept: 8,
+            dropped: 0,
+        };
+        let started = Picos::ZERO;
+        let visit = Visit { cell, started, core_ghz: None, flags: Flags::NONE, spans: vec![span] };
+        let trials = vec![RecordedTrial { cell, outcome: Ok(visit), raw: None }];
+        Slot {
+            rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }],
+        }
+    }
+
+    fn told(audience: Audience, seconds: &[u64]) -> String {
+        let now = Cell::new(Duration::ZERO);
+        let mut out = Vec::new();
+        let topology = Topology::flat("0-2".parse().unwrap());
+        let cells = vec![[CPUS[0], CPUS[1]], [CPUS[0], CPUS[2]], [CPUS[1], CPUS[2]]];
+        let mut progress =
+            Progress::new(&mut out, || now.get(), audience, Look::default(), topology, &CPUS, cells);
+        progress.event(Event::Phase { purpose: Purpose::Map });
+        for (index, &second) in seconds.iter().enumerate() {
+            now.set(Duration::from_secs(second));
+            let slot = slot(index as u32 % 3, 20.0 + index as f32);
+            let left = Picos::from_secs(60.0 - second as f64);
+            progress.event(Event::Committed { slot: &slot, progress: second as f64 / 60.0, left });
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_log_gets_a_line_every_half_minute_and_none_for_a_short_run() {
+        assert_eq!(told(Audience::Log, &[0, 1, 5, 9]), "");
+        let log = told(Audience::Log, &[0, 10, 29, 31, 45, 60]);
+        assert_eq!(log, "coretalk:  52 % · 29 s left · measuring the map\n");
+    }
+
+    #[test]
+    fn a_terminal_sees_the_map_fill_in_place() {
+        let drawn = told(Audience::Terminal { rows: 30 }, &[0, 1, 2]);
+        let last = drawn.rsplit("\x1b[J").next().unwrap();
+        assert!(last.contains("20") && last.contains("21") && last.contains("22"), "{last}");
+        assert!(drawn.contains('·'), "cells not measured yet are marked:\n{drawn}");
+        assert_eq!(drawn.matches("\x1b[5A").count(), 2, "{drawn:?}"); // heading, three rows, the bar
+    }
+
+    #[test]
+    fn a_map_that_would_scroll_leaves_only_the_bar() {
+        assert_eq!(told(Audience::Terminal { rows: 5 }, &[0]).lines().count(), 1);
+    }
+}

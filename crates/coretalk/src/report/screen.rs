@@ -1,0 +1,144 @@
+//! The screens: what a person sees after a run, put together from its parts.
+
+use super::heat_map::{Drawn, HeatMap};
+use super::look::Look;
+use super::{ladder, pairs, states, tails, words};
+use crate::RunReport;
+use coretalk_model::CpuId;
+use coretalk_model::latency::summary::{class_pairs, contrasts, overall, readings};
+use coretalk_model::latency::{LatencyMap, PairChoice};
+
+/// Lists of pairs up to this length are shown as a list.
+const MOST_LISTED: usize = 12;
+
+/// Where the run was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saved<'a> {
+    /// Under this name: a tag or the shortest unique prefix of the id.
+    As(&'a str),
+    /// Nowhere, as asked.
+    Not,
+}
+
+/// Which screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Screen<'a> {
+    /// After measuring.
+    Measured(Saved<'a>),
+    /// Of a run read from its file; says when it was started.
+    Shown(Saved<'a>),
+}
+
+/// The whole screen with a line end after each line.
+pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
+    let mut lines = words::title(report, look.width);
+    if let Screen::Shown(_) = screen {
+        lines.extend(super::text::wrap(&format!("measured {}", started(report)), look.width, 2));
+    }
+    let saved = match screen {
+        Screen::Measured(Saved::As(id)) | Screen::Shown(Saved::As(id)) => Some(id),
+        Screen::Measured(Saved::Not) | Screen::Shown(Saved::Not) => None,
+    };
+    for map in &report.result.maps {
+        map_part(report, map, look, &mut lines);
+    }
+    if report.result.maps.is_empty() && report.result.imitated.is_empty() {
+        lines.extend(super::text::wrap(" This run holds no cell.", look.width, 1));
+    }
+    if !report.result.ladder.is_empty() {
+        lines.push(String::new());
+        lines.extend(ladder::ladder(&report.result.ladder, &report.topology, look.width));
+        lines.extend(ladder::footnote(&report.result.ladder, look.width));
+    }
+    if !report.result.tails.is_empty() {
+        lines.push(String::new());
+        lines.extend(tails::tail_table(&report.result.tails, look.width));
+    }
+    lines.push(String::new());
+    for map in &report.result.maps {
+        summary_part(report, map, look, &mut lines);
+    }
+    lines.extend(words::ending(report, saved, look.width));
+    lines.extend(words::isolated(report, look.width));
+    lines.extend(words::doubt(report, look.width));
+    lines.extend(words::next(saved, look.width));
+    let mut screen = lines.join("\n");
+    screen.push('\n');
+    screen
+}
+
+fn map_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<String>) {
+    lines.extend(words::question(map, look.width));
+    if let Some((pair, value)) = the_only_pair(map) {
+        lines.push(String::new());
+        lines.extend(states::pair(report, pair, value, look));
+        return;
+    }
+    if let Some(listed) = listed(report) {
+        lines.push(String::new());
+        lines.extend(pairs::pair_table(report, map, listed, look.width));
+        return;
+    }
+    let classes = class_pairs(map, &report.topology);
+    if !classes.is_empty() {
+        lines.push(String::new());
+        lines.extend(words::class_table(&classes, &report.topology, look.width));
+    }
+    let readings = readings(map);
+    let picture = HeatMap::new(&readings, &report.topology, look);
+    let (drawn, how) = picture.draw(look);
+    let each = match how {
+        Drawn::Numbers => 1,
+        Drawn::Pixels { each } => each,
+    };
+    lines.extend(words::legend(report, picture.threads_per_core(), each, look.width));
+    lines.push(String::new());
+    lines.extend(drawn);
+}
+
+fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<String>) {
+    let all = overall(map);
+    if the_only_pair(map).is_none() {
+        if report.result.maps.len() > 1 {
+            lines.push(format!(" {}:", map.kernel));
+        }
+        lines.extend(words::extremes(&all, look.width));
+        let contrasts = contrasts(map, &report.topology);
+        let classes = class_pairs(map, &report.topology);
+        if listed(report).is_none() {
+            lines.extend(words::groups(&all, &contrasts, &classes, &report.topology, look.width));
+        }
+        if let Some(watch) = &report.result.watch {
+            lines.extend(states::of_map(watch, look.width));
+        }
+        lines.extend(words::cell_doubts(&all, look.width));
+    }
+    lines.extend(words::regime(map, &report.topology, look.width));
+}
+
+/// The pair of a map of two CPUs, where it has a value.
+fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
+    let cpus = map.cells.cpus();
+    if cpus.len() != 2 {
+        return None;
+    }
+    Some(([cpus[0], cpus[1]], map.cells.get(1, 0)?.value()?))
+}
+
+fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
+    match &report.settings.pairs {
+        PairChoice::Listed(pairs) if pairs.len() <= MOST_LISTED => Some(pairs),
+        _ => None,
+    }
+}
+
+/// `2026-11-21 03:23:58 UTC` from RFC 3339; as it stands where it is something else.
+fn started(report: &RunReport) -> String {
+    let started = super::plain(&report.header.started);
+    match started.split_once('T') {
+        Some((day, time)) if time.len() >= 8 && time.is_char_boundary(8) && time.ends_with('Z') => {
+            format!("{day} {} UTC", &time[..8])
+        }
+        _ => started,
+    }
+}

@@ -1,0 +1,281 @@
+//! One pair over time: a machine that changes its state has no single number, and one that held still says so.
+
+use super::ladder::relation_words;
+use super::look::Look;
+use super::table::{Align, Columns};
+use super::text::{count, duration, ns, percent, plain, plus_minus, right, wrap};
+use crate::RunReport;
+use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Picos, Relation, Topology};
+
+/// A state this many times slower than another contradicts a report that puts the pair inside one cache: neighbours
+/// in one L3 differ by less than a factor of two on every published map (measured.md).
+const CONTRADICTION: f64 = 2.0;
+
+/// States by letter, largest share first.
+pub fn letter(index: usize) -> char {
+    char::from(b'A' + (index.min(25) as u8))
+}
+
+/// The story of one pair: one number where it held still, else its states over time.
+pub fn pair(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue, look: &Look) -> Vec<String> {
+    match &report.result.watch {
+        Some(watch) if watch.states.len() > 1 => changing(report, [a, b], watch, look),
+        watch => still(report, [a, b], value, watch.as_ref(), look),
+    }
+}
+
+fn still(
+    report: &RunReport,
+    [a, b]: [CpuId; 2],
+    value: &CellValue,
+    watch: Option<&StateWatch>,
+    look: &Look,
+) -> Vec<String> {
+    let latency = &value.latency_ns;
+    let mark = if value.flags.has_doubt() { " !" } else { "" };
+    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", interval(latency));
+    if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
+        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
+    }
+    let mut lines = wrap(&text, look.width, 2);
+    let shares = relation_words(report.topology.relation(a, b), &report.topology);
+    let held = match watch {
+        Some(watch) => format!("It held still for {}", duration(watch.watched.secs())),
+        None => "Too few passes to say whether it held still".to_owned(),
+    };
+    let passes =
+        format!("{} and {} passes", count(value.batches, "batch").replace("batchs", "batches"), value.passes);
+    lines.extend(wrap(
+        &format!(
+            " 95 % interval over {passes}; fastest batch {} ns; they share: {shares}.",
+            ns(value.min_ns)
+        ),
+        look.width,
+        1,
+    ));
+    lines.extend(wrap(&format!(" {held}."), look.width, 1));
+    if let Some(penalty) = value.home_penalty {
+        lines.extend(wrap(
+            &format!(
+                " Lines live on the better node ({}); on the other, {penalty:.2} × as long.",
+                value.home.0
+            ),
+            look.width,
+            1,
+        ));
+    }
+    lines.extend(doubts(value, look.width));
+    lines
+}
+
+fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
+    let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
+    let how_often = match changes {
+        0 | 1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    };
+    let cause = if report.environment.hypervisor.is_some() || report.header.simulated {
+        ", as when a host moves vCPUs"
+    } else {
+        ""
+    };
+    let mut lines = wrap(
+        &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
+        look.width,
+        2,
+    );
+    lines.push(String::new());
+    lines.extend(plot(watch, look));
+    lines.push(String::new());
+    lines.extend(state_table(watch, look.width));
+    lines.push(String::new());
+    lines.extend(contradiction(&report.topology, [a, b], watch, look.width));
+    if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
+        let text = if common.point == worst.point {
+            format!(
+                " Two threads that talk: plan for {} ns, the slowest state and the most frequent one.",
+                ns(worst.point)
+            )
+        } else {
+            format!(" Two threads that talk: expect {} ns, plan for {}.", ns(common.point), ns(worst.point))
+        };
+        lines.extend(wrap(&text, look.width, 1));
+    }
+    lines
+}
+
+/// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
+/// the deviation from the state's median, ± 8 % from bottom to top.
+pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let mut rows: Vec<(usize, f64)> = watch
+        .states
+        .iter()
+        .enumerate()
+        .filter_map(|(index, state)| Some((index, line_ns(state)?.point)))
+        .collect();
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let (Some(first), Some(last)) = (watch.line.first(), watch.line.last()) else { return Vec::new() };
+    let labels = rows.iter().map(|(_, level)| ns(*level).chars().count()).max().unwrap_or(3).max(4);
+    let room = look.width.saturating_sub(labels + 3).clamp(8, 160);
+    let span = last.0.saturating_sub(first.0);
+    let place = |at: Picos| {
+        let passed = at.saturating_sub(first.0).0 as f64 / span.0.max(1) as f64;
+        ((passed * room as f64) as usize).min(room - 1)
+    };
+    let mut lines = wrap(
+        &format!("{}  half round trip; a glyph is one pass", right("ns", labels)),
+        look.width,
+        labels + 2,
+    );
+    for (state, level) in &rows {
+        let mut cells = vec![' '; room];
+        for &(at, value, of) in &watch.line {
+            if usize::from(of) == *state {
+                let deviation = (value / level - 1.0) / 0.08;
+                let height = (4.0 + 4.0 * deviation).clamp(0.0, 7.0) as usize;
+                cells[place(at)] = HEIGHTS[height];
+            }
+        }
+        let row: String = cells.into_iter().collect();
+        lines.push(format!("{} ┤{}", right(&ns(*level), labels), row.trim_end()));
+    }
+    lines.push(time_axis(span.secs(), room, labels));
+    lines
+}
+
+fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
+    let mut axis = vec![' '; room];
+    let end: Vec<char> = duration(seconds).chars().collect();
+    let steps = (room / 16).max(1);
+    let mut write = |column: usize, text: &[char]| {
+        for (offset, c) in text.iter().enumerate() {
+            if let Some(cell) = axis.get_mut(column + offset) {
+                *cell = *c;
+            }
+        }
+    };
+    for step in 0..steps {
+        let text: Vec<char> = if step == 0 {
+            "0 s".chars().collect()
+        } else {
+            format!("{:.0}", seconds * step as f64 / steps as f64).chars().collect()
+        };
+        let column = step * room / steps;
+        if column + text.len() + 2 + end.len() <= room && (seconds >= steps as f64 || step == 0) {
+            write(column, &text);
+        }
+    }
+    write(room.saturating_sub(end.len()), &end);
+    format!("{}  {}", " ".repeat(labels), axis.into_iter().collect::<String>().trim_end())
+}
+
+/// Share, visits, longest stay and the line's time in each state.
+pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
+    let mut heading = vec![
+        ("state".to_owned(), Align::Left),
+        ("share of passes".to_owned(), Align::Right),
+        ("visits".to_owned(), Align::Right),
+        ("longest stay".to_owned(), Align::Right),
+    ];
+    let kernels: Vec<&str> =
+        watch.states.iter().flat_map(|state| &state.kernels).map(|(kernel, _)| kernel.as_str()).fold(
+            Vec::new(),
+            |mut known, kernel| {
+                if !known.contains(&kernel) {
+                    known.push(kernel);
+                }
+                known
+            },
+        );
+    // What has no room is in the JSON document.
+    let room = width.saturating_sub(46) / 16;
+    let kernels = &kernels[..kernels.len().min(room)];
+    heading.extend(kernels.iter().map(|kernel| (format!("{} ns", plain(kernel)), Align::Right)));
+    let heading: Vec<(&str, Align)> = heading.iter().map(|(name, align)| (name.as_str(), *align)).collect();
+    let mut table = Columns::new(&heading);
+    for (index, state) in watch.states.iter().enumerate() {
+        let mut row = vec![
+            letter(index).to_string(),
+            percent(state.share),
+            state.visits.to_string(),
+            duration(state.longest.secs()),
+        ];
+        row.extend(kernels.iter().map(|kernel| {
+            let of_kernel = state.kernels.iter().find(|(name, _)| name.as_str() == *kernel);
+            of_kernel.map_or("·".to_owned(), |(_, latency)| interval(latency))
+        }));
+        table.row(row);
+    }
+    table.lines(width)
+}
+
+/// "Cannot tell" comes before any guess: a guest whose states do not fit what it reports.
+fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
+    let relation = topology.relation(a, b);
+    let (Some(worst), Some(best)) = (worst(watch), best(watch)) else { return Vec::new() };
+    let slowest = watch.states.iter().position(|state| line_ns(state) == Some(worst)).unwrap_or(0);
+    let ratio = worst.point / best.point;
+    let reported = match relation {
+        Relation::SameCpu | Relation::Smt => "one core",
+        Relation::Cluster => "one cluster",
+        Relation::L3 => "one L3",
+        _ => "",
+    };
+    let text = if ratio >= CONTRADICTION && !reported.is_empty() {
+        format!(
+            " Topology: cannot tell. The system reports {reported} for both CPUs; state {} contradicts it.",
+            letter(slowest)
+        )
+    } else {
+        format!(" Topology: cannot tell; the states differ by {ratio:.1} ×.")
+    };
+    wrap(&text, width, 1)
+}
+
+/// Several pairs on a machine that changed its state: how much of it, and the states.
+pub fn of_map(watch: &StateWatch, width: usize) -> Vec<String> {
+    if watch.states.len() < 2 {
+        return Vec::new();
+    }
+    let text = format!(
+        " The machine changed its state while it was watched ({}): {} of the pairs changed level. Each cell shows \
+         its most frequent state; the rest is in the JSON document.",
+        duration(watch.watched.secs()),
+        percent(watch.cells_changed)
+    );
+    let mut lines = wrap(&text, width, 1);
+    lines.extend(state_table(watch, width));
+    lines
+}
+
+fn line_ns(state: &WatchedState) -> Option<Estimate> {
+    state.kernels.first().map(|(_, latency)| *latency)
+}
+
+fn worst(watch: &StateWatch) -> Option<Estimate> {
+    watch.states.iter().filter_map(line_ns).max_by(|a, b| a.point.total_cmp(&b.point))
+}
+
+fn best(watch: &StateWatch) -> Option<Estimate> {
+    watch.states.iter().filter_map(line_ns).min_by(|a, b| a.point.total_cmp(&b.point))
+}
+
+/// A point with half the width of its interval.
+pub fn interval(estimate: &Estimate) -> String {
+    format!("{} {}", ns(estimate.point), plus_minus(estimate.point, estimate.half_width()))
+}
+
+/// The doubts about one value in words.
+pub fn doubts(value: &CellValue, width: usize) -> Vec<String> {
+    let flags: Vec<&str> =
+        value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+    if flags.is_empty() {
+        return Vec::new();
+    }
+    let reason = value.reason.as_deref().map_or(String::new(), |reason| format!(": {}", plain(reason)));
+    wrap(&format!(" ! grade {}, {}{reason}", value.grade, flags.join(", ")), width, 3)
+}

@@ -1,0 +1,258 @@
+//! Text on a terminal: columns, wrapping, numbers, and strings from outside made harmless.
+
+use unicode_width::UnicodeWidthChar;
+
+/// A string from outside (CPU name, label, tag) that cannot steer the terminal: control characters, escape
+/// sequences, marks that reverse the direction of text, and invisible characters are replaced; line ends and tabs
+/// become spaces.
+///
+/// ```
+/// assert_eq!(coretalk::report::plain("evil\x1b[2J\u{202e}\nname"), "evil�[2J� name");
+/// ```
+pub fn plain(text: &str) -> String {
+    text.trim()
+        .chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => '\u{fffd}',
+            '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => '\u{fffd}',
+            '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Columns that a line takes; its colours take none.
+pub fn columns(line: &str) -> usize {
+    strip(line).chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// The line without its colours.
+pub fn strip(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find("\x1b[") {
+        plain.push_str(&rest[..start]);
+        let sequence = &rest[start + 2..];
+        rest = sequence.find('m').map_or("", |end| &sequence[end + 1..]);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// As much of the text as fits, with `…` where something was cut.
+pub fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+/// Left-aligned in `width` columns.
+pub fn left(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// Right-aligned in `width` columns.
+pub fn right(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// Words in lines of at most `width` columns; every line after the first is indented. A word that is longer than a
+/// line is broken.
+pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let words = text.trim_start();
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    if first.is_empty() {
+        return Vec::new();
+    }
+    // Blanks before the first word are kept.
+    let first = format!("{}{first}", &text[..text.len() - words.len()]);
+    let rest = rest.split(' ').filter(|word| !word.is_empty());
+    flow(std::iter::once(first.as_str()).chain(rest), " ", width, indent)
+}
+
+/// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and
+/// wraps only where it is longer than a line.
+pub fn flow<'a>(
+    parts: impl Iterator<Item = &'a str>,
+    separator: &str,
+    width: usize,
+    indent: usize,
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    let mut empty = true;
+    for part in parts {
+        let joined = if empty { 0 } else { columns(separator) };
+        if !empty && columns(&line) + joined + columns(part) > width {
+            lines.push(std::mem::take(&mut line));
+            line = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            line.push_str(separator);
+        }
+        for c in part.chars() {
+            if columns(&line) + c.width().unwrap_or(0) > width {
+                lines.push(std::mem::take(&mut line));
+                line = " ".repeat(indent);
+            }
+            line.push(c);
+        }
+        empty = false;
+    }
+    if !empty {
+        lines.push(line);
+    }
+    lines
+}
+
+/// Nanoseconds with three significant digits: `7.83`, `22.6`, `116`, `1 300`.
+pub fn ns(value: f64) -> String {
+    match value.abs() {
+        magnitude if magnitude < 9.995 => format!("{value:.2}"),
+        magnitude if magnitude < 99.95 => format!("{value:.1}"),
+        _ => grouped(value.round() as i64),
+    }
+}
+
+/// Nanoseconds with two significant digits, for cells and columns: `7.8`, `17`, `203`.
+pub fn short_ns(value: f64) -> String {
+    if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// Half a width of an interval in the precision of its point: `±0.5`.
+pub fn plus_minus(point: f64, half_width: f64) -> String {
+    match point.abs() {
+        magnitude if magnitude < 9.995 => format!("±{half_width:.2}"),
+        magnitude if magnitude < 99.95 => format!("±{half_width:.1}"),
+        _ if half_width < 0.95 => format!("±{half_width:.1}"),
+        _ => format!("±{half_width:.0}"),
+    }
+}
+
+/// A whole number in groups of three: `1 300`.
+pub fn grouped(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut text = String::from(if value < 0 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Seconds as a person says them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 9.95e-3 => format!("{:.1} ms", s * 1e3),
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s if s < 9.95 => format!("{s:.1} s"),
+        s if s < 119.5 => format!("{s:.0} s"),
+        s if s < 7170.0 => {
+            let whole = s.round() as u64;
+            if whole % 60 == 0 {
+                format!("{} min", whole / 60)
+            } else {
+                format!("{} min {} s", whole / 60, whole % 60)
+            }
+        }
+        s => format!("{:.0} h {:.0} min", (s / 3600.0).floor(), (s % 3600.0 / 60.0).floor()),
+    }
+}
+
+/// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent.abs() {
+        p if p >= 9.95 || p == 0.0 => format!("{percent:.0} %"),
+        p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
+        _ => format!("{percent:.2} %"),
+    }
+}
+
+/// A number with its noun: `1 pair`, `2 pairs`.
+pub fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number as i64))
+}
+
+/// Bytes: `640 kB`, `12 MB`.
+pub fn bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        b if b < 1e3 => format!("{b:.0} B"),
+        b if b < 9.95e5 => format!("{:.0} kB", b / 1e3),
+        b if b < 9.95e6 => format!("{:.1} MB", b / 1e6),
+        b if b < 9.995e8 => format!("{:.0} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_steer_the_terminal_is_replaced() {
+        for hostile in
+            ["\x1b]0;title\x07", "a\u{9b}31m", "\u{202e}txt", "\u{2066}x", "zero\u{200b}width", "\u{7f}"]
+        {
+            let harmless = plain(hostile);
+            assert!(harmless.contains('\u{fffd}'), "{hostile:?} gave {harmless:?}");
+            assert!(harmless.chars().all(|c| !c.is_control()), "{hostile:?}");
+        }
+        assert_eq!(plain("  Ryzen™ 9 – 数 "), "Ryzen™ 9 – 数");
+    }
+
+    #[test]
+    fn columns_count_wide_characters_and_leave_out_colours() {
+        for (line, expected) in [("数", 2), ("\x1b[97;48;5;17m 17\x1b[0m", 3), ("▀│·", 3), ("e\u{301}", 1)]
+        {
+            assert_eq!(columns(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn wrapped_lines_fit_and_lose_no_word() {
+        let text = "one two three averyveryverylongword four 数数数 five";
+        for width in 8..60 {
+            let lines = wrap(text, width, 2);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
+            let glued: String = lines.concat().split(' ').collect();
+            assert_eq!(glued, text.replace(' ', ""));
+        }
+    }
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
+        assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
+        assert_eq!(
+            [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
+            ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
+        );
+        assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
+        assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!((cut("abcdef", 4).as_str(), cut("abcd", 4).as_str()), ("abc…", "abcd"));
+    }
+}

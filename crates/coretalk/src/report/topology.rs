@@ -1,0 +1,171 @@
+//! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
+
+use super::ladder::level_words;
+use super::text::{columns, left, plain, wrap};
+use super::words::size;
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
+
+/// The reported structure as a picture in characters, and the same in words.
+pub fn topology(topology: &Topology, width: usize) -> String {
+    let mut lines = wrap(&format!("{}, as the system reports", size(topology)), width, 2);
+    lines.extend(boxes(topology, topology.cpus(), &levels(topology), width));
+    lines.push(String::new());
+    for level in Level::ALL.into_iter().rev() {
+        let groups = topology.level(level);
+        if groups.is_empty() {
+            continue;
+        }
+        let lists: Vec<String> = groups.iter().map(|domain| domain.cpus.to_string()).collect();
+        let shown = if lists.len() > 16 {
+            format!("{} … {}", lists[..3].join("  "), lists[lists.len() - 1])
+        } else {
+            lists.join("  ")
+        };
+        let text = format!(" {}  {} {}", left(level.name(), 8), lists.len(), shown);
+        lines.extend(wrap_keeping(&text, width));
+    }
+    let missing: Vec<&str> = Level::ALL
+        .into_iter()
+        .filter(|&level| topology.level(level).is_empty())
+        .map(|level| level_words(level, 2))
+        .collect();
+    if !missing.is_empty() {
+        lines.extend(wrap(&format!(" Not reported: {}.", missing.join(", ")), width, 1));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Levels that give a box: all that are reported, outermost first. One that groups exactly as the level around it
+/// does is drawn once, with both names.
+fn levels(topology: &Topology) -> Vec<Level> {
+    Level::ALL.into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
+}
+
+fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> Vec<String> {
+    let Some((&level, inner)) = levels.split_first() else { return leaves(topology, cpus, width) };
+    if level == Level::Core {
+        return leaves(topology, cpus, width);
+    }
+    let mut groups: Vec<(String, CpuSet, usize)> = Vec::new();
+    let mut alone = cpus.clone();
+    for domain in topology.level(level) {
+        let members = domain.cpus.intersection(cpus);
+        if members.is_empty() {
+            continue;
+        }
+        alone = alone.difference(&members);
+        let number = domain.os_id.map_or(String::new(), |id| format!(" {id}"));
+        groups.push((format!("{}{number}", level_words(level, 1)), members, 0));
+    }
+    // Levels that add nothing to a single group share its box.
+    let mut skip = 0;
+    if let [(name, members, _)] = groups.as_mut_slice() {
+        while let Some(&next) = inner.get(skip) {
+            let same = topology.level(next).iter().filter(|domain| domain.cpus == *members).count() == 1;
+            if next == Level::Core || !same {
+                break;
+            }
+            name.push_str(&format!(" = {}", level_words(next, 1)));
+            skip += 1;
+        }
+    }
+    let inside = width.saturating_sub(4).max(12);
+    let mut drawn: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, members, _) in &groups {
+        let body = boxes(topology, members, &inner[skip..], inside);
+        let title = format!("{name} · {members}");
+        // Equal boxes in a long row are said once.
+        drawn.push((title, body));
+    }
+    let mut lines = if drawn.len() > MOST_BOXES { summary(&drawn, width) } else { shelves(&drawn, width) };
+    if !alone.is_empty() {
+        lines.extend(leaves(topology, &alone, width));
+    }
+    lines
+}
+
+/// More boxes of one level inside another than this are not drawn one by one.
+const MOST_BOXES: usize = 16;
+
+fn summary(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
+    let mut shown: Vec<(String, Vec<String>)> = drawn[..2].to_vec();
+    shown.extend(drawn.last().cloned());
+    let mut lines = shelves(&shown[..2], width);
+    lines.push(super::text::cut(&format!("… {} more like these …", drawn.len() - 3), width));
+    lines.extend(shelves(&shown[2..], width));
+    lines
+}
+
+/// Boxes side by side as far as they fit, then on the next shelf.
+fn shelves(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut shelf: Vec<Vec<String>> = Vec::new();
+    let mut used = 0;
+    for (title, body) in drawn {
+        let framed = frame(title, body, width);
+        let needs = framed.first().map_or(0, |line| columns(line));
+        if !shelf.is_empty() && used + 1 + needs > width {
+            lines.extend(side_by_side(&shelf));
+            shelf.clear();
+            used = 0;
+        }
+        used += needs + usize::from(!shelf.is_empty());
+        shelf.push(framed);
+    }
+    lines.extend(side_by_side(&shelf));
+    lines
+}
+
+fn frame(title: &str, body: &[String], width: usize) -> Vec<String> {
+    let title = super::text::cut(title, width.saturating_sub(6));
+    let inner = body.iter().map(|line| columns(line)).max().unwrap_or(0).max(columns(&title) + 1);
+    let mut lines = vec![format!("┌ {title} {}┐", "─".repeat(inner - columns(&title)))];
+    lines.extend(body.iter().map(|line| format!("│ {} │", left(line, inner))));
+    lines.push(format!("└{}┘", "─".repeat(inner + 2)));
+    lines
+}
+
+fn side_by_side(shelf: &[Vec<String>]) -> Vec<String> {
+    let height = shelf.iter().map(Vec::len).max().unwrap_or(0);
+    (0..height)
+        .map(|row| {
+            let mut line = String::new();
+            for framed in shelf {
+                let width = framed.first().map_or(0, |first| columns(first));
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(&left(framed.get(row).map_or("", String::as_str), width));
+            }
+            line.trim_end().to_owned()
+        })
+        .collect()
+}
+
+/// Cores as `[0 16]`, CPUs of cores that are not reported or have one thread as bare ids; kinds of cores by name.
+fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut class: Option<String> = None;
+    for core in topology.one_per_core(cpus).iter() {
+        let of_core = topology.class_of(core).map(|class| plain(&class.name));
+        if of_core != class {
+            words.extend(of_core.as_ref().map(|name| format!("{name}:")));
+            class = of_core;
+        }
+        let threads: Vec<String> =
+            topology.siblings(core).intersection(cpus).iter().map(|cpu: CpuId| cpu.to_string()).collect();
+        words.push(if threads.len() > 1 { format!("[{}]", threads.join(" ")) } else { threads.concat() });
+    }
+    // A square shelf reads better than one long line.
+    let longest = words.iter().map(|word| columns(word) + 1).max().unwrap_or(4);
+    let most = (longest * 8).max(24).min(width);
+    super::text::flow(words.iter().map(String::as_str), " ", most, 0)
+}
+
+fn wrap_keeping(text: &str, width: usize) -> Vec<String> {
+    let head: String = text.chars().take(11).collect();
+    let rest: String = text.chars().skip(11).collect();
+    let mut lines = wrap(&rest, width.saturating_sub(11), 0).into_iter();
+    let first = format!("{head}{}", lines.next().unwrap_or_default());
+    std::iter::once(first).chain(lines.map(|line| format!("{}{line}", " ".repeat(11)))).collect()
+}

@@ -1,0 +1,315 @@
+//! Sentences about a run: what it is, what it found, what to doubt, what to type next.
+
+use super::ladder::{level_words, relation_words};
+use super::text::{count, duration, flow, ns, percent, plain, short_ns, wrap};
+use crate::RunReport;
+use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
+use coretalk_model::latency::{Counts, LatencyMap, Regime};
+use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
+use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Topology, Verdict};
+
+/// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
+/// size of the spread between cells of one relation.
+const VISIBLE_CONTRAST: f64 = 1.15;
+
+/// What was measured, in one line where it fits: tool, machine, size, system, time.
+pub fn title(report: &RunReport, width: usize) -> Vec<String> {
+    let environment = &report.environment;
+    let mut parts = vec![format!("coretalk {}", plain(&report.header.tool_version))];
+    if report.header.simulated {
+        parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
+    }
+    parts.extend(environment.label.as_deref().map(plain));
+    if !report.header.simulated || environment.cpu_model.is_some() {
+        parts.push(environment.cpu_model.as_deref().map_or("unknown CPU".into(), plain));
+    }
+    parts.push(size(&report.topology));
+    if !report.header.simulated {
+        parts.push(match &environment.hypervisor {
+            Some(hypervisor) => format!("guest of {}", plain(hypervisor)),
+            None => "bare metal".into(),
+        });
+        parts.extend(environment.kernel.as_deref().map(plain));
+    }
+    parts.push(duration(report.result.watched.secs()));
+    flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// `16 cores, 32 CPUs, 2 L3`: what the system reports, and only that.
+pub fn size(topology: &Topology) -> String {
+    let number = |level| topology.level(level).len();
+    let cpus = topology.cpus().len();
+    let cores = number(Level::Core);
+    let mut parts = Vec::new();
+    if cores > 0 && cores < cpus {
+        parts.push(count(cores as u64, "core"));
+    }
+    parts.push(count(cpus as u64, "CPU"));
+    for level in [Level::L3, Level::Node, Level::Package] {
+        let groups = number(level);
+        if groups > 1 {
+            parts.push(format!("{groups} {}", level_words(level, groups)));
+        }
+    }
+    parts.join(", ")
+}
+
+/// What a map shows: the question, the quantity, the code and the regime.
+pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
+    let what = match map.protocol {
+        Protocol::Cas => "How soon another core has my cache line: half round trip in ns, CAS",
+        Protocol::Store => "How soon another core sees my store: half round trip in ns, load and store",
+        Protocol::Msg => "How soon a message arrives: half round trip in ns, a mailbox line each way",
+        Protocol::Xfer => "How long a read of a line takes that the other core wrote: ns, no spin",
+        Protocol::OneWay => "How much later than at best a time stamp arrives, one way: ns",
+    };
+    let hint = match (map.protocol.spins(), map.hint) {
+        (true, Hint::Pause) => " with 1 pause",
+        (true, Hint::None) => " without pause",
+        (false, _) => "",
+    };
+    let regime = match &map.regime {
+        Regime::Serial => "one pair at a time".to_owned(),
+        Regime::Parallel { pairs, .. } => {
+            format!("up to {} at the same time", count(u64::from(*pairs), "pair"))
+        }
+    };
+    wrap(&format!("{what}{hint}, {regime}"), width, 2)
+}
+
+/// What a cell is, and how exact.
+pub fn legend(report: &RunReport, threads_per_core: usize, each: usize, width: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    if threads_per_core > 1 {
+        parts.push("cell: median over the pairs of threads".to_owned());
+        parts.push("diagonal: threads of one core".to_owned());
+    }
+    if each > 1 {
+        parts.push(format!("a pixel is the median of up to {each} × {each}"));
+    }
+    parts.push(match report.settings.counts {
+        Counts::Adaptive => format!("±{} at 95 % unless !", percent(report.settings.precision)),
+        Counts::Fixed { samples, iterations } => {
+            format!("fixed counts: {samples} samples of {iterations} round trips; ! is doubtful")
+        }
+    });
+    flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// Least, most, mean and median with the CPUs of the extremes.
+pub fn extremes(all: &Overall, width: usize) -> Vec<String> {
+    let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
+    else {
+        return wrap(" No cell has a value.", width, 1);
+    };
+    let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
+    let parts = [
+        format!(" least {} {}", ns(min.ns), pair(min.pair)),
+        format!("most {} {}", ns(max.ns), pair(max.pair)),
+        format!("mean {}", ns(mean)),
+        format!("median {} ns", ns(median)),
+        count(all.measured, "pair"),
+    ];
+    flow(parts.iter().map(String::as_str), " · ", width, 1)
+}
+
+/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only.
+pub fn groups(
+    all: &Overall,
+    contrasts: &[Contrast],
+    classes: &[ClassPair],
+    topology: &Topology,
+    width: usize,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for contrast in contrasts {
+        lines.extend(wrap(&format!(" {}", contrast_words(contrast)), width, 1));
+    }
+    if !classes.is_empty() || all.measured < 2 || !contrasts.is_empty() {
+        return lines;
+    }
+    // Threads of a core are a reported group too: what they explain is not left to the values.
+    let found = value_groups(&all.sorted_ns, GapRule::LATENCY_NS);
+    let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
+    let text = match found.as_slice() {
+        [one] => format!(
+            " No groups: values run from {} to {} ns without a gap, and the system reports one group.",
+            ns(one.min),
+            ns(one.max)
+        ),
+        _ if explained => {
+            " No groups above the core: the system reports one, and values have no other gap.".to_owned()
+        }
+        several => format!(
+            " {} levels by value only, the system reports no groups: {}.",
+            several.len(),
+            several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    lines.extend(wrap(&text, width, 1));
+    lines
+}
+
+fn value_words(group: &ValueGroup) -> String {
+    let range = format!("{}–{} ns", short_ns(group.min), short_ns(group.max));
+    format!("{range} ({})", count(group.count as u64, "pair"))
+}
+
+fn contrast_words(contrast: &Contrast) -> String {
+    let number = contrast.groups.len();
+    let level = level_words(contrast.level, number);
+    let who = match contrast.groups.as_slice() {
+        [a, b] => format!("{a} and {b}"),
+        [a, b, c] => format!("{a}, {b} and {c}"),
+        [first, second, .., last] => format!("{first}, {second} … {last}"),
+        _ => String::new(),
+    };
+    let ratio = contrast.across_ns / contrast.inside_ns;
+    let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
+    let verdict = if ratio >= VISIBLE_CONTRAST {
+        format!("Talk inside one: {inside} ns, to the nearest other {across} ns: {ratio:.1} × faster.")
+    } else if ratio <= 1.0 / VISIBLE_CONTRAST {
+        format!("Talk inside one ({inside} ns) is slower than to the nearest other ({across} ns).")
+    } else {
+        format!("The values do not show them: {inside} ns inside, {across} ns to the nearest other.")
+    };
+    format!("{number} {level}, {who}, as the system reports. {verdict}")
+}
+
+/// The kinds of cores of a hybrid machine against each other: never one number for all.
+pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> Vec<String> {
+    use super::table::{Align, Columns};
+    let mut table = Columns::new(&[
+        ("core classes, ns", Align::Left),
+        ("share", Align::Left),
+        ("pairs", Align::Right),
+        ("median", Align::Right),
+        ("range", Align::Right),
+    ]);
+    for pair in classes {
+        table.row(vec![
+            format!("{}–{}", plain(&pair.classes[0]), plain(&pair.classes[1])),
+            relation_words(pair.relation, topology),
+            pair.pairs.to_string(),
+            ns(pair.median_ns),
+            format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
+        ]);
+    }
+    table.lines(width)
+}
+
+/// Cells without a value by reason, and cells with a doubt by flag.
+pub fn cell_doubts(all: &Overall, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (reason, cells) in all.missing.iter().take(3) {
+        let text = format!(" · {} not measured: {}", count(*cells, "pair"), plain(reason));
+        lines.extend(wrap(&text, width, 3));
+    }
+    if all.missing.len() > 3 {
+        let rest: u64 = all.missing[3..].iter().map(|(_, cells)| cells).sum();
+        lines.extend(wrap(&format!(" · {} not measured for other reasons", count(rest, "pair")), width, 3));
+    }
+    if all.doubtful > 0 {
+        let flags: Vec<String> = all
+            .doubts
+            .iter()
+            .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
+            .collect();
+        let text =
+            format!(" ! {} of {} in doubt: {}", all.doubtful, count(all.measured, "pair"), flags.join(", "));
+        lines.extend(wrap(&text, width, 3));
+    }
+    lines
+}
+
+/// The gravest doubt about the machine with its fix; more are left to `doctor`.
+pub fn doubt(report: &RunReport, width: usize) -> Vec<String> {
+    let mut doubts: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.verdict >= Verdict::Warn).collect();
+    // Stable: among equals the first check stands first.
+    doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
+    let Some((worst, rest)) = doubts.split_first() else { return Vec::new() };
+    let mut text = format!(" ! {}", plain(&worst.text).trim_end_matches('.'));
+    if let Some(fix) = &worst.fix {
+        text.push_str(&format!(" · fix: {}", plain(fix)));
+    }
+    if !rest.is_empty() {
+        text.push_str(&format!(" · {} more: coretalk doctor", rest.len()));
+    }
+    wrap(&text, width, 3)
+}
+
+/// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
+pub fn isolated(report: &RunReport, width: usize) -> Vec<String> {
+    let measured: CpuSet = report.settings.cpus.iter().copied().collect();
+    let left_out = report.environment.isolated.difference(&measured);
+    if left_out.is_empty() {
+        return Vec::new();
+    }
+    let text = if left_out.len() == 1 {
+        format!(" CPU {left_out} is isolated and was left out; to measure it: coretalk latency --cpus LIST")
+    } else {
+        format!(" CPUs {left_out} are isolated and were left out: coretalk latency --cpus {left_out}")
+    };
+    wrap(&text, width, 1)
+}
+
+/// How the run ended, where that matters to a reader.
+pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
+    let result = &report.result;
+    let text = if !result.complete {
+        let how = saved_as
+            .map_or(String::new(), |id| format!("; to go on: coretalk latency --resume {}", plain(id)));
+        format!(
+            " Interrupted after {}: not everything was measured{how}",
+            count(u64::from(result.passes), "pass")
+        )
+        .replace("passs", "passes")
+    } else if result.budget_ended {
+        format!(
+            " The budget of {} ended before every interval was as narrow as asked; try a longer --budget.",
+            duration(report.settings.budget.secs())
+        )
+    } else {
+        return Vec::new();
+    };
+    wrap(&text, width, 1)
+}
+
+/// What the equivalence gate said, where pairs ran at the same time.
+pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String> {
+    let Regime::Parallel { gate, .. } = &map.regime else { return Vec::new() };
+    let parts: Vec<String> = gate
+        .iter()
+        .map(|outcome| {
+            let verdict = if outcome.equivalent { "proven within ±1 %" } else { "not proven within ±1 %" };
+            format!(
+                "{}: {:+.1} % against alone, {verdict}, {} at once",
+                relation_words(outcome.relation, topology),
+                100.0 * outcome.bias.point,
+                count(u64::from(outcome.pairs), "pair"),
+            )
+        })
+        .collect();
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    flow(std::iter::once(" parallel ").chain(parts.iter().map(String::as_str)), " · ", width, 3)
+}
+
+/// Where the run lies and what to type next.
+pub fn next(saved_as: Option<&str>, width: usize) -> Vec<String> {
+    let parts = match saved_as {
+        Some(id) => {
+            let id = plain(id);
+            vec![
+                format!(" saved as {id}"),
+                format!("see it again: coretalk runs show {id}"),
+                format!("as data: coretalk export {id} --format csv"),
+                "this machine: coretalk doctor".to_owned(),
+            ]
+        }
+        None => vec![" not saved (--no-save)".to_owned(), "this machine: coretalk doctor".to_owned()],
+    };
+    flow(parts.iter().map(String::as_str), " · ", width, 1)
+}

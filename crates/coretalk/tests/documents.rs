@@ -1,0 +1,355 @@
+//! Documents and exports. `UPDATE_SCHEMA=1 cargo test --test documents` rewrites the committed schema.
+
+mod samples;
+
+use coretalk::RunReport;
+use coretalk::document::{Document, Identity, schema};
+use coretalk::export::{Export, ExportError, Format, export, write_imitations};
+use coretalk::report::Look;
+use coretalk_model::latency::{Cell, Entry, Imitated, ImitatedCell, Purpose, Record};
+use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn json(report: &RunReport, identity: Identity) -> Value {
+    let mut bytes = Vec::new();
+    Document::from_report(report, identity).write_to(&mut bytes).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> Result<String, ExportError> {
+    let mut bytes = Vec::new();
+    let (record, identity) = (Record::new(), Identity::Hidden);
+    let what = Export { report, record: &record, protocol, identity, name: "k3f9", look: Look::default() };
+    export(format, &what, &mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap())
+}
+
+/// What the generated schema uses of JSON Schema, and an error for anything else, so that nothing passes unchecked.
+fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+    let Some(schema) = schema.as_object() else {
+        return if schema == &Value::Bool(true) { Ok(()) } else { Err(format!("{at}: no schema")) };
+    };
+    for (keyword, rule) in schema {
+        match keyword.as_str() {
+            "$ref" => {
+                let name = rule.as_str().and_then(|path| path.strip_prefix("#/")).ok_or("a foreign $ref")?;
+                check(root, root.pointer(&format!("/{name}")).ok_or("a dead $ref")?, value, at)?;
+            }
+            "anyOf" => {
+                let fits = |option| check(root, option, value, at);
+                let errors: Vec<String> =
+                    rule.as_array().unwrap().iter().filter_map(|option| fits(option).err()).collect();
+                if errors.len() == rule.as_array().unwrap().len() {
+                    return Err(errors.join(" and "));
+                }
+            }
+            "type" => {
+                let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
+                let is = |name: &Value| match name.as_str().unwrap() {
+                    "null" => value.is_null(),
+                    "boolean" => value.is_boolean(),
+                    "string" => value.is_string(),
+                    "integer" => value.is_i64() || value.is_u64(),
+                    "number" => value.is_number(),
+                    "array" => value.is_array(),
+                    "object" => value.is_object(),
+                    other => panic!("type {other}"),
+                };
+                if !types.iter().any(is) {
+                    return Err(format!("{at}: {value} is not {rule}"));
+                }
+            }
+            "required" if value.is_object() => {
+                for name in rule.as_array().unwrap() {
+                    if value.get(name.as_str().unwrap()).is_none() {
+                        return Err(format!("{at}: no {name}"));
+                    }
+                }
+            }
+            "properties" if value.is_object() => {
+                for (name, inner) in value.as_object().unwrap() {
+                    let schema = rule.get(name).ok_or(format!("{at}: {name} is not in the schema"))?;
+                    check(root, schema, inner, &format!("{at}/{name}"))?;
+                }
+            }
+            "additionalProperties" if value.is_object() && !schema.contains_key("properties") => {
+                for (name, inner) in value.as_object().unwrap() {
+                    check(root, rule, inner, &format!("{at}/{name}"))?;
+                }
+            }
+            "items" if value.is_array() => {
+                for (index, inner) in value.as_array().unwrap().iter().enumerate() {
+                    check(root, rule, inner, &format!("{at}/{index}"))?;
+                }
+            }
+            "prefixItems" if value.is_array() => {
+                for (inner, schema) in value.as_array().unwrap().iter().zip(rule.as_array().unwrap()) {
+                    check(root, schema, inner, at)?;
+                }
+            }
+            "minItems" | "maxItems" if value.is_array() => {
+                let (length, limit) = (value.as_array().unwrap().len() as u64, rule.as_u64().unwrap());
+                if (keyword == "minItems" && length < limit) || (keyword == "maxItems" && length > limit) {
+                    return Err(format!("{at}: {length} items"));
+                }
+            }
+            "minimum" if value.is_number() => {
+                if value.as_f64() < rule.as_f64() {
+                    return Err(format!("{at}: {value} below {rule}"));
+                }
+            }
+            "maximum" if value.is_number() => {
+                if value.as_f64() > rule.as_f64() {
+                    return Err(format!("{at}: {value} above {rule}"));
+                }
+            }
+            "required"
+            | "properties"
+            | "additionalProperties"
+            | "items"
+            | "prefixItems"
+            | "minItems"
+            | "maxItems"
+            | "minimum"
+            | "maximum"
+            | "$schema"
+            | "$defs"
+            | "title"
+            | "description"
+            | "format" => {}
+            other => return Err(format!("{at}: the schema uses `{other}`, which this check does not know")),
+        }
+    }
+    Ok(())
+}
+
+fn everything() -> RunReport {
+    let mut report = samples::tails();
+    report.result.watch = samples::floating_guest().result.watch;
+    report.result.maps = samples::floating_guest().result.maps;
+    report.result.imitated = vec![Imitated {
+        tool: Tool::C2clat,
+        cells: Matrix::directed(vec![CpuId(0), CpuId(1)], |row, column| {
+            (row < column).then_some(ImitatedCell { value_ns: 45.0, spread_ns: None })
+        }),
+    }];
+    report
+}
+
+#[test]
+fn every_document_fits_the_schema() {
+    let root = schema();
+    let mut reports = samples::all();
+    reports.push(("everything", everything()));
+    for (name, report) in &reports {
+        for identity in [Identity::Hidden, Identity::Included] {
+            check(&root, &root, &json(report, identity), name).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_schema_check_finds_what_does_not_fit() {
+    let root = schema();
+    let good = json(&everything(), Identity::Hidden);
+    let damages: [(&str, fn(&mut Value)); 4] = [
+        ("a number as text", |document| document["run"]["seed"] = "one".into()),
+        ("a field too few", |document| drop(document["run"].as_object_mut().unwrap().remove("id"))),
+        ("a field too many", |document| document["run"]["extra"] = 1.into()),
+        ("half an interval", |document| document["matrices"][0]["cells"][0]["ci"] = vec![1.0].into()),
+    ];
+    for (damage, apply) in damages {
+        let mut bad = good.clone();
+        apply(&mut bad);
+        assert!(check(&root, &root, &bad, "").is_err(), "{damage}");
+    }
+}
+
+#[test]
+fn the_committed_schema_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema/coretalk.run.v1.json");
+    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &current).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == current,
+        "schema/coretalk.run.v1.json is old: UPDATE_SCHEMA=1 cargo test --test documents"
+    );
+}
+
+#[test]
+fn a_document_reads_as_the_contract_says() {
+    insta::assert_snapshot!(
+        "document",
+        serde_json::to_string_pretty(&json(&everything(), Identity::Hidden)).unwrap()
+    );
+}
+
+#[test]
+fn unknown_is_null_and_never_zero() {
+    let mut report = samples::still_guest();
+    *report.result.maps[0].cells.get_mut(1, 0).unwrap() = Cell::Missing { reason: "interrupted".into() };
+    report.environment.clock.cost_ns = None;
+    report.environment.clock.hz = 0.0;
+    let document = json(&report, Identity::Hidden);
+    let cell = &document["matrices"][0]["cells"][0];
+    assert_eq!((&cell["median"], &cell["ci"], &cell["grade"]), (&Value::Null, &Value::Null, &Value::Null));
+    assert_eq!(cell["reason"], "interrupted");
+    assert_eq!(document["environment"]["clock"]["cost_ns"], Value::Null);
+    assert_eq!(document["environment"]["clock"]["hz"], Value::Null);
+}
+
+#[test]
+fn an_endless_interval_is_null() {
+    let mut report = samples::still_guest();
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.latency_ns.high = f64::INFINITY;
+        value.flags.set(Flag::FewPasses);
+    }
+    let cell = &json(&report, Identity::Hidden)["matrices"][0]["cells"][0];
+    assert_eq!((&cell["ci"], &cell["flags"][0]), (&Value::Null, &Value::from("few-passes")));
+}
+
+#[test]
+fn private_parts_are_left_out_unless_asked_for() {
+    let mut report = samples::desktop();
+    let command =
+        ["place", "--store", "/home/me/runs", "--machine=sim:./secret.toml", "--", "tool", "--key=1"];
+    report.header.command = command.map(str::to_owned).to_vec();
+    let hidden = json(&report, Identity::Hidden);
+    assert_eq!(hidden["environment"]["host"], Value::Null);
+    assert_eq!(
+        hidden["run"]["command"],
+        serde_json::json!(["place", "--store", "PATH", "--machine=PATH", "--", "…"])
+    );
+    let included = json(&report, Identity::Included);
+    assert_eq!(included["environment"]["host"], "secret-host");
+    assert_eq!(included["run"]["command"][2], "/home/me/runs");
+    for format in [Format::Text, Format::Json, Format::Csv, Format::C2cCsv, Format::Markdown] {
+        let text = exported(format, &report, None).unwrap();
+        assert!(!text.contains("secret") && !text.contains("/home"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn symmetric_cells_name_the_earlier_cpu_first() {
+    let document = json(&samples::laptop(), Identity::Hidden);
+    let cells = document["matrices"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 28);
+    assert!(cells.iter().all(|cell| cell["from"].as_u64() < cell["to"].as_u64()));
+}
+
+#[test]
+fn a_stored_histogram_reads_back_in_steps_of_10_ps() {
+    use base64::Engine;
+    let document = json(&samples::tails(), Identity::Hidden);
+    let series = &document["series"][0];
+    let text = series["histogram_v2_base64"].as_str().unwrap();
+    assert!(text.starts_with("HIST"), "{text}");
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    let histogram: hdrhistogram::Histogram<u64> =
+        hdrhistogram::serialization::Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+    assert_eq!(histogram.len(), 1_000_000);
+    assert!(histogram.value_at_quantile(0.5).abs_diff(3000) <= 3);
+    assert_eq!(series["percentiles"]["50"], 30.0);
+    assert_eq!(series["percentiles"]["100"], 4100.0);
+    assert_eq!(series["values"]["net_p50"], 21.0);
+}
+
+#[test]
+fn a_document_of_1024_cpus_is_written_in_seconds() {
+    struct Counted(u64);
+    impl std::io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let report = samples::huge();
+    let begun = std::time::Instant::now();
+    let mut counted = Counted(0);
+    Document::from_report(&report, Identity::Hidden).write_to(&mut counted).unwrap();
+    println!("{} bytes in {:?}", counted.0, begun.elapsed());
+    assert!(counted.0 > 100 * 523_776 && counted.0 < 500 * 523_776, "{} bytes", counted.0);
+    // A bound that only a wrong order of growth misses.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn our_csv_reads_back_as_the_same_matrix() {
+    use coretalk_model::formats::read_matrices;
+    let report = samples::desktop();
+    let csv = exported(Format::Csv, &report, None).unwrap();
+    assert!(csv.contains("# kernel: cas+pause\n") && csv.contains("# simulated: false\n"), "{csv}");
+    let read = read_matrices(csv.as_bytes()).unwrap();
+    let (ours, theirs) = (&report.result.maps[0].cells, &read[0].matrix);
+    for (row, column, cell) in ours.iter() {
+        let value = cell.value().map(|value| value.latency_ns.point);
+        assert_eq!(theirs.get(row, column).copied().flatten(), value, "{row}, {column}");
+    }
+}
+
+#[test]
+fn the_lower_triangle_has_no_header() {
+    let csv = exported(Format::C2cCsv, &samples::laptop(), None).unwrap();
+    assert_eq!(csv.lines().count(), 8);
+    assert_eq!(csv.lines().next().unwrap(), ",,,,,,,");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",,,,,,,"));
+}
+
+#[test]
+fn markdown_holds_every_map_under_its_title() {
+    let mut report = samples::laptop();
+    report.environment.label = Some("<b>|*x*".into());
+    let text = exported(Format::Markdown, &report, None).unwrap();
+    assert!(text.contains("SIMULATED laptop-smt") && text.contains("&lt;b>\\|\\*x\\*"), "{text}");
+    insta::assert_snapshot!("markdown", text);
+}
+
+#[test]
+fn a_format_for_one_map_asks_which_of_several() {
+    let mut report = samples::laptop();
+    let mut second = report.result.maps[0].clone();
+    second.protocol = Protocol::Store;
+    report.result.maps.push(second);
+    let error = exported(Format::Csv, &report, None).unwrap_err().to_string();
+    assert_eq!(error, "write `csv`: it holds one map and the run has cas, store; choose one with --protocol");
+    assert!(exported(Format::Csv, &report, Some(Protocol::Store)).unwrap().contains("protocol: store"));
+    let error = exported(Format::C2cCsv, &report, Some(Protocol::Msg)).unwrap_err().to_string();
+    assert_eq!(error, "write `c2c-csv`: the run has no map of msg (it has cas, store)");
+}
+
+#[test]
+fn lines_of_a_stored_run_are_its_trials() {
+    let report = samples::still_guest();
+    let mut record = Record::new();
+    for pass in 0..2 {
+        let outcome = Err(TrialFailure::Interrupted);
+        record.push(Entry { segment: 1, purpose: Purpose::Map, pass, cell: 0, outcome }, None);
+    }
+    let mut out = Vec::new();
+    coretalk::export::write_jsonl(&report, &record, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["to"] == 1), "{text}");
+}
+
+#[test]
+fn imitations_are_printed_by_whoever_knows_the_tool() {
+    let mut out = Vec::new();
+    write_imitations(&everything(), &|imitated| format!("{}\n", imitated.tool), &mut out).unwrap();
+    assert_eq!(out, b"c2clat\n");
+}
+
+#[test]
+fn format_names_are_found_again() {
+    assert!(Format::ALL.into_iter().all(|format| Format::of_name(format.name()) == Some(format)));
+    assert_eq!(Format::of_name("xml"), None);
+}

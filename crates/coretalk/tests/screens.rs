@@ -1,0 +1,280 @@
+//! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
+
+mod samples;
+
+use coretalk::report::text::{columns, strip};
+use coretalk::report::{By, ColorDepth, Look, Order, Saved, Screen, latency_screen};
+use coretalk::{RunReport, report};
+use coretalk_model::latency::{Cell, PairChoice};
+use coretalk_model::{CpuId, Flag};
+
+const SAVED: Screen<'static> = Screen::Measured(Saved::As("k3f9"));
+
+fn at(width: usize) -> Look {
+    Look { width, ..Look::default() }
+}
+
+fn screen(report: &RunReport, look: &Look) -> String {
+    latency_screen(report, SAVED, look)
+}
+
+#[test]
+fn screens_read_well_at_100_columns() {
+    for (name, report) in samples::all() {
+        insta::assert_snapshot!(format!("{name}-100"), screen(&report, &at(100)));
+    }
+}
+
+#[test]
+fn screens_read_well_at_80_and_160_columns() {
+    for name in ["desktop", "epyc", "floating-guest", "hybrid"] {
+        let (_, report) = samples::all().into_iter().find(|(known, _)| *known == name).unwrap();
+        for width in [80, 160] {
+            insta::assert_snapshot!(format!("{name}-{width}"), screen(&report, &at(width)));
+        }
+    }
+}
+
+#[test]
+fn coloured_screens_are_stable() {
+    for (depth, name) in
+        [(ColorDepth::TrueColor, "true"), (ColorDepth::Ansi256, "256"), (ColorDepth::Ansi16, "16")]
+    {
+        let look = Look { depth, ..at(80) };
+        let text = screen(&samples::laptop(), &look).replace('\x1b', "␛");
+        insta::assert_snapshot!(format!("laptop-{name}"), text);
+    }
+    let look = Look { depth: ColorDepth::Ansi16, ..at(80) };
+    insta::assert_snapshot!("mesh-16", screen(&samples::mesh(), &look).replace('\x1b', "␛"));
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen() {
+    let mut reports = samples::all();
+    reports.push(("huge", samples::huge()));
+    for (name, report) in &reports {
+        for width in [40, 61, 80, 100, 131, 160, 250] {
+            for depth in [ColorDepth::None, ColorDepth::TrueColor] {
+                for (by, order) in [(By::Core, Order::Topology), (By::Thread, Order::Id)] {
+                    let look = Look { width, depth, by, order };
+                    for line in screen(report, &look).lines() {
+                        assert!(columns(line) <= width, "{name} at {width}, {depth:?}: {line}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_depth_shows_the_same_numbers() {
+    for report in [samples::desktop(), samples::laptop(), samples::hybrid(), samples::floating_guest()] {
+        let look = at(160);
+        let without = screen(&report, &look);
+        for depth in [ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor] {
+            // A coloured cell keeps its last blank, which is ground and not text.
+            let with = strip(&screen(&report, &Look { depth, ..look }));
+            assert!(with.lines().map(str::trim_end).eq(without.lines()), "{depth:?}:\n{with}");
+        }
+    }
+}
+
+#[test]
+fn without_colour_nothing_but_text_is_printed() {
+    for (name, report) in samples::all() {
+        let text = screen(&report, &at(100));
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{name}");
+        assert!(text.lines().all(|line| line.trim_end() == line), "{name} has blanks at an end of line");
+    }
+}
+
+#[test]
+fn hostile_names_cannot_steer_the_terminal() {
+    let mut report = samples::desktop();
+    let hostile = "x\x1b[2J\x1b]0;y\x07\u{202e}z\nnew line".to_owned();
+    report.environment.cpu_model = Some(hostile.clone());
+    report.environment.label = Some(hostile.clone());
+    report.environment.kernel = Some(hostile.clone());
+    report.findings[0].text = hostile.clone();
+    report.findings[0].fix = Some(hostile.clone());
+    *report.result.maps[0].cells.get_mut(1, 0).unwrap() = Cell::Missing { reason: hostile.clone() };
+    let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
+}
+
+#[test]
+fn a_simulated_machine_is_called_one_in_the_first_line() {
+    for (name, report) in samples::all().iter().filter(|(_, report)| report.header.simulated) {
+        let text = screen(report, &at(80));
+        assert!(text.lines().next().unwrap().contains("SIMULATED"), "{name}");
+    }
+}
+
+#[test]
+fn one_pair_gets_no_heat_map_and_says_how_long_it_held_still() {
+    let text = screen(&samples::still_guest(), &at(100));
+    assert!(text.contains("CPU 0 ↔ CPU 1: 23.2 ±0.3 ns") && text.contains("held still for 24 s"), "{text}");
+    assert!(!text.contains(" CPU    0"), "{text}");
+}
+
+#[test]
+fn a_pair_that_changed_level_has_no_single_number() {
+    let text = screen(&samples::floating_guest(), &at(100));
+    assert!(text.contains("there is no single number") && text.contains("plan for 116"), "{text}");
+    assert!(text.contains("Topology: cannot tell") && text.contains("state B contradicts it"), "{text}");
+}
+
+#[test]
+fn a_mesh_gets_no_invented_groups() {
+    let text = screen(&samples::mesh(), &at(100));
+    assert!(text.contains("No groups: values run from") && !text.contains("× faster"), "{text}");
+}
+
+#[test]
+fn groups_that_only_values_show_are_labelled_so() {
+    let mut report = samples::desktop();
+    report.topology = coretalk_model::Topology::flat("0-31".parse().unwrap());
+    let text = screen(&report, &at(100));
+    assert!(text.contains("3 levels by value only, the system reports no groups"), "{text}");
+}
+
+#[test]
+fn a_reported_group_that_values_do_not_show_is_not_praised() {
+    let mut report = samples::desktop();
+    report.result.maps = vec![samples::map(32, |a, b| if a % 16 == b % 16 { 7.8 } else { 40.0 })];
+    let text = screen(&report, &at(100));
+    assert!(text.contains("The values do not show them") && !text.contains("× faster"), "{text}");
+}
+
+#[test]
+fn doubtful_and_missing_cells_are_marked_and_explained() {
+    let text = screen(&samples::desktop(), &Look { by: By::Thread, ..at(250) });
+    assert!(text.contains("! 1 of 495 pairs in doubt: drift 1 pair"), "{text}");
+    assert!(text.contains("1 pair not measured: CPU 9 was taken away during the run"), "{text}");
+    assert!(text.lines().any(|line| line.contains('│') && line.contains('!')), "{text}");
+    assert!(text.lines().any(|line| line.contains('│') && line.contains('·')), "{text}");
+}
+
+#[test]
+fn isolated_cpus_come_with_the_command_that_measures_them() {
+    let mut report = samples::laptop();
+    report.environment.isolated = "3,7,9-12".parse().unwrap();
+    assert!(
+        screen(&report, &at(100))
+            .contains("CPUs 9-12 are isolated and were left out: coretalk latency --cpus 9-12")
+    );
+}
+
+#[test]
+fn a_few_pairs_are_a_list() {
+    let mut report = samples::desktop();
+    report.settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)], [CpuId(8), CpuId(9)]]);
+    let text = screen(&report, &at(100));
+    assert!(text.contains("0 ↔ 1") && text.contains("8 ↔ 9") && !text.contains("core CPUs"), "{text}");
+}
+
+#[test]
+fn an_interrupted_run_says_how_to_go_on() {
+    let mut report = samples::laptop();
+    report.result.complete = false;
+    assert!(screen(&report, &at(100)).contains("coretalk latency --resume k3f9"));
+}
+
+#[test]
+fn every_command_that_a_screen_names_exists() {
+    // Commands of this landing; a screen must not send people to what is not there.
+    let known = ["latency", "runs", "export", "import", "doctor", "topology", "clock", "probes", "plan"];
+    for (name, report) in samples::all() {
+        let text = screen(&report, &at(250));
+        for after in text.split("coretalk ").skip(1) {
+            let word = after.split([' ', '\n']).next().unwrap();
+            assert!(known.contains(&word) || word.starts_with("0.1"), "{name}: `coretalk {word}`");
+        }
+    }
+}
+
+#[test]
+fn the_measured_order_brings_fast_pairs_together() {
+    let mut report = samples::desktop();
+    report.topology = coretalk_model::Topology::flat("0-31".parse().unwrap());
+    let text = screen(&report, &Look { order: Order::Measured, ..at(250) });
+    let head = text.lines().find(|line| line.trim_start().starts_with("CPU ")).unwrap();
+    let ids: Vec<&str> = head.split_whitespace().skip(1).take(2).collect();
+    assert_eq!(ids, ["0", "16"], "{head}");
+}
+
+#[test]
+fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
+    let report = samples::huge();
+    let begun = std::time::Instant::now();
+    let text = screen(&report, &Look { depth: ColorDepth::TrueColor, ..at(160) });
+    // A bound that only a wrong order of growth misses.
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    assert!(text.contains("128 L3, 0-7, 8-15 … 1016-1023"), "{}", strip(&text));
+}
+
+#[test]
+fn flags_that_only_remark_leave_no_mark() {
+    let mut report = samples::laptop();
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.flags.set(Flag::HomeSpread);
+    }
+    assert!(!screen(&report, &at(100)).contains(" ! "));
+}
+
+#[test]
+fn small_views_read_well() {
+    use report::{clock, doctor, plan, probes, runs, topology};
+    insta::assert_snapshot!("doctor", doctor::doctor(&samples::desktop().findings, 80));
+    for (name, report) in
+        [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]
+    {
+        insta::assert_snapshot!(format!("topology-{name}"), topology::topology(&report.topology, 100));
+    }
+    let mut facts = samples::desktop().environment.clock;
+    facts.hz_error_ppm = Some(0.4);
+    let cpus = (0..4).map(CpuId).collect();
+    let offsets =
+        coretalk_model::Matrix::directed(cpus, |row, column| Some([-12.0, 9.0 + (row + column) as f64]));
+    let cost = vec![(16.9, 120), (17.3, 4800), (17.7, 71_000), (18.1, 900), (42.0, 3)];
+    insta::assert_snapshot!(
+        "clock",
+        clock::clock(&clock::ClockView { facts, cost, offsets: Some(offsets) }, 80)
+    );
+    let planned = coretalk_measure::session::latency::PlanReport {
+        cells: 496,
+        relations: vec![
+            (coretalk_model::Relation::Smt, 16),
+            (coretalk_model::Relation::L3, 224),
+            (coretalk_model::Relation::Package, 256),
+        ],
+        passes: [6, 50],
+        rounds_per_pass: 496,
+        parallel: 1,
+        kernels: vec!["cas+pause".into(), "cas".into()],
+        machine_time: coretalk_model::Picos::from_secs(6.4),
+        basis: "a pilot of 12 pairs".into(),
+        file_bytes: 730_000,
+    };
+    insta::assert_snapshot!("plan", plan::plan(&planned, &samples::desktop().topology, 80));
+    let row = runs::RunRow {
+        id: "k3f9".into(),
+        started: "2026-11-21T03:23:58Z".into(),
+        tags: vec!["before".into()],
+        command: "latency --cpus 0-31".into(),
+        machine: "AMD Ryzen 9 5950X".into(),
+        cpus: 32,
+        standing: runs::Standing::Complete,
+        bytes: 730_000,
+    };
+    let partial =
+        runs::RunRow { id: "7hq2".into(), tags: vec![], standing: runs::Standing::Partial, ..row.clone() };
+    insta::assert_snapshot!("runs", runs::runs(&[row, partial], 100));
+    assert!(runs::runs(&[], 80).starts_with("No runs here yet"));
+    let probe = probes::ProbeRow {
+        id: "cas".into(),
+        unit: "ns".into(),
+        question: "How soon does another core have my cache line?".into(),
+    };
+    insta::assert_snapshot!("probes", probes::probes(&[probe], 80));
+}

@@ -1,0 +1,220 @@
+//! [`Contrast`]: how much sooner CPUs of one reported group reach each other than those of two; [`ClassPair`]: the
+//! same for the kinds of cores of a hybrid machine.
+
+use crate::latency::LatencyMap;
+use crate::stats::median_in_place;
+use crate::{CpuId, CpuSet, Level, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// How a reported level shows in the values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contrast {
+    /// The level.
+    pub level: Level,
+    /// Its groups among the CPUs of the map, by lowest CPU.
+    pub groups: Vec<CpuSet>,
+    /// Median of the pairs that share a group but no smaller thing, in nanoseconds.
+    pub inside_ns: f64,
+    /// Median of the pairs in different groups of the next larger reported thing, in nanoseconds: the nearest way out.
+    pub across_ns: f64,
+}
+
+/// The reported levels above the core that split the map into two groups or more, from the inside out. A level that
+/// splits exactly as a smaller one does is left out.
+pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
+    let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+    for ([a, b], ns) in pairs(map) {
+        by_relation.entry(topology.relation(a, b)).or_default().push(ns);
+    }
+    let medians: Vec<(Relation, f64)> = by_relation
+        .iter_mut()
+        .filter(|(relation, _)| **relation > Relation::Smt)
+        .filter_map(|(relation, values)| Some((*relation, median_in_place(values)?)))
+        .collect();
+    let measured: CpuSet = map.cells.cpus().iter().copied().collect();
+    let mut found: Vec<Contrast> = Vec::new();
+    for level in Level::ALL.into_iter().filter(|&level| level > Level::Core) {
+        let groups: Vec<CpuSet> = topology
+            .level(level)
+            .iter()
+            .map(|domain| domain.cpus.intersection(&measured))
+            .filter(|cpus| !cpus.is_empty())
+            .collect();
+        if groups.len() < 2 || found.iter().any(|smaller| smaller.groups == groups) {
+            continue;
+        }
+        let inside = medians.iter().rev().find(|(relation, _)| *relation <= reach(level));
+        let across = medians.iter().find(|(relation, _)| *relation > reach(level));
+        if let (Some(&(_, inside_ns)), Some(&(_, across_ns))) = (inside, across) {
+            found.push(Contrast { level, groups, inside_ns, across_ns });
+        }
+    }
+    found
+}
+
+/// The values between two kinds of cores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassPair {
+    /// Names of the two classes, the faster first.
+    pub classes: [String; 2],
+    /// What the pairs share.
+    pub relation: Relation,
+    /// Median in nanoseconds.
+    pub median_ns: f64,
+    /// Fastest and slowest pair in nanoseconds.
+    pub range_ns: [f64; 2],
+    /// Pairs.
+    pub pairs: u64,
+}
+
+/// Every combination of classes and relation, faster classes first, nearer relations first; empty where the machine
+/// has one kind of core.
+pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
+    if topology.classes().len() < 2 {
+        return Vec::new();
+    }
+    type Key = ([std::cmp::Reverse<u32>; 2], Relation, [String; 2]);
+    let mut by_class: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
+    for ([a, b], ns) in pairs(map) {
+        let (Some(mut high), Some(mut low)) = (topology.class_of(a), topology.class_of(b)) else { continue };
+        if high.rank < low.rank {
+            std::mem::swap(&mut high, &mut low);
+        }
+        let key = (
+            [high.rank, low.rank].map(std::cmp::Reverse),
+            topology.relation(a, b),
+            [high.name.clone(), low.name.clone()],
+        );
+        by_class.entry(key).or_default().push(ns);
+    }
+    by_class
+        .into_iter()
+        .filter_map(|((_, relation, classes), mut values)| {
+            values.sort_unstable_by(f64::total_cmp);
+            let range_ns = [*values.first()?, *values.last()?];
+            let pairs = values.len() as u64;
+            Some(ClassPair { classes, relation, median_ns: median_in_place(&mut values)?, range_ns, pairs })
+        })
+        .collect()
+}
+
+fn pairs(map: &LatencyMap) -> impl Iterator<Item = ([CpuId; 2], f64)> {
+    let cpus = map.cells.cpus();
+    map.cells
+        .iter()
+        .filter(|(row, column, _)| row != column)
+        .filter_map(|(row, column, cell)| Some(([cpus[row], cpus[column]], cell.value()?.latency_ns.point)))
+}
+
+/// The farthest relation that a group of this level holds.
+fn reach(level: Level) -> Relation {
+    match level {
+        Level::Core => Relation::Smt,
+        Level::Cluster => Relation::Cluster,
+        Level::L3 => Relation::L3,
+        Level::Die => Relation::Die,
+        Level::Node => Relation::Node,
+        Level::Package => Relation::Package,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::{Cell, CellValue, Regime};
+    use crate::stats::Estimate;
+    use crate::topology::{CoreClass, Domain};
+    use crate::{Flags, Grade, Hint, Home, KernelId, Matrix, Protocol};
+
+    fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
+        let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
+        LatencyMap {
+            protocol: Protocol::Cas,
+            kernel: KernelId::of(Protocol::Cas, Hint::None),
+            hint: Hint::None,
+            hint_reason: "asked".into(),
+            regime: Regime::Serial,
+            cells: Matrix::symmetric(cpus, |row, column| {
+                let ns = ns(row as u32, column as u32);
+                let latency_ns =
+                    Estimate { point: ns, low: ns, high: ns, confidence: 0.95, effective_n: 8.0 };
+                Cell::Measured(Box::new(CellValue {
+                    latency_ns,
+                    cycles: None,
+                    core_ghz: None,
+                    min_ns: ns,
+                    batches: 8,
+                    dropped: 0,
+                    passes: 8,
+                    home: Home(0),
+                    home_penalty: None,
+                    line_spread: None,
+                    states: Vec::new(),
+                    grade: Grade::A,
+                    flags: Flags::NONE,
+                    reason: None,
+                }))
+            }),
+        }
+    }
+
+    fn domain(level: Level, list: &str) -> Domain {
+        Domain { level, cpus: list.parse().unwrap(), os_id: None }
+    }
+
+    #[test]
+    fn each_level_is_compared_with_the_nearest_way_out() {
+        let map = map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
+            (true, _) => 20.0,
+            (_, true) => 100.0,
+            _ => 200.0,
+        });
+        let mut domains: Vec<Domain> =
+            (0..4).map(|l3| domain(Level::L3, &format!("{}-{}", 2 * l3, 2 * l3 + 1))).collect();
+        domains.extend(["0-3", "4-7"].map(|list| domain(Level::Node, list)));
+        domains.extend(["0-3", "4-7"].map(|list| domain(Level::Package, list)));
+        let topology = Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new());
+        let found: Vec<(Level, usize, f64, f64)> = contrasts(&map, &topology)
+            .iter()
+            .map(|contrast| (contrast.level, contrast.groups.len(), contrast.inside_ns, contrast.across_ns))
+            .collect();
+        // The packages repeat the nodes.
+        assert_eq!(found, [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)]);
+    }
+
+    #[test]
+    fn a_flat_machine_has_no_contrast() {
+        assert!(contrasts(&map(4, |_, _| 30.0), &Topology::flat("0-3".parse().unwrap())).is_empty());
+    }
+
+    #[test]
+    fn kinds_of_cores_are_never_mixed() {
+        let class = |cpu: u32| CoreClass {
+            rank: u32::from(cpu < 2),
+            name: if cpu < 2 { "P".into() } else { "E".into() },
+        };
+        let classes = (0..6).map(|cpu| (CpuId(cpu), class(cpu))).collect();
+        let modules = vec![domain(Level::Cluster, "2-3"), domain(Level::Cluster, "4-5")];
+        let topology = Topology::new("0-5".parse().unwrap(), modules, classes);
+        let map = map(6, |a, b| match (a < 2, b < 2, a / 2 == b / 2) {
+            (true, true, _) => 36.0,
+            (false, false, true) => 52.0,
+            (false, false, false) => 51.0,
+            _ => 44.0,
+        });
+        let found: Vec<(String, Relation, f64, u64)> = class_pairs(&map, &topology)
+            .into_iter()
+            .map(|pair| (pair.classes.join("-"), pair.relation, pair.median_ns, pair.pairs))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("P-P".into(), Relation::Machine, 36.0, 1),
+                ("P-E".into(), Relation::Machine, 44.0, 8),
+                ("E-E".into(), Relation::Cluster, 52.0, 2),
+                ("E-E".into(), Relation::Machine, 51.0, 4),
+            ]
+        );
+        assert!(class_pairs(&map, &Topology::flat("0-5".parse().unwrap())).is_empty());
+    }
+}
