@@ -90,7 +90,7 @@ mod sweep {
                 subjects.push(subject(concat!("store+delay:", $n), ns, &store, 1, 2.0));
             )*};
         }
-        delays!(2 4 6 8 10 12 16 20 24 28 32 40);
+        delays!(2 6 12 20 28 40 50 60 80 100 120);
         // Passes of all subjects in turn: what drifts hits all of them alike.
         let mut values = vec![Vec::new(); subjects.len()];
         for _ in 0..PASSES {
