@@ -13,7 +13,7 @@ mod watch;
 
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use ladder::LadderDoc;
-pub use line::{entry_line, trial_line};
+pub use line::trial_line;
 pub use matrix::{CellDoc, CellList, CyclesDoc, MatrixDoc, StateDoc};
 pub use series::{PercentilesDoc, SeriesDoc};
 pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};

@@ -66,12 +66,12 @@ impl fmt::Display for Format {
 }
 
 /// What to export, and how.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Export<'a> {
     /// The run.
     pub report: &'a RunReport,
-    /// Its trials, for `jsonl`.
-    pub record: &'a Record,
+    /// Its file, whose trials `jsonl` prints; `None` where the run was not saved.
+    pub file: Option<&'a crate::store::RunFile>,
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
     /// Whether private parts are included.
@@ -103,6 +103,12 @@ pub enum ExportError {
         /// What the run has.
         kernels: String,
     },
+    /// Trials are not kept in memory.
+    #[error("write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made")]
+    NotSaved,
+    /// The run file could not be read.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     /// The output could not be written.
     #[error("write the output")]
     Io(#[from] std::io::Error),
@@ -116,7 +122,10 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
     match format {
         Format::Text => text::write(what, out),
         Format::Json => json::write(what, out),
-        Format::Jsonl => write_jsonl(what.report, what.record, out),
+        Format::Jsonl => match what.file {
+            Some(file) => write_jsonl(file, out),
+            None => Err(ExportError::NotSaved),
+        },
         Format::Csv => csv::write(what, out),
         Format::C2cCsv => c2c_csv::write(what, out),
         Format::Markdown => markdown::write(what, out),

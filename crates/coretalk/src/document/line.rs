@@ -49,11 +49,6 @@ pub fn trial_line(
     line(segment, round.purpose, round.pass, trial.cell, &trial.outcome, cells)
 }
 
-/// The same line from what a run file holds.
-pub fn entry_line(entry: &Entry, cells: &[[CpuId; 2]]) -> serde_json::Result<String> {
-    line(entry.segment, entry.purpose, entry.pass, entry.cell, &entry.outcome, cells)
-}
-
 fn line(
     segment: u32,
     purpose: Purpose,
@@ -112,6 +107,7 @@ mod tests {
             kernel: KernelId("cas".into()),
             home: Home(0),
             location_ns: 22.5,
+            line_error_ns: None,
             floor_ns: 21.0,
             line_spread: None,
             kept: 64,

@@ -1,19 +1,28 @@
 //! `jsonl`: one line for each trial, in the order of the run.
 
 use super::ExportError;
-use crate::RunReport;
-use crate::document::entry_line;
-use coretalk_model::latency::{Record, cells};
+use crate::document::trial_line;
+use crate::store::{RawTicks, RunFile};
+use coretalk_model::latency::cells;
 use std::io::Write;
 
-/// Writes every trial of a run, as they were printed while it was made.
+/// Writes every trial of a run file, as they were printed while it was made; round by round, so that four million
+/// trials need no room.
 ///
 /// # Errors
-/// Those of the writer.
-pub fn write_jsonl(report: &RunReport, record: &Record, out: &mut dyn Write) -> Result<(), ExportError> {
-    let cells = cells(&report.topology, &report.settings);
-    for entry in record.entries() {
-        writeln!(out, "{}", entry_line(entry, &cells).map_err(std::io::Error::from)?)?;
-    }
-    Ok(())
+/// Those of the file and of the writer.
+pub fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
+    let cells = cells(&file.topology()?, &file.settings()?);
+    let mut failed = None;
+    file.each_round(RawTicks::Leave, |segment, round| {
+        for trial in &round.trials {
+            let written = trial_line(&round, trial, segment, &cells)
+                .map_err(std::io::Error::from)
+                .and_then(|line| writeln!(out, "{line}"));
+            if let (Err(error), None) = (written, &failed) {
+                failed = Some(error);
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -187,6 +187,7 @@ mod tests {
             kernel,
             home: Home(0),
             location_ns: ns,
+            line_error_ns: None,
             floor_ns: ns,
             line_spread: None,
             kept: 8,

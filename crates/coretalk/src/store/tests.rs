@@ -114,6 +114,7 @@ fn slot(number: u32) -> Slot {
         kernel: KernelId(kernel.into()),
         home: Home(number % 2),
         location_ns,
+        line_error_ns: None,
         floor_ns: location_ns * 0.9,
         line_spread: number.is_multiple_of(3).then_some(1.07),
         kept: 192,

@@ -318,3 +318,24 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert!(machine.is_busy().is_some());
     assert!(machine.examine().iter().any(|finding| finding.id == "tsc-sync"));
 }
+
+#[test]
+fn the_coordinator_steps_aside_where_there_is_room_and_comes_back() {
+    let Some([_, b]) = pair() else { return };
+    let before = current_mask().unwrap();
+    let mut machine = HostMachine::open().unwrap();
+    let granted = machine.engage(&Crew { cpus: vec![b], ..Crew::default() }).unwrap();
+    let measured = machine.topology().siblings(b);
+    assert_eq!(granted.coordinator_apart, !before.difference(&measured).is_empty());
+    assert_eq!(granted.coordinator_apart, current_mask().unwrap().intersection(&measured).is_empty());
+    drop(machine);
+    assert_eq!(current_mask().unwrap(), before);
+}
+
+#[test]
+fn real_time_on_every_cpu_is_refused_with_a_reason() {
+    let mut machine = HostMachine::open().unwrap();
+    let cpus = machine.topology().cpus().iter().collect();
+    let error = machine.engage(&Crew { cpus, realtime: Some(1), ..Crew::default() }).unwrap_err();
+    assert!(matches!(error, MachineError::Priority { .. }), "{error}");
+}

@@ -89,6 +89,7 @@ pub fn decode_trials(
                 kernel: kernel.clone(),
                 home: *home,
                 location_ns,
+                line_error_ns: from.float_near(0.0)?,
                 floor_ns: from
                     .float_near(location_ns)?
                     .ok_or(Damage::Value { what: "the fastest batch", value: 0 })?,
@@ -106,6 +107,7 @@ pub fn decode_trials(
 
 fn write_span(out: &mut Writer, span: &SpanSummary) {
     out.float(span.location_ns);
+    out.float_near(span.line_error_ns, 0.0);
     out.float_near(Some(span.floor_ns), span.location_ns);
     out.float_near(span.line_spread, 1.0);
     out.varint(u64::from(span.kept));

@@ -1,7 +1,7 @@
 //! Going on with a run.
 
 use super::*;
-use crate::store::{FailureClass, ResumeError, RunFile, Sitting, StoreError, compatible};
+use crate::store::{FailureClass, RawTicks, ResumeError, RunFile, Sitting, StoreError, compatible};
 use coretalk_measure::session::Sink;
 use coretalk_model::latency::LatencyResult;
 
@@ -27,7 +27,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
         (resumed.topology, resumed.environment),
         (sample.topology.clone(), sample.environment.clone())
     );
-    assert_eq!(resumed.record.entries().len(), 3);
+    assert_eq!(file_entries(resumed.writer.path()).len(), 3);
     assert_eq!(resumed.record.decision("hint"), Some("1"));
     resumed.writer.commit(&slot(1)).unwrap();
     let done = LatencyResult { complete: true, budget_ended: true, ..LatencyResult::default() };
@@ -37,7 +37,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     assert_eq!(file.settings().unwrap().budget, Picos::from_ms(9000));
     let ended: Vec<_> = file.segments().unwrap().into_iter().map(|segment| segment.ended.unwrap()).collect();
     assert_eq!(ended, ["interrupted", "budget"]);
-    let segments: Vec<u32> = file.record().unwrap().entries().iter().map(|entry| entry.segment).collect();
+    let segments: Vec<u32> = file_entries(file.path());
     assert_eq!(segments, [0, 0, 0, 1, 1, 1]);
     assert!(file.header().unwrap().complete);
 }
@@ -85,4 +85,12 @@ fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
     assert!(matches!(source, StoreError::Overtaken { .. }), "{source}");
     second.commit(&slot(2)).unwrap();
     assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 4);
+}
+
+/// The segment of each trial in a file, in order.
+fn file_entries(path: &std::path::Path) -> Vec<u32> {
+    let mut segments = Vec::new();
+    let each = |segment, round: coretalk_measure::session::RecordedRound| segments.extend(round.trials.iter().map(|_| segment));
+    RunFile::open(path).unwrap().each_round(RawTicks::Leave, each).unwrap();
+    segments
 }

@@ -7,7 +7,7 @@ use crate::schedule::CellRound;
 use crate::session::{Decision, Event, Observer, RecordedRound, RecordedTrial, Sink, Slot};
 use crate::stop::Stop;
 use coretalk_model::latency::{
-    Choices, Entry, LatencyResult, LatencySettings, Purpose, Record, Scale, analyse, cells, reduce,
+    Choices, Counts, Entry, LatencyResult, LatencySettings, Purpose, Record, Scale, analyse, cells, reduce,
 };
 use coretalk_model::stats::{Key, LineScratch};
 use coretalk_model::{CpuId, Picos, Relation, Topology, TrialFailure};
@@ -255,7 +255,11 @@ impl<'a> Driver<'a> {
         for (&cell, outcome) in round.iter().zip(outcome.trials) {
             let (outcome, raw) = match outcome {
                 Ok(recording) => {
-                    let visit = reduce(cell, &recording, self.scale, &mut self.scratch);
+                    let mut visit = reduce(cell, &recording, self.scale, &mut self.scratch);
+                    if self.settings.counts == Counts::Adaptive {
+                        // Only the interval of a fixed count asks for it, and a map of 1,024 CPUs has 12 million.
+                        visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
+                    }
                     (Ok(visit), keep_raw.then_some(recording))
                 }
                 Err(failure) => (Err(failure), None),
