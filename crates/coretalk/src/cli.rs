@@ -1,1 +1,57 @@
-//! The command line: parse, resolve, act.
+//! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
+
+pub mod args;
+pub mod facts;
+pub mod import;
+pub mod machine;
+pub mod measure;
+pub mod output;
+pub mod parse;
+pub mod relevance;
+pub mod resolve;
+pub mod resume;
+pub mod runs;
+pub mod shell;
+pub mod signals;
+pub mod value;
+pub mod watcher;
+
+use crate::exit::{ExitCode, Failure};
+use args::{Command, FormatWord};
+use parse::{Invocation, Typed};
+use resolve::Measuring;
+use std::ffi::OsString;
+
+/// Runs the words of a command line, the program's name first, and says how it ended.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = parse::parse(words).and_then(|typed| match typed {
+        Typed::Text(text) => output::Out::open(None)?.text(&text).map(|()| ExitCode::Done),
+        Typed::Command(invocation) => act(&invocation),
+    });
+    outcome.unwrap_or_else(|failure| {
+        failure.tell();
+        failure.code()
+    })
+}
+
+fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    match &invocation.cli.command {
+        None => measure::act(invocation, Measuring::QuickLook),
+        Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
+        Some(Command::Runs(command)) => runs::act(global, command),
+        Some(Command::Export(args)) => {
+            let saved = runs::read(global, &args.run)?;
+            runs::write(global, &saved, global.format.unwrap_or(FormatWord::Json), args.protocol)?;
+            Ok(ExitCode::Done)
+        }
+        Some(Command::Import(args)) => import::act(global, args),
+        Some(Command::Doctor) => facts::doctor(global),
+        Some(Command::Topology(args)) => facts::topology(global, args),
+        Some(Command::Clock) => facts::clock(global),
+        Some(Command::Probes(args)) => facts::probes(global, args),
+        Some(Command::Plan(args)) => facts::plan(global, args),
+        Some(Command::Completions(args)) => shell::completions(global, args),
+        Some(Command::Man) => shell::man(global),
+    }
+}

@@ -1,1 +1,242 @@
-//! Exit codes and the classes of errors that lead to them.
+//! Exit codes, the classes of errors that lead to them, and the one sentence that says what went wrong.
+
+use crate::store::{FailureClass, ResumeError, StoreError};
+use coretalk_measure::MachineError;
+use coretalk_measure::session::latency::RunError;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// How the program ends. Scripts rely on the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// Done.
+    Done = 0,
+    /// A comparison found what was asked for, or `--strict` and some cells could not be trusted.
+    Found = 1,
+    /// Syntax, an unknown name or run, a CPU id that does not exist, options that exclude each other.
+    Usage = 2,
+    /// The machine or the system refuses: a CPU that exists but is not allowed, too few CPUs, no pinning, no
+    /// permission, a missing CPU feature, an unusable clock. Nothing was invented.
+    Environment = 3,
+    /// An input file is missing, unreadable or invalid.
+    Input = 4,
+    /// Interrupted; what was measured is saved.
+    Interrupted = 5,
+    /// The store failed, or a result could not be written: disk full, no permission, a newer schema.
+    Store = 6,
+    /// A comparison could not tell.
+    CannotTell = 7,
+    /// A defect of the program.
+    Internal = 70,
+}
+
+impl ExitCode {
+    /// Every code with what it means, for the manual.
+    pub const ALL: [(ExitCode, &str); 9] = [
+        (ExitCode::Done, "done; a run that ends at its budget is complete"),
+        (ExitCode::Found, "--strict, and some cells could not be trusted"),
+        (
+            ExitCode::Usage,
+            "usage: syntax, unknown name, unknown run, a CPU that does not exist, options that exclude each other",
+        ),
+        (
+            ExitCode::Environment,
+            "the environment refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, an unusable clock",
+        ),
+        (ExitCode::Input, "an input file is missing, unreadable or invalid"),
+        (
+            ExitCode::Interrupted,
+            "interrupted; what was measured is saved, and the message says how to resume",
+        ),
+        (ExitCode::Store, "the store failed, or a result could not be written"),
+        (ExitCode::CannotTell, "a comparison could not tell"),
+        (ExitCode::Internal, "internal error"),
+    ];
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> std::process::ExitCode {
+        std::process::ExitCode::from(code as u8)
+    }
+}
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// What was typed makes no sense. A whole sentence.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine cannot do it. A whole sentence.
+    #[error("{0}")]
+    Environment(String),
+    /// A file that was given cannot be used. A whole sentence.
+    #[error("{0}")]
+    Input(String),
+    /// Somebody wished to end. A whole sentence that says how to resume.
+    #[error("{0}")]
+    Interrupted(String),
+    /// The machine as a whole failed.
+    #[error("failed to {0}")]
+    Machine(#[source] MachineError),
+    /// The run could not go on.
+    #[error("failed to {0}")]
+    Run(#[source] RunError),
+    /// The store, or a run file.
+    #[error("failed to {0}")]
+    Store(#[source] StoreError),
+    /// A run cannot be resumed here.
+    #[error("failed to {0}")]
+    Resume(#[source] ResumeError),
+    /// A result could not be written.
+    #[error("failed to write {}", .to.as_ref().map_or_else(|| "the result".into(), |path| path.display().to_string()))]
+    Write {
+        /// The file; `None` is standard output.
+        to: Option<PathBuf>,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The program contradicts itself. A sentence.
+    #[error("internal error: {0} (please report)")]
+    Internal(String),
+}
+
+impl Failure {
+    /// The code that this failure leads to: the only place where errors become numbers.
+    pub fn code(&self) -> ExitCode {
+        match self {
+            Failure::Usage(_) => ExitCode::Usage,
+            Failure::Environment(_) => ExitCode::Environment,
+            Failure::Input(_) => ExitCode::Input,
+            Failure::Interrupted(_) => ExitCode::Interrupted,
+            Failure::Machine(_) => ExitCode::Environment,
+            Failure::Run(RunError::Machine(_) | RunError::Settings(_)) => ExitCode::Environment,
+            Failure::Run(RunError::Sink(_)) => ExitCode::Store,
+            Failure::Store(error) => of_class(error.class()),
+            Failure::Resume(error) => of_class(error.class()),
+            // Whoever closed the pipe has seen enough.
+            Failure::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
+            Failure::Write { .. } => ExitCode::Store,
+            Failure::Internal(_) => ExitCode::Internal,
+        }
+    }
+
+    /// The failure and its causes in one sentence on one line.
+    pub fn sentence(&self) -> String {
+        let mut sentence = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Many errors already say what their cause said.
+            if !sentence.contains(&text) {
+                sentence.push_str(": ");
+                sentence.push_str(&text);
+            }
+            cause = error.source();
+        }
+        sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Says it on standard error, unless there is nothing to say.
+    pub fn tell(&self) {
+        if self.code() != ExitCode::Done {
+            // Nobody is left to be told when this fails.
+            let _ = writeln!(io::stderr(), "coretalk: {}", self.sentence());
+        }
+    }
+}
+
+fn of_class(class: FailureClass) -> ExitCode {
+    match class {
+        FailureClass::Usage => ExitCode::Usage,
+        FailureClass::Environment => ExitCode::Environment,
+        FailureClass::Input => ExitCode::Input,
+        FailureClass::Store => ExitCode::Store,
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::Store(error)
+    }
+}
+
+impl From<ResumeError> for Failure {
+    fn from(error: ResumeError) -> Failure {
+        Failure::Resume(error)
+    }
+}
+
+impl From<MachineError> for Failure {
+    fn from(error: MachineError) -> Failure {
+        Failure::Machine(error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        Failure::Run(error)
+    }
+}
+
+/// Makes every panic, on whatever thread, one sentence and exit code 70. What was measured is safe: slots are durable
+/// once committed.
+pub fn end_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("a panic without words");
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        Failure::Internal(format!("{text}{place}")).tell();
+        std::process::exit(i32::from(ExitCode::Internal as u8));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_that_says_each_cause_once() {
+        let refused = MachineError::Pin {
+            cpu: coretalk_model::CpuId(12),
+            allowed: "0-7".parse().unwrap(),
+            source: io::Error::from_raw_os_error(22),
+        };
+        assert_eq!(
+            Failure::from(refused).sentence(),
+            "failed to pin a thread to CPU 12 (allowed: 0-7): Invalid argument (os error 22)"
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let closed = Failure::Write { to: None, source: io::ErrorKind::BrokenPipe.into() };
+        assert_eq!(closed.code(), ExitCode::Done);
+        let full = Failure::Write { to: None, source: io::ErrorKind::StorageFull.into() };
+        assert_eq!(full.code(), ExitCode::Store);
+    }
+
+    #[test]
+    #[ignore = "run as a child by the test below"]
+    fn the_child_that_panics() {
+        end_on_panic();
+        panic!("two and two\nis five");
+    }
+
+    #[test]
+    fn a_panic_is_one_sentence_and_code_70() {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "exit::tests::the_child_that_panics", "--ignored", "--nocapture"])
+            .output()
+            .unwrap();
+        assert_eq!(child.status.code(), Some(70));
+        let said = String::from_utf8(child.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.starts_with("coretalk: internal error: two and two is five at "), "{said}");
+        assert!(said.trim_end().ends_with("(please report)"), "{said}");
+    }
+}

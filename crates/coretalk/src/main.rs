@@ -1,3 +1,8 @@
 //! coretalk: measures how fast the CPUs of a machine talk to each other.
 
-fn main() {}
+use coretalk::{cli, exit};
+
+fn main() -> std::process::ExitCode {
+    exit::end_on_panic();
+    cli::run(std::env::args_os()).into()
+}

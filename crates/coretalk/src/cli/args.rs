@@ -1,0 +1,368 @@
+//! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
+
+use super::value::{self, AutoOr, MachineWord, PairsWord};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use coretalk_model::{CpuSet, Picos, Protocol, Tool};
+use std::path::PathBuf;
+
+/// Measures how fast the CPUs of a machine talk to each other.
+///
+/// Without a command: the quick look. Measures every pair of CPUs, says what was found in words, and saves the run.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "coretalk",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Measure a latency matrix
+    Latency(Box<LatencyArgs>),
+    /// List, show, name and remove saved runs
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Write a saved run as data
+    Export(ExportArgs),
+    /// Show latency matrices of other tools, or convert them
+    Import(ImportArgs),
+    /// Look for everything that could spoil a measurement; changes nothing
+    Doctor,
+    /// Show what the system reports about its structure
+    Topology(TopologyArgs),
+    /// Show cost, resolution and frequency of the clock
+    Clock,
+    /// List what can be measured, or show the machine code of a timed loop
+    Probes(ProbesArgs),
+    /// Say what would be measured and how long it takes
+    Plan(PlanArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+/// Options that are accepted before and after every command that they concern.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Machine and run")]
+pub struct Global {
+    /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
+    #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Which hardware threads: all, one of each core, or only pairs inside cores
+    #[arg(long, global = true, value_name = "WHICH")]
+    pub smt: Option<SmtWord>,
+    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE.csv (default: host)
+    #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
+    pub machine: Option<MachineWord>,
+    /// Seed of every random choice (default: a new one, which is stored)
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Half-width of the 95 % intervals to reach, 0.1% to 50% (default: 2%)
+    #[arg(long, global = true, value_name = "PERCENT", value_parser = value::precision)]
+    pub precision: Option<f64>,
+    /// Upper bound of machine time, for example 60s (default: by size of the machine)
+    #[arg(long, global = true, value_name = "TIME", value_parser = value::budget)]
+    pub budget: Option<Picos>,
+    /// Niceness to ask for, -20 to 19 (default: -20 where that is granted)
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+    /// Real-time priority to ask for, 1 to 99
+    #[arg(long, global = true, value_name = "N", conflicts_with = "nice",
+          value_parser = clap::value_parser!(i32).range(1..=99))]
+    pub rt: Option<i32>,
+    /// Exit with 1 if some cells cannot be trusted
+    #[arg(long, global = true)]
+    pub strict: bool,
+    /// Go on with an interrupted run; its settings are taken from its file
+    #[arg(long, global = true, value_name = "RUN", conflicts_with_all = ["no_save", "name", "label", "note"])]
+    pub resume: Option<String>,
+
+    /// Directory of run files
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Saving")]
+    pub store: Option<PathBuf>,
+    /// Do not save the run
+    #[arg(long, global = true, conflicts_with_all = ["store", "name", "keep_raw"], help_heading = "Saving")]
+    pub no_save: bool,
+    /// Tag the run
+    #[arg(long, global = true, value_name = "TAG", value_parser = value::tag, help_heading = "Saving")]
+    pub name: Option<String>,
+    /// Keep raw ticks above 64 CPUs too
+    #[arg(long, global = true, help_heading = "Saving")]
+    pub keep_raw: bool,
+    /// Call the machine this in results
+    #[arg(long, global = true, value_name = "TEXT", help_heading = "Saving")]
+    pub label: Option<String>,
+    /// Note what only you know about the machine, for example fabric=1800MHz; repeatable
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
+    pub note: Vec<(String, String)>,
+
+    /// Format of the result (default: text)
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Option<FormatWord>,
+    /// Write the result to a file instead of standard output
+    #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Also write the matrix as CSV with CPU ids; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_csv: Vec<PathBuf>,
+    /// Also write the bare matrix of core-to-core-latency; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_c2c_csv: Vec<PathBuf>,
+    /// Also write the matrix as a Markdown table; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_markdown: Vec<PathBuf>,
+    /// Also write the JSON document; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_json: Vec<PathBuf>,
+    /// Also write one JSON line per trial; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_jsonl: Vec<PathBuf>,
+    /// Order of rows and columns (default: topology)
+    #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
+    pub order: Option<OrderWord>,
+    /// What a row of the heat map is (default: core)
+    #[arg(long, global = true, value_name = "WHAT", help_heading = "Output")]
+    pub by: Option<ByWord>,
+    /// Include host name and other private facts in data
+    #[arg(long, global = true, help_heading = "Output")]
+    pub with_identity: bool,
+    /// When to use colour (default: auto; NO_COLOR is honoured)
+    #[arg(long, global = true, value_name = "WHEN", help_heading = "Output")]
+    pub color: Option<ColorWord>,
+    /// No progress and no remarks on standard error
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Output")]
+    pub quiet: bool,
+    /// Say more on standard error: settings, phases
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub verbose: bool,
+}
+
+/// Options of `latency`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LatencyArgs {
+    /// How a line is handed over: cas, store, msg, xfer, one-way; one matrix each (default: cas)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol())]
+    pub protocol: Vec<Protocol>,
+    /// What a waiting loop executes between two looks (default: auto, chosen once per run)
+    #[arg(long, value_name = "HINT")]
+    pub hint: Option<HintWord>,
+    /// Imitate other tools instead: their kernel, counts and statistic, serially, each pair
+    #[arg(long = "as", value_name = "LIST", value_delimiter = ',', value_parser = tool(),
+          conflicts_with_all = ["protocol", "hint", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "precision"])]
+    pub imitate: Vec<Tool>,
+    /// NUMA node of the measured lines (default: auto, each side's, the better one counts)
+    #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
+    pub home: Option<AutoOr>,
+    /// Which pairs: all, representatives, or a list such as 0-1,4-9 (default: all)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+    /// Cache lines in a visit of a pair (default: by size of the machine)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub lines: Option<u32>,
+    /// Also the distribution of single round trips
+    #[arg(long)]
+    pub tails: bool,
+    /// Rate of the messages that the distribution is corrected for (default: 10k/s)
+    #[arg(long, value_name = "N/s", requires = "tails", value_parser = value::rate)]
+    pub rate: Option<f64>,
+    /// Pairs at the same time (default: auto, one unless that takes long)
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
+    pub parallel: Option<AutoOr>,
+    /// Fixed counts: samples of each pair
+    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: Option<u32>,
+    /// Fixed counts: round trips in each sample
+    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: Option<u32>,
+}
+
+/// What to do with saved runs.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RunsCommand {
+    /// List saved runs, newest first
+    List,
+    /// Show a run again
+    Show {
+        /// latest, latest~1, a tag, the beginning or end of an id, or a path
+        run: String,
+    },
+    /// Give a run a name
+    Tag {
+        /// Which run
+        run: String,
+        /// Its new name
+        #[arg(value_name = "NAME", value_parser = value::tag)]
+        tag: String,
+    },
+    /// Remove a run
+    Rm {
+        /// Which run
+        run: String,
+    },
+    /// Print the path of a run's file
+    Path {
+        /// Which run
+        run: String,
+    },
+}
+
+/// Options of `export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// latest, latest~1, a tag, the beginning or end of an id, or a path
+    pub run: String,
+    /// Which matrix, for formats that hold one and runs that have several
+    #[arg(long, value_name = "NAME", value_parser = protocol())]
+    pub protocol: Option<Protocol>,
+}
+
+/// Options of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// Matrix files of any tool; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Options of `topology`.
+#[derive(Debug, Clone, Args)]
+pub struct TopologyArgs {
+    /// Of a saved run or a matrix file instead of this machine
+    #[arg(long, value_name = "RUN|FILE", conflicts_with = "machine")]
+    pub from: Option<String>,
+}
+
+/// Options of `probes`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbesArgs {
+    /// Show the machine code of this kernel's timed loop, for example cas+pause
+    #[arg(long, value_name = "NAME")]
+    pub asm: Option<String>,
+}
+
+/// Options of `plan`.
+#[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    /// Of which command (default: the quick look).
+    #[command(subcommand)]
+    pub of: Option<PlannedCommand>,
+}
+
+/// What can be planned.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PlannedCommand {
+    /// Plan a latency matrix
+    Latency(Box<LatencyArgs>),
+}
+
+/// Options of `completions`.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `--smt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SmtWord {
+    /// Every hardware thread
+    All,
+    /// The first thread of each core
+    OnePerCore,
+    /// Only the pairs inside cores
+    Siblings,
+}
+
+/// `--hint`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HintWord {
+    /// Chosen once per run, and only for a gain of 5 %
+    Auto,
+    /// Nothing
+    None,
+    /// One PAUSE (on Arm ISB)
+    Pause,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum FormatWord {
+    /// Words, tables, heat map
+    Text,
+    /// One document
+    Json,
+    /// One line per trial
+    Jsonl,
+    /// The matrix with CPU ids
+    Csv,
+    /// The bare matrix of core-to-core-latency
+    C2cCsv,
+    /// A table
+    Markdown,
+}
+
+/// `--order`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderWord {
+    /// By CPU id
+    Id,
+    /// By what the system reports
+    Topology,
+    /// By the measured values
+    Measured,
+}
+
+/// `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ByWord {
+    /// Cores
+    Core,
+    /// Hardware threads
+    Thread,
+}
+
+/// `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorWord {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+fn protocol() -> impl clap::builder::TypedValueParser<Value = Protocol> {
+    one_of(Protocol::ALL, Protocol::name)
+}
+
+fn tool() -> impl clap::builder::TypedValueParser<Value = Tool> {
+    one_of(Tool::ALL, Tool::name)
+}
+
+/// Choices that derive from the vocabulary of the model, so that a new one needs no line here.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl clap::builder::TypedValueParser<Value = T>
+where
+    T: std::fmt::Debug,
+{
+    use clap::builder::TypedValueParser;
+    clap::builder::PossibleValuesParser::new(all.map(name))
+        .try_map(move |word| all.into_iter().find(|&value| name(value) == word).ok_or("unknown"))
+}

@@ -1,0 +1,74 @@
+//! Opening machines: this one, or a simulated one.
+
+use super::value::MachineWord;
+use crate::exit::Failure;
+use coretalk_measure::host::HostMachine;
+use coretalk_measure::sim::{Scenario, SimMachine};
+use coretalk_measure::{Machine, MachineError};
+use coretalk_model::formats::read_matrices;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+
+/// Opens the machine that was asked for. The seed drives what passes on a simulated one.
+///
+/// # Errors
+/// [`Failure`]: an unknown name, a file that cannot be read as a machine, or a host that cannot measure.
+pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, Failure> {
+    match word {
+        None | Some(MachineWord::Host) => Ok(Box::new(host()?)),
+        Some(MachineWord::Sim(what)) => Ok(Box::new(SimMachine::open(scenario(what)?, seed))),
+    }
+}
+
+/// This machine.
+///
+/// # Errors
+/// [`MachineError`] where it cannot measure.
+pub fn host() -> Result<HostMachine, MachineError> {
+    HostMachine::open()
+}
+
+/// A seed that nobody has chosen: short enough to be typed again, and exact in every JSON reader.
+pub fn fresh_seed() -> u64 {
+    // std keys its hash maps from the system's randomness.
+    std::hash::RandomState::new().build_hasher().finish() >> 32
+}
+
+fn scenario(what: &str) -> Result<Scenario, Failure> {
+    if let Some(scenario) = Scenario::builtin(what) {
+        return Ok(scenario);
+    }
+    let path = Path::new(what);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending {
+        "toml" => {
+            let text = String::from_utf8(read(path)?)
+                .map_err(|_| Failure::Input(format!("failed to read {what}: it is not text in UTF-8")))?;
+            Scenario::from_toml(&text).map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
+        }
+        "csv" => {
+            let matrices = read_matrices(&read(path)?)
+                .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))?;
+            let Some(first) = matrices.into_iter().next() else {
+                return Err(Failure::Input(format!("{what}: it holds no matrix")));
+            };
+            if first.unit != coretalk_model::formats::Unit::Ns {
+                return Err(Failure::Input(format!(
+                    "{what}: its numbers are {}, and a simulated machine needs ns",
+                    first.unit
+                )));
+            }
+            let name = path.file_stem().map_or(what.into(), |stem| stem.to_string_lossy());
+            Scenario::from_matrix(&name, first.matrix)
+                .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
+        }
+        _ => Err(Failure::Usage(format!(
+            "there is no simulated machine `{what}`; there are {}, or give a FILE.toml or FILE.csv",
+            Scenario::names().join(", ")
+        ))),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::Input(format!("failed to read {}: {error}", path.display())))
+}

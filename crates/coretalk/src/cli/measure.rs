@@ -1,0 +1,271 @@
+//! The commands that measure: the quick look and `latency`.
+
+use super::args::FormatWord;
+use super::output::{self, Out};
+use super::parse::Invocation;
+use super::resolve::{self, Keeping, Measuring, Request, Strictness, Talk, Wish};
+use super::watcher::{Watcher, line_outputs};
+use super::{machine, resume, runs, signals};
+use crate::exit::{ExitCode, Failure};
+use crate::export::Export;
+use crate::report::{Saved, Screen, latency_screen};
+use crate::store::{NewRun, RunWriter, fresh_id, now};
+use crate::{RunHeader, RunReport};
+use coretalk_measure::session::latency::{self, Ended, Past};
+use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::{Environment, Finding, Grade, Topology};
+use std::path::{Path, PathBuf};
+
+/// Measures, or goes on with a run.
+///
+/// # Errors
+/// [`Failure`]; what was measured until then is saved.
+pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let stop = signals::stop()?;
+    if let Some(run) = &global.resume {
+        return resume::act(invocation, measuring, run, &stop);
+    }
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let request = resolve::request(&*machine, global, measuring, seed)?;
+    let outputs = Outputs::open(&request.wish)?;
+    let findings = machine.examine();
+    let granted = machine.engage(&request.crew)?;
+    let mut environment = machine.environment().clone();
+    environment.priority = Some(granted.priority);
+    environment.label = request.remarks.label.clone();
+    environment.notes.extend(request.remarks.notes.clone());
+    let topology = machine.topology().clone();
+    let header = header(invocation, &request, &environment);
+    let (sink, path) = open_sink(&*machine, &request, &header, &environment, &findings)?;
+    let sitting = Sitting {
+        header,
+        environment,
+        findings,
+        topology,
+        settings: request.settings,
+        past: Past::default(),
+        sink,
+        path,
+    };
+    sit(&mut *machine, sitting, &request.wish, request.strictness, outputs, &stop)
+}
+
+/// One sitting of a run, ready to begin.
+pub struct Sitting {
+    /// What the run is called.
+    pub header: RunHeader,
+    /// What it is measured under, as its first sitting says.
+    pub environment: Environment,
+    /// What `doctor` said.
+    pub findings: Vec<Finding>,
+    /// What the machine reports.
+    pub topology: Topology,
+    /// What is asked.
+    pub settings: LatencySettings,
+    /// What earlier sittings said.
+    pub past: Past,
+    /// Where rounds go.
+    pub sink: Keeper,
+    /// The run file, where there is one.
+    pub path: Option<PathBuf>,
+}
+
+/// Where the results go, opened before anything is measured.
+pub struct Outputs {
+    result: Out,
+    exports: Vec<(FormatWord, Out)>,
+}
+
+impl Outputs {
+    /// Opens them.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn open(wish: &Wish) -> Result<Outputs, Failure> {
+        let result = Out::open(wish.output.as_deref())?;
+        let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open(Some(path))?));
+        let exports = wish.exports.iter().map(open).collect::<Result<_, Failure>>()?;
+        Ok(Outputs { result, exports })
+    }
+}
+
+/// A run file, or nothing.
+pub enum Keeper {
+    /// A file.
+    File(Box<RunWriter>),
+    /// `--no-save`.
+    Nothing,
+}
+
+impl Sink for Keeper {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.commit(slot),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.decide(decision),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.finish(result),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+}
+
+/// Performs a sitting and writes what came out.
+///
+/// # Errors
+/// [`Failure`]; what was measured until then is saved.
+pub fn sit(
+    machine: &mut dyn Machine,
+    sitting: Sitting,
+    wish: &Wish,
+    strictness: Strictness,
+    mut outputs: Outputs,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let Sitting { mut header, environment, findings, topology, settings, past, mut sink, path } = sitting;
+    announce(&settings, wish, path.as_deref());
+    let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
+    let mut watcher = Watcher::new(wish, &topology, &settings, past.segments, lines, stop);
+    let measured = latency::run(machine, &settings, past, &mut sink, &mut watcher, stop);
+    let told = watcher.end();
+    let path = match sink {
+        Keeper::File(writer) => Some(writer.close()?),
+        Keeper::Nothing => None,
+    };
+    let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
+    let (result, ended) = measured.map_err(|error| {
+        if let Some(name) = &name {
+            let text = format!("what was measured until the failure is saved as {name}");
+            output::remark(wish.talk, Talk::Normal, &text);
+        }
+        Failure::from(error)
+    })?;
+    told?;
+    header.complete = result.complete;
+    let interrupted = ended == Ended::Interrupted;
+    if let (true, Some(name)) = (interrupted, &name) {
+        return Err(Failure::Interrupted(format!(
+            "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it with \
+             `coretalk runs show {name}`"
+        )));
+    }
+    let report = RunReport { header, environment, findings, topology, settings, result };
+    write(&report, name.as_deref(), wish, &mut outputs)?;
+    if interrupted {
+        return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
+    }
+    Ok(trust(&report.result, strictness))
+}
+
+fn header(invocation: &Invocation, request: &Request, environment: &Environment) -> RunHeader {
+    let tags = match &request.keeping {
+        Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
+        Keeping::Nowhere => Vec::new(),
+    };
+    RunHeader {
+        id: fresh_id(),
+        started: now(),
+        command: invocation.words.clone(),
+        seed: request.settings.seed,
+        simulated: environment.simulated.is_some(),
+        complete: false,
+        tags,
+        segments: 1,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn open_sink(
+    machine: &dyn Machine,
+    request: &Request,
+    header: &RunHeader,
+    environment: &Environment,
+    findings: &[Finding],
+) -> Result<(Keeper, Option<PathBuf>), Failure> {
+    let Keeping::Store { directory, .. } = &request.keeping else { return Ok((Keeper::Nothing, None)) };
+    let directory = runs::directory(directory.as_ref())?;
+    let new = NewRun {
+        header,
+        environment,
+        findings,
+        topology: machine.topology(),
+        settings: &request.settings,
+        allowed: &machine.allowance().cpuset,
+    };
+    let writer = RunWriter::create(directory.path(), &new)?;
+    if let Some(notice) = writer.notice() {
+        output::remark(request.wish.talk, Talk::Normal, &notice);
+    }
+    let path = writer.path().to_owned();
+    Ok((Keeper::File(Box::new(writer)), Some(path)))
+}
+
+fn announce(settings: &LatencySettings, wish: &Wish, path: Option<&Path>) {
+    let text = format!(
+        "measuring {} CPUs for at most {}, seed {}",
+        settings.cpus.len(),
+        settings.budget,
+        settings.seed
+    );
+    output::remark(wish.talk, Talk::Normal, &text);
+    if let Some(path) = path {
+        output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+    }
+    output::remark(wish.talk, Talk::Verbose, &format!("settings: {settings:?}"));
+}
+
+fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
+    let look = output::look(wish);
+    let identity = output::identity_of(wish.identity);
+    let what = Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+    // JSON lines were written while the trials were made.
+    for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
+        output::write_run(out, *format, &what)?;
+    }
+    match wish.format {
+        FormatWord::Jsonl => Ok(()),
+        FormatWord::Text if report.result.imitated.is_empty() => {
+            let saved = name.map_or(Saved::Not, Saved::As);
+            outputs.result.text(&latency_screen(report, Screen::Measured(saved), &look))
+        }
+        format => output::write_run(&mut outputs.result, format, &what),
+    }
+}
+
+/// Whether every cell can be trusted, where that was asked for.
+fn trust(result: &LatencyResult, strictness: Strictness) -> ExitCode {
+    if strictness == Strictness::Lenient {
+        return ExitCode::Done;
+    }
+    let cells = result.maps.iter().flat_map(|map| map.cells.iter());
+    let doubted =
+        cells.filter(|(_, _, cell)| cell.value().is_none_or(|value| value.grade >= Grade::C)).count();
+    let missing = |cells: &coretalk_model::Matrix<_>| {
+        cells.iter().filter(|(_, _, cell): &(_, _, &Option<_>)| cell.is_none()).count()
+    };
+    let not_imitated: usize = result.imitated.iter().map(|imitated| missing(&imitated.cells)).sum();
+    if doubted + not_imitated == 0 {
+        return ExitCode::Done;
+    }
+    output::remark(
+        Talk::Normal,
+        Talk::Normal,
+        &format!(
+            "{} cells cannot be trusted (grade C or D, or not measured), and --strict was asked",
+            doubted + not_imitated
+        ),
+    );
+    ExitCode::Found
+}

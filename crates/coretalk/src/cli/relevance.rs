@@ -1,0 +1,85 @@
+//! Which global options concern which command: an option without effect is refused, and left out of help.
+
+use clap::{ArgMatches, Command, parser::ValueSource};
+
+/// Options that choose what is measured and how.
+const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
+/// Options that concern where a new run is kept and what is known of it.
+const KEPT: &[&str] = &["strict", "resume", "store", "no_save", "name", "keep_raw", "label", "note"];
+/// Options that concern what is written of a matrix.
+const SHOWN: &[&str] = &["format", "output", "order", "by", "color"];
+/// Files written beside the result.
+const EXPORTED: &[&str] = &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
+/// Options that concern private facts and remarks.
+const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
+
+/// The ids of the global options that concern a command, named by its path (`runs list`; empty for the quick look).
+pub fn concerning(path: &str) -> Vec<&'static str> {
+    let parts: &[&[&'static str]] = match path {
+        "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
+        "plan" | "plan latency" => &[MEASURED, &["keep_raw", "output"]],
+        "runs list" => &[&["store", "output"]],
+        "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],
+        "runs path" => &[&["store", "output", "quiet"]],
+        "runs tag" | "runs rm" => &[&["store", "quiet"]],
+        "export" => &[&["store", "format", "output", "with_identity", "quiet"]],
+        "import" => &[&["format", "output", "order", "color", "quiet"]],
+        "doctor" | "clock" => &[&["machine", "output"]],
+        "topology" => &[&["machine", "store", "output", "quiet"]],
+        "probes" | "completions" | "man" => &[&["output"]],
+        _ => &[],
+    };
+    parts.concat()
+}
+
+/// The definitions with every global option hidden where it has no effect.
+pub fn hide_irrelevant(cli: Command) -> Command {
+    let globals: Vec<clap::Arg> = cli.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+    let names: Vec<String> = cli.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(cli, |cli, name| {
+        let path = name.clone();
+        cli.mut_subcommand(name, |sub| hide_below(sub, &path, &globals))
+    })
+}
+
+fn hide_below(mut command: Command, path: &str, globals: &[clap::Arg]) -> Command {
+    // `runs` itself is no command: only those below it say what concerns them.
+    let concerns = concerning(path);
+    for global in globals {
+        let irrelevant = !concerns.contains(&global.get_id().as_str());
+        command = command.arg(global.clone().hide(irrelevant));
+    }
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        let path = format!("{path} {name}");
+        command.mut_subcommand(name, |sub| hide_below(sub, &path, globals))
+    })
+}
+
+/// The path of the command that was typed, and its own matches.
+pub fn leaf(matches: &ArgMatches) -> (String, &ArgMatches) {
+    let (mut path, mut leaf) = (Vec::new(), matches);
+    while let Some((name, below)) = leaf.subcommand() {
+        path.push(name);
+        leaf = below;
+    }
+    (path.join(" "), leaf)
+}
+
+/// The ids of the options that were typed, global ones among them.
+pub fn typed(leaf: &ArgMatches) -> Vec<String> {
+    let typed = |id: &&str| leaf.value_source(id) == Some(ValueSource::CommandLine);
+    leaf.ids().map(clap::Id::as_str).filter(typed).map(str::to_owned).collect()
+}
+
+/// The first option that was typed and does not concern the command.
+pub fn without_effect(cli: &Command, path: &str, typed: &[String]) -> Option<String> {
+    let concerns = concerning(path);
+    let global = |id: &str| cli.get_arguments().any(|arg| arg.is_global_set() && arg.get_id() == id);
+    typed.iter().find(|id| global(id) && !concerns.contains(&id.as_str())).map(|id| flag(id))
+}
+
+/// `--no-save` from `no_save`; the option that is called differently on the command line is known here.
+pub fn flag(id: &str) -> String {
+    format!("--{}", if id == "imitate" { "as" } else { id }.replace('_', "-"))
+}

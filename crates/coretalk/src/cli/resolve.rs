@@ -1,0 +1,398 @@
+//! From what was typed to what is meant: every CPU exists and may be used, every default is filled in.
+
+use super::args::{ByWord, ColorWord, FormatWord, Global, HintWord, LatencyArgs, OrderWord, SmtWord};
+use super::value::{AutoOr, PairsWord};
+use crate::exit::Failure;
+use coretalk_measure::{Crew, Machine};
+use coretalk_model::latency::{
+    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
+};
+use coretalk_model::{CpuId, CpuSet, Home, Level, Picos, Protocol, Topology};
+use std::path::PathBuf;
+
+/// The half-width asked for where nothing was said.
+const PRECISION: f64 = 0.02;
+/// The rate that tails are corrected for where nothing was said.
+const TAIL_RATE_PER_S: f64 = 10_000.0;
+/// The most round trips of one pair: at 10 ns each, three hours.
+pub const MOST_ROUND_TRIPS: u64 = 1_000_000_000_000;
+
+/// Which command measures.
+#[derive(Debug, Clone, Copy)]
+pub enum Measuring<'a> {
+    /// No command: the quick look.
+    QuickLook,
+    /// `latency`.
+    Latency(&'a LatencyArgs),
+}
+
+/// What is meant by a command that measures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What to measure.
+    pub settings: LatencySettings,
+    /// With which threads.
+    pub crew: Crew,
+    /// Where the run is kept.
+    pub keeping: Keeping,
+    /// What only the user knows.
+    pub remarks: Remarks,
+    /// What is written.
+    pub wish: Wish,
+    /// When cells that cannot be trusted matter to the exit code.
+    pub strictness: Strictness,
+}
+
+/// Where a run is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keeping {
+    /// In a directory (`None`: the default one), under a tag.
+    Store {
+        /// `--store`.
+        directory: Option<PathBuf>,
+        /// `--name`.
+        tag: Option<String>,
+    },
+    /// Nowhere.
+    Nowhere,
+}
+
+/// What only the user knows of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Remarks {
+    /// `--label`.
+    pub label: Option<String>,
+    /// `--note`.
+    pub notes: Vec<(String, String)>,
+}
+
+/// What is written, where and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Of the result.
+    pub format: FormatWord,
+    /// `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// Files written beside it.
+    pub exports: Vec<(FormatWord, PathBuf)>,
+    /// Order of the map.
+    pub order: OrderWord,
+    /// Rows of the map.
+    pub by: ByWord,
+    /// Colours.
+    pub color: ColorWord,
+    /// Private facts.
+    pub identity: Identity,
+    /// How much is said on standard error.
+    pub talk: Talk,
+}
+
+/// Whether private facts are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// No.
+    Hidden,
+    /// Yes.
+    Included,
+}
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Talk {
+    /// Errors only.
+    Quiet,
+    /// Progress and remarks.
+    Normal,
+    /// Settings and phases too.
+    Verbose,
+}
+
+/// When cells that cannot be trusted matter to the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are shown.
+    Lenient,
+    /// They make the command fail.
+    Strict,
+}
+
+/// What is meant by a command that measures.
+///
+/// # Errors
+/// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, options that make no sense together.
+pub fn request(
+    machine: &dyn Machine,
+    global: &Global,
+    measuring: Measuring<'_>,
+    seed: u64,
+) -> Result<Request, Failure> {
+    let settings = settings(machine, global, measuring, seed)?;
+    let wish = wish(global);
+    one_map_per_file(&settings, &wish)?;
+    let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
+    let keeping = if global.no_save {
+        Keeping::Nowhere
+    } else {
+        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+    };
+    let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
+    let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
+    Ok(Request { settings, crew, keeping, remarks, wish, strictness })
+}
+
+/// What is written, where and how.
+pub fn wish(global: &Global) -> Wish {
+    let of = |format, files: &[PathBuf]| files.iter().map(|file| (format, file.clone())).collect::<Vec<_>>();
+    Wish {
+        format: global.format.unwrap_or(FormatWord::Text),
+        output: global.output.clone(),
+        exports: [
+            of(FormatWord::Csv, &global.export_csv),
+            of(FormatWord::C2cCsv, &global.export_c2c_csv),
+            of(FormatWord::Markdown, &global.export_markdown),
+            of(FormatWord::Json, &global.export_json),
+            of(FormatWord::Jsonl, &global.export_jsonl),
+        ]
+        .concat(),
+        order: global.order.unwrap_or(OrderWord::Topology),
+        by: global.by.unwrap_or(ByWord::Core),
+        color: global.color.unwrap_or(ColorWord::Auto),
+        identity: if global.with_identity { Identity::Included } else { Identity::Hidden },
+        talk: match (global.quiet, global.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        },
+    }
+}
+
+fn settings(
+    machine: &dyn Machine,
+    global: &Global,
+    measuring: Measuring<'_>,
+    seed: u64,
+) -> Result<LatencySettings, Failure> {
+    let defaults = LatencyArgs::default();
+    let args = match measuring {
+        Measuring::QuickLook => &defaults,
+        Measuring::Latency(args) => args,
+    };
+    let topology = machine.topology();
+    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref())?;
+    let cpus = match global.order {
+        Some(OrderWord::Id) => cpus.iter().collect(),
+        _ => topology.order(&cpus),
+    };
+    let pairs = match pairs {
+        PairChoice::Listed(listed) => PairChoice::Listed(in_order(&cpus, listed)),
+        other => other,
+    };
+    let protocols = if args.protocol.is_empty() && args.imitate.is_empty() {
+        vec![Protocol::Cas]
+    } else {
+        args.protocol.clone()
+    };
+    named_once("--protocol", &protocols)?;
+    named_once("--as", &args.imitate)?;
+    if args.hint.is_some() && !protocols.iter().any(|protocol| protocol.spins()) {
+        return Err(Failure::Usage(format!(
+            "--hint has no effect on {}: a hint is executed by protocols that spin; leave it out",
+            names(&protocols)
+        )));
+    }
+    let counts = counts(args)?;
+    let guest = machine.environment().hypervisor.is_some();
+    let (budget, spacing) = budget(measuring, cpus.len(), guest);
+    Ok(LatencySettings {
+        pairs,
+        protocols,
+        hint: match args.hint {
+            None | Some(HintWord::Auto) => HintChoice::Auto,
+            Some(HintWord::None) => HintChoice::None,
+            Some(HintWord::Pause) => HintChoice::Pause,
+        },
+        home: home(topology, args.home)?,
+        lines: args.lines,
+        parallel: match args.parallel {
+            None | Some(AutoOr::Auto) => Parallel::Auto,
+            Some(AutoOr::Number(pairs)) => Parallel::AtMost(pairs),
+        },
+        precision: global.precision.unwrap_or(PRECISION),
+        budget: global.budget.unwrap_or(budget),
+        spacing,
+        seed,
+        tails: args.tails.then(|| Tails { rate_per_s: args.rate.unwrap_or(TAIL_RATE_PER_S) }),
+        imitate: args.imitate.clone(),
+        ladder: args.imitate.is_empty() && counts == Counts::Adaptive,
+        counts,
+        keep_raw: global.keep_raw,
+        cpus,
+    })
+}
+
+/// The CPUs meant, and which pairs of them.
+fn cpus_and_pairs(
+    machine: &dyn Machine,
+    global: &Global,
+    pairs: Option<&PairsWord>,
+) -> Result<(CpuSet, PairChoice), Failure> {
+    let topology = machine.topology();
+    let allowance = machine.allowance();
+    let listed = match pairs {
+        Some(PairsWord::Listed(listed)) => Some(listed),
+        _ => None,
+    };
+    if let (Some(SmtWord::Siblings), Some(_)) = (global.smt, pairs) {
+        return Err(Failure::Usage(
+            "--smt siblings and --pairs both choose pairs; leave one of them out".into(),
+        ));
+    }
+    let of_pairs = listed.map(|listed| listed.iter().flatten().copied().collect::<CpuSet>());
+    let asked = global.cpus.clone().or_else(|| of_pairs.clone());
+    let chosen = match &asked {
+        Some(asked) => {
+            let existing = topology.cpus();
+            if let Some(cpu) = asked.difference(existing).first() {
+                return Err(Failure::Usage(format!(
+                    "CPU {cpu} does not exist: this machine has CPUs {existing}; choose among them with --cpus"
+                )));
+            }
+            asked.clone()
+        }
+        None => allowance.mask.intersection(&allowance.cpuset).intersection(topology.cpus()),
+    };
+    if let Some(cpu) = chosen.difference(&allowance.cpuset).first() {
+        return Err(Failure::Environment(format!(
+            "CPU {cpu} exists but is not allowed: the cpuset of this process holds CPUs {}; choose among them with \
+             --cpus, or have the cpuset widened",
+            allowance.cpuset
+        )));
+    }
+    if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
+        return Err(Failure::Usage(format!("--pairs names CPU {cpu}, which --cpus {chosen} leaves out")));
+    }
+    let chosen = match global.smt {
+        None | Some(SmtWord::All) => chosen,
+        Some(SmtWord::OnePerCore) => topology.one_per_core(&chosen),
+        Some(SmtWord::Siblings) => {
+            chosen.iter().filter(|&cpu| topology.siblings(cpu).intersection(&chosen).len() > 1).collect()
+        }
+    };
+    if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
+        return Err(Failure::Usage(format!(
+            "--pairs names CPU {cpu}, which --smt one-per-core leaves out; leave --smt out"
+        )));
+    }
+    if global.smt == Some(SmtWord::Siblings) && chosen.is_empty() {
+        return Err(Failure::Environment(
+            "no two of the chosen CPUs are threads of one core, so there are no siblings to measure (SMT may be \
+             off); leave --smt out, or see `coretalk topology`"
+                .into(),
+        ));
+    }
+    if chosen.len() < 2 {
+        return Err(too_few(&chosen, global));
+    }
+    let choice = match (global.smt, pairs) {
+        (Some(SmtWord::Siblings), _) => PairChoice::Siblings,
+        (_, Some(PairsWord::Representatives)) => PairChoice::Representatives,
+        (_, Some(PairsWord::Listed(listed))) => PairChoice::Listed(listed.clone()),
+        (_, None | Some(PairsWord::All)) => PairChoice::All,
+    };
+    Ok((chosen, choice))
+}
+
+fn too_few(chosen: &CpuSet, global: &Global) -> Failure {
+    let why = match (chosen.first(), &global.cpus, global.smt) {
+        (Some(cpu), Some(_), _) => format!("only CPU {cpu} is chosen"),
+        (Some(cpu), None, Some(SmtWord::OnePerCore)) => format!("there is only one core, that of CPU {cpu}"),
+        (Some(cpu), None, _) => format!("this process may use only CPU {cpu}"),
+        (None, ..) => "this process may use no CPU of this machine".to_owned(),
+    };
+    Failure::Environment(format!(
+        "{why}, and a latency needs two CPUs; `coretalk doctor`, `topology`, `clock`, `import` and simulated machines \
+         (--machine sim:chiplet-16) work here"
+    ))
+}
+
+/// Pairs as the plan lists them: the CPU that stands first in matrix order is the initiator.
+fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
+    let position = |cpu: CpuId| cpus.iter().position(|&known| known == cpu);
+    listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
+}
+
+fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {
+    let (Some(samples), Some(iterations)) = (args.samples, args.iterations) else {
+        return Ok(Counts::Adaptive);
+    };
+    let round_trips = u64::from(samples) * u64::from(iterations);
+    if round_trips > MOST_ROUND_TRIPS {
+        return Err(Failure::Usage(format!(
+            "--samples {samples} × --iterations {iterations} are {round_trips} round trips of each pair; the most is \
+             {MOST_ROUND_TRIPS}"
+        )));
+    }
+    Ok(Counts::Fixed { samples, iterations })
+}
+
+fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failure> {
+    let Some(AutoOr::Number(node)) = typed else { return Ok(HomeSetting::Auto) };
+    let mut nodes: Vec<u32> = topology.level(Level::Node).iter().filter_map(|node| node.os_id).collect();
+    if nodes.is_empty() {
+        nodes.push(0);
+    }
+    if nodes.contains(&node) {
+        return Ok(HomeSetting::Node(Home(node)));
+    }
+    let known: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    Err(Failure::Usage(format!(
+        "--home {node}: this machine has no such NUMA node (it has {}); choose among them, or `auto`",
+        known.join(", ")
+    )))
+}
+
+/// Upper bound of machine time, and how passes are spread over it (interface.md, "Defaults").
+fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
+    let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
+    match measuring {
+        // The plateaus of a guest need time to show.
+        Measuring::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
+        Measuring::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
+        Measuring::QuickLook => (seconds(60), Spacing::Brief),
+        Measuring::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
+        Measuring::Latency(_) => (seconds(60), Spacing::Brief),
+    }
+}
+
+/// Formats of one matrix refuse a run that has several, before anything is measured.
+fn one_map_per_file(settings: &LatencySettings, wish: &Wish) -> Result<(), Failure> {
+    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+    for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
+        let name = super::output::format_name(format);
+        if !settings.imitate.is_empty() {
+            return Err(Failure::Usage(format!(
+                "`{name}` holds a measured map, and --as measures none; use `json` or `text`"
+            )));
+        }
+        if settings.protocols.len() > 1 {
+            return Err(Failure::Usage(format!(
+                "`{name}` holds one map, and --protocol asks for {}; ask for one protocol, or use `json`",
+                settings.protocols.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn named_once<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> Result<(), Failure> {
+    for (index, value) in values.iter().enumerate() {
+        if values[..index].contains(value) {
+            return Err(Failure::Usage(format!("{option} names {value} twice; name it once")));
+        }
+    }
+    Ok(())
+}
+
+fn names(protocols: &[Protocol]) -> String {
+    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,187 @@
+//! Values as typed on the command line, each with the sentence that says what is wrong with it.
+
+use coretalk_model::{CpuId, CpuSet, Picos, time};
+use std::ops::RangeInclusive;
+
+/// The least and greatest relative half-width that can be asked for.
+const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
+
+/// The longest machine time that can be asked for.
+const LONGEST_BUDGET: Picos = Picos(86_400_000_000_000_000);
+
+/// `0-3,8`.
+pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
+    let set = CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
+    if set.is_empty() { Err("it names no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
+}
+
+/// `2%`, as a share of 1.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.ok_or("expected a percentage such as `2%`")? / 100.0;
+    if PRECISION.contains(&share) { Ok(share) } else { Err("the precision lies between 0.1% and 50%".into()) }
+}
+
+/// `60s`, above zero and up to a day.
+pub fn budget(text: &str) -> Result<Picos, String> {
+    let budget = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
+    if budget == Picos::ZERO {
+        Err("nothing can be measured in no time".into())
+    } else if budget > LONGEST_BUDGET {
+        Err("the longest budget is a day (`24h`)".into())
+    } else {
+        Ok(budget)
+    }
+}
+
+/// `10k/s`.
+pub fn rate(text: &str) -> Result<f64, String> {
+    time::parse_rate(text).map_err(|error| format!("failed to {error}"))
+}
+
+/// `KEY=VALUE`.
+pub fn note(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE, for example `fabric=1800MHz`".into()),
+    }
+}
+
+/// Which pairs, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PairsWord {
+    /// Every pair.
+    All,
+    /// A few for each relation.
+    Representatives,
+    /// These, in the order typed.
+    Listed(Vec<[CpuId; 2]>),
+}
+
+/// `all`, `representatives` or `0-1,4-9`.
+pub fn pairs(text: &str) -> Result<PairsWord, String> {
+    match text {
+        "all" => return Ok(PairsWord::All),
+        "representatives" => return Ok(PairsWord::Representatives),
+        _ => {}
+    }
+    let mut listed: Vec<[CpuId; 2]> = Vec::new();
+    for part in text.split(',') {
+        let ids = part.split_once('-').and_then(|(a, b)| Some([cpu(a)?, cpu(b)?]));
+        let Some(pair) = ids else {
+            return Err(format!(
+                "`{part}` is no pair (expected `all`, `representatives`, or pairs such as `0-1,4-9`)"
+            ));
+        };
+        if pair[0] == pair[1] {
+            return Err(format!("`{part}` is one CPU, and a pair needs two"));
+        }
+        if listed.iter().any(|known| *known == pair || *known == [pair[1], pair[0]]) {
+            return Err(format!("`{part}` names a pair for the second time"));
+        }
+        listed.push(pair);
+    }
+    Ok(PairsWord::Listed(listed))
+}
+
+fn cpu(text: &str) -> Option<CpuId> {
+    let set = CpuSet::from_list(text.trim()).ok()?;
+    if set.len() == 1 { set.first() } else { None }
+}
+
+/// A word, or a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoOr {
+    /// Chosen by the program.
+    Auto,
+    /// This.
+    Number(u32),
+}
+
+/// `auto` or the number of a NUMA node.
+pub fn node(text: &str) -> Result<AutoOr, String> {
+    match text {
+        "auto" => Ok(AutoOr::Auto),
+        _ => text
+            .parse()
+            .map(AutoOr::Number)
+            .map_err(|_| "expected `auto` or the number of a NUMA node".into()),
+    }
+}
+
+/// `auto` or a number of pairs from 1.
+pub fn parallel(text: &str) -> Result<AutoOr, String> {
+    match text {
+        "auto" => Ok(AutoOr::Auto),
+        _ => match text.parse() {
+            Ok(pairs @ 1..) => Ok(AutoOr::Number(pairs)),
+            _ => Err("expected `auto`, or the number of pairs at the same time from 1 (serial)".into()),
+        },
+    }
+}
+
+/// Which machine, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MachineWord {
+    /// This one.
+    Host,
+    /// `sim:` and a name or a file.
+    Sim(String),
+}
+
+/// `host`, `sim:NAME` or `sim:FILE`.
+pub fn machine(text: &str) -> Result<MachineWord, String> {
+    match text.strip_prefix("sim:") {
+        Some(what) if !what.is_empty() => Ok(MachineWord::Sim(what.to_owned())),
+        None if text == "host" => Ok(MachineWord::Host),
+        _ => Err("expected `host`, `sim:NAME`, `sim:FILE.toml` or `sim:FILE.csv`".into()),
+    }
+}
+
+/// A tag: something that can be typed again.
+pub fn tag(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err("a tag has at least one letter and no control characters".into());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_have_a_sign_and_a_range() {
+        assert_eq!(precision("2%"), Ok(0.02));
+        assert_eq!(precision("0.1 %"), Ok(0.001));
+        for text in ["", "%", "2", "0%", "0.09%", "51%", "-2%", "NaN%", "inf%", "2 percent"] {
+            assert!(precision(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn pairs_are_two_different_cpus_each_named_once() {
+        assert_eq!(pairs("all"), Ok(PairsWord::All));
+        let listed = PairsWord::Listed(vec![[CpuId(1), CpuId(0)], [CpuId(4), CpuId(9)]]);
+        assert_eq!(pairs("1-0,4-9"), Ok(listed));
+        for text in ["", "0", "0-0", "0-1,1-0", "0-1,", "0--1", "0-1-2", "a-b", "+0-1", "0-99999999"] {
+            assert!(pairs(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn budgets_are_above_zero_and_up_to_a_day() {
+        assert_eq!(budget("24h"), Ok(LONGEST_BUDGET));
+        for text in ["0s", "25h", "-1s", "60", "soon"] {
+            assert!(budget(text).is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn machines_are_this_one_or_simulated() {
+        assert_eq!(machine("sim:hybrid"), Ok(MachineWord::Sim("hybrid".into())));
+        for text in ["", "sim:", "hosts", "hybrid"] {
+            assert!(machine(text).is_err(), "{text:?} was accepted");
+        }
+    }
+}
