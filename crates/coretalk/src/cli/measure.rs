@@ -14,8 +14,8 @@ use crate::{RunHeader, RunReport};
 use coretalk_measure::session::latency::{self, Ended, Past};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::{LatencyResult, LatencySettings};
-use coretalk_model::{Environment, Finding, Grade, Topology};
+use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, cells};
+use coretalk_model::{CpuId, Environment, Finding, Grade, Topology};
 use std::path::{Path, PathBuf};
 
 /// Measures, or goes on with a run.
@@ -166,7 +166,7 @@ pub fn sit(
     if interrupted {
         return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
     }
-    Ok(trust(&report.result, strictness))
+    Ok(trust(&report, strictness))
 }
 
 fn header(invocation: &Invocation, request: &Request, environment: &Environment) -> RunHeader {
@@ -244,28 +244,34 @@ fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outp
     }
 }
 
-/// Whether every cell can be trusted, where that was asked for.
-fn trust(result: &LatencyResult, strictness: Strictness) -> ExitCode {
+/// Whether every cell that was asked for can be trusted, where that matters.
+fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     if strictness == Strictness::Lenient {
         return ExitCode::Done;
     }
-    let cells = result.maps.iter().flat_map(|map| map.cells.iter());
-    let doubted =
-        cells.filter(|(_, _, cell)| cell.value().is_none_or(|value| value.grade >= Grade::C)).count();
-    let missing = |cells: &coretalk_model::Matrix<_>| {
-        cells.iter().filter(|(_, _, cell): &(_, _, &Option<_>)| cell.is_none()).count()
-    };
-    let not_imitated: usize = result.imitated.iter().map(|imitated| missing(&imitated.cells)).sum();
-    if doubted + not_imitated == 0 {
+    let doubted = doubted(report);
+    if doubted == 0 {
         return ExitCode::Done;
     }
-    output::remark(
-        Talk::Normal,
-        Talk::Normal,
-        &format!(
-            "{} cells cannot be trusted (grade C or D, or not measured), and --strict was asked",
-            doubted + not_imitated
-        ),
+    let text = format!(
+        "{doubted} cells cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
     );
+    output::remark(Talk::Normal, Talk::Normal, &text);
     ExitCode::Found
+}
+
+fn doubted(report: &RunReport) -> usize {
+    let pairs = cells(&report.topology, &report.settings);
+    let of_map = |map: &LatencyMap| {
+        let place = |cpu| map.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| map.cells.get(place(b)?, place(a)?)?.value();
+        pairs.iter().filter(|&&pair| cell(pair).is_none_or(|value| value.grade >= Grade::C)).count()
+    };
+    let of_tool = |imitated: &Imitated| {
+        let place = |cpu| imitated.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| *imitated.cells.get(place(b)?, place(a)?)?;
+        pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
+    };
+    report.result.maps.iter().map(of_map).sum::<usize>()
+        + report.result.imitated.iter().map(of_tool).sum::<usize>()
 }

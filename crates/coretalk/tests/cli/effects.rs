@@ -1,0 +1,148 @@
+//! Every option has an effect: driven by the definitions, so that a new option without a case fails.
+
+use clap::CommandFactory;
+use coretalk::cli::args::{Cli, Command};
+use coretalk::cli::machine;
+use coretalk::cli::parse::{Typed, parse};
+use coretalk::cli::relevance::{concerning, flag};
+use coretalk::cli::resolve::{Measuring, Request, request};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+/// An option by its id, and the words of two calls of `latency` that differ in it alone.
+const CASES: &[(&str, &str, &str)] = &[
+    ("cpus", "--cpus 0-3", ""),
+    ("smt", "--smt one-per-core", ""),
+    ("smt", "--smt siblings", "--smt one-per-core"),
+    ("machine", "--machine sim:chiplet-16", ""),
+    ("seed", "--seed 8", ""),
+    ("precision", "--precision 5%", ""),
+    ("budget", "--budget 3s", ""),
+    ("nice", "--nice -5", ""),
+    ("rt", "--rt 10", ""),
+    ("strict", "--strict", ""),
+    ("store", "--store elsewhere", ""),
+    ("no_save", "--no-save", ""),
+    ("name", "--name before", ""),
+    ("keep_raw", "--keep-raw", ""),
+    ("label", "--label desk", ""),
+    ("note", "--note fabric=1800MHz", ""),
+    ("format", "--format json", ""),
+    ("output", "-o file", ""),
+    ("export_csv", "--export-csv file", ""),
+    ("export_c2c_csv", "--export-c2c-csv file", ""),
+    ("export_markdown", "--export-markdown file", ""),
+    ("export_json", "--export-json file", ""),
+    ("export_jsonl", "--export-jsonl file", ""),
+    ("order", "--order id", ""),
+    ("order", "--order measured", ""),
+    ("by", "--by thread", ""),
+    ("with_identity", "--with-identity", ""),
+    ("color", "--color always", ""),
+    ("color", "--color never", "--color always"),
+    ("quiet", "-q", ""),
+    ("verbose", "-v", ""),
+    ("protocol", "--protocol msg", ""),
+    ("protocol", "--protocol store", "--protocol msg"),
+    ("protocol", "--protocol xfer", "--protocol one-way"),
+    ("hint", "--hint none", ""),
+    ("hint", "--hint pause", "--hint none"),
+    ("imitate", "--as c2clat", ""),
+    ("imitate", "--as multichase", "--as c2clat"),
+    ("home", "--home 0", ""),
+    ("pairs", "--pairs 0-1,2-3", ""),
+    ("pairs", "--pairs representatives", ""),
+    ("lines", "--lines 4", ""),
+    ("tails", "--tails", ""),
+    ("rate", "--tails --rate 1M/s", "--tails"),
+    ("parallel", "--parallel 1", ""),
+    ("parallel", "--parallel 2", "--parallel 1"),
+    ("samples", "--samples 10 --iterations 100", "--samples 20 --iterations 100"),
+    ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
+];
+
+/// Options whose effect is no part of a request; each has a test of its own in `simulated`.
+const ACTED: &[&str] = &["resume"];
+
+fn resolved(words: &str) -> Request {
+    let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
+    let seed = if words.contains("--seed") { "" } else { " --seed 7" };
+    let line = format!("coretalk latency {words}{machine}{seed}");
+    let words = line.split_whitespace().map(OsString::from);
+    let Ok(Typed::Command(invocation)) = parse(words) else { panic!("`{line}` was refused") };
+    let Some(Command::Latency(args)) = &invocation.cli.command else { panic!("`{line}`") };
+    let global = &invocation.cli.global;
+    let seed = global.seed.unwrap();
+    let machine = machine::open(global.machine.as_ref(), seed).unwrap();
+    request(&*machine, global, Measuring::Latency(args), seed).unwrap()
+}
+
+#[test]
+fn every_option_changes_what_is_meant() {
+    for (id, with, without) in CASES {
+        assert_ne!(resolved(with), resolved(without), "{}: `{with}` and `{without}` mean the same", flag(id));
+    }
+}
+
+#[test]
+fn every_option_has_a_case() {
+    let cli = Cli::command();
+    let latency = cli.get_subcommands().find(|sub| sub.get_name() == "latency").unwrap();
+    let defined: BTreeSet<&str> = cli
+        .get_arguments()
+        .chain(latency.get_arguments())
+        .map(|argument| argument.get_id().as_str())
+        .filter(|id| !matches!(*id, "help" | "version"))
+        .collect();
+    let cases: BTreeSet<&str> = CASES.iter().map(|(id, ..)| *id).chain(ACTED.iter().copied()).collect();
+    assert_eq!(defined, cases);
+}
+
+#[test]
+fn every_choice_of_an_option_means_something_else() {
+    let cli = Cli::command();
+    let latency = cli.get_subcommands().find(|sub| sub.get_name() == "latency").unwrap();
+    for argument in cli.get_arguments().chain(latency.get_arguments()) {
+        let names: Vec<String> =
+            argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let Some(long) = argument.get_long() else { continue };
+        if names.len() < 2 || !argument.get_action().takes_values() {
+            continue;
+        }
+        let meant: Vec<Request> = names.iter().map(|name| resolved(&format!("--{long} {name}"))).collect();
+        for (index, request) in meant.iter().enumerate() {
+            assert!(!meant[..index].contains(request), "--{long} {} means nothing new", names[index]);
+        }
+    }
+}
+
+#[test]
+fn every_relevance_names_a_defined_option() {
+    let cli = Cli::command();
+    let defined: BTreeSet<String> =
+        cli.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    for path in [
+        "",
+        "plan",
+        "plan latency",
+        "runs list",
+        "runs show",
+        "runs path",
+        "runs tag",
+        "runs rm",
+        "export",
+        "import",
+        "doctor",
+        "topology",
+        "clock",
+        "probes",
+        "completions",
+        "man",
+    ] {
+        let concerns = concerning(path);
+        assert!(!concerns.is_empty(), "`{path}` is unknown");
+        for id in concerns {
+            assert!(defined.contains(id), "`{path}`: {id}");
+        }
+    }
+}

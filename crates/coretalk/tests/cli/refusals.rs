@@ -1,0 +1,130 @@
+//! Every wrong invocation: its exit code, and one clear sentence on standard error.
+
+use super::tool::Tool;
+
+/// What is typed, the exit code, and a part of the sentence that names the culprit.
+const REFUSED: &[(&[&str], i32, &str)] = &[
+    (&["queue"], 2, "unrecognized subcommand 'queue'"),
+    (&["runs"], 2, "subcommand"),
+    (&["latncy"], 2, "latency"),
+    (&["--nonsense"], 2, "--nonsense"),
+    (&["latency", "--cpus", "0-"], 2, "0-"),
+    (&["latency", "--cpus", ""], 2, "names no CPU"),
+    (&["latency", "--cpus", "3-1"], 2, "ends before it begins"),
+    (&["latency", "--cpus", "9999999999"], 2, "9999999999"),
+    (&["latency", "--machine", "sim:chiplet-16", "--cpus", "0,16"], 2, "CPU 16 does not exist"),
+    (&["latency", "--machine", "sim:chiplet-16", "--cpus", "3"], 3, "only CPU 3 is chosen"),
+    (&["latency", "--machine", "sim:chiplet-16", "--smt", "siblings"], 3, "no siblings"),
+    (&["latency", "--machine", "sim:laptop-smt", "--smt", "siblings", "--pairs", "all"], 2, "--pairs"),
+    (&["latency", "--machine", "sim:nowhere"], 2, "chiplet-16-smt"),
+    (&["latency", "--machine", "moon"], 2, "host"),
+    (&["latency", "--machine", "sim:missing.toml"], 4, "missing.toml"),
+    (&["latency", "--machine", "sim:missing.csv"], 4, "missing.csv"),
+    (&["latency", "--samples", "0", "--iterations", "1"], 2, "--samples"),
+    (&["latency", "--samples", "5"], 2, "--iterations"),
+    (
+        &["latency", "--machine", "sim:chiplet-16", "--samples", "4000000000", "--iterations", "4000000000"],
+        2,
+        "the most is 1000000000000",
+    ),
+    (&["latency", "--samples", "99999999999", "--iterations", "1"], 2, "99999999999"),
+    (&["latency", "--rate", "1k/s"], 2, "--tails"),
+    (&["latency", "--tails", "--rate", "fast"], 2, "fast"),
+    (&["latency", "--as", "c2clat", "--hint", "pause"], 2, "--hint"),
+    (&["latency", "--as", "paint"], 2, "c2clat"),
+    (&["latency", "--machine", "sim:chiplet-16", "--as", "c2clat", "--format", "csv"], 2, "`csv`"),
+    (
+        &["latency", "--machine", "sim:chiplet-16", "--protocol", "cas,msg", "--export-csv", "x"],
+        2,
+        "--protocol",
+    ),
+    (&["latency", "--machine", "sim:chiplet-16", "--protocol", "cas,cas"], 2, "twice"),
+    (&["latency", "--machine", "sim:chiplet-16", "--protocol", "xfer", "--hint", "pause"], 2, "--hint"),
+    (&["latency", "--machine", "sim:chiplet-16", "--home", "7"], 2, "--home 7"),
+    (&["latency", "--pairs", "0-0"], 2, "one CPU"),
+    (&["latency", "--pairs", "0-1,1-0"], 2, "second time"),
+    (&["latency", "--machine", "sim:chiplet-16", "--pairs", "0-1", "--cpus", "2-5"], 2, "CPU 0"),
+    (&["latency", "--parallel", "0"], 2, "--parallel"),
+    (&["latency", "--lines", "0"], 2, "--lines"),
+    (&["latency", "--precision", "0.05%"], 2, "0.1%"),
+    (&["latency", "--precision", "2"], 2, "2%"),
+    (&["latency", "--budget", "0s"], 2, "--budget"),
+    (&["latency", "--budget", "25h"], 2, "a day"),
+    (&["latency", "--seed", "-1"], 2, "-1"),
+    (&["latency", "--nice", "20"], 2, "20"),
+    (&["latency", "--rt", "0"], 2, "--rt"),
+    (&["latency", "--rt", "5", "--nice", "3"], 2, "--nice"),
+    (&["latency", "--no-save", "--name", "x"], 2, "--name"),
+    (&["latency", "--note", "alone"], 2, "KEY=VALUE"),
+    (&["latency", "--quiet", "--verbose"], 2, "--verbose"),
+    (&["latency", "--resume", "nothing"], 2, "nothing"),
+    (&["latency", "--resume", "./missing.coretalk"], 4, "missing.coretalk"),
+    (&["latency", "--machine", "sim:chiplet-16", "-o", "no/such/folder/x"], 6, "no/such/folder/x"),
+    (&["runs", "show", "latest"], 2, "no runs"),
+    (&["runs", "show", "latest", "--budget", "5s"], 2, "--budget has no effect on `runs show`"),
+    (&["doctor", "--cpus", "0"], 2, "--cpus has no effect on `doctor`"),
+    (&["--strict", "plan"], 2, "--strict has no effect on `plan`"),
+    (&["export", "./missing.coretalk"], 4, "missing.coretalk"),
+    (&["export", "latest", "--format", "yaml"], 2, "yaml"),
+    (&["import", "missing.csv"], 4, "missing.csv"),
+    (&["import"], 2, "<FILE>"),
+    (&["topology", "--from", "nothing"], 2, "nothing"),
+    (&["probes", "--asm", "cas+nap"], 2, "cas+pause"),
+    (&["completions", "tcsh"], 2, "bash"),
+];
+
+#[test]
+fn every_wrong_invocation_gets_its_code_and_one_sentence() {
+    let tool = Tool::new();
+    for (words, code, part) in REFUSED {
+        let said = tool.call(words);
+        assert_eq!(said.code, *code, "{words:?}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{words:?}: {}", said.err);
+        assert!(said.err.starts_with("coretalk: "), "{words:?}: {}", said.err);
+        assert!(said.err.contains(part), "{words:?} does not name `{part}`: {}", said.err);
+        for noise in ["Error", "error:", "panicked", "Some(", "None)"] {
+            assert!(!said.err.contains(noise), "{words:?}: {}", said.err);
+        }
+        assert_eq!(said.out, "", "{words:?}");
+    }
+    let runs = tool.path().join("runs");
+    assert!(!runs.exists() || std::fs::read_dir(runs).unwrap().count() == 0, "a refusal left a run behind");
+}
+
+#[test]
+fn damaged_files_are_refused_with_their_place() {
+    let tool = Tool::new();
+    for (name, content, words, code, part) in [
+        ("a.toml", "[noise]\nbatch_ds = 1\n", &["latency", "--machine", "sim:a.toml"][..], 4, "a.toml"),
+        ("b.csv", "cpu,0,1\n0,,x\n1,5,\n", &["latency", "--machine", "sim:b.csv"][..], 4, "line"),
+        ("c.csv", "1,2,3\n4,5\n", &["import", "c.csv"][..], 4, "line"),
+        ("d.coretalk", "no database", &["runs", "show", "./d.coretalk"][..], 4, "d.coretalk"),
+        ("e.coretalk", "", &["latency", "--resume", "./e.coretalk"][..], 4, "e.coretalk"),
+    ] {
+        std::fs::write(tool.path().join(name), content).unwrap();
+        let said = tool.call(words);
+        assert_eq!(said.code, code, "{words:?}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_cpu_outside_the_cpuset_is_named_with_the_cpuset() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\n";
+    std::fs::write(tool.path().join("caged.toml"), scenario).unwrap();
+    let said = tool.call(&["latency", "--machine", "sim:caged.toml", "--cpus", "2-5"]);
+    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
+    assert!(said.err.contains("CPU 4") && said.err.contains("0-3"), "{}", said.err);
+}
+
+#[test]
+fn help_and_version_are_results() {
+    let tool = Tool::new();
+    assert_eq!(tool.done(&["--version"]).out, format!("coretalk {}\n", env!("CARGO_PKG_VERSION")));
+    for words in [&["--help"][..], &["latency", "--help"], &["runs", "tag", "-h"]] {
+        let said = tool.done(words);
+        assert!(said.out.contains("Usage:") && said.err.is_empty(), "{words:?}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Whole runs on simulated machines: deterministic, saved, shown again, resumed.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+const SIM: [&str; 4] = ["--machine", "sim:chiplet-16", "--cpus", "0-3"];
+
+fn with<'a>(words: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [words, &SIM, more].concat()
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_matrices_and_another_seed_others() {
+    let tool = Tool::new();
+    let matrices = |seed: &str| {
+        let said = tool.done(&with(&["latency"], &["--seed", seed, "--format", "json", "-q", "--no-save"]));
+        let document = document(&said.out);
+        assert_eq!(document["run"]["simulated"], true);
+        document["matrices"].to_string()
+    };
+    let first = matrices("1");
+    assert_eq!(first, matrices("1"));
+    assert_ne!(first, matrices("2"));
+}
+
+#[test]
+fn a_run_is_saved_and_reads_back_as_it_was() {
+    let tool = Tool::new();
+    let live = tool.done(&with(&["latency"], &["--seed", "1", "--format", "json", "--name", "first", "-q"]));
+    assert_eq!(live.err, "");
+    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    assert_eq!(tool.done(&["runs", "show", "latest", "--format", "json"]).out, live.out);
+    let listed = tool.done(&["runs", "list"]).out;
+    assert!(listed.contains("#first") && listed.contains("complete"), "{listed}");
+    let path = tool.done(&["runs", "path", "first"]).out;
+    assert!(std::path::Path::new(path.trim()).is_file());
+    tool.done(&["runs", "tag", "first", "second"]);
+    let shown = tool.done(&["runs", "show", "second"]).out;
+    assert!(shown.contains("half round trip"), "{shown}");
+    tool.done(&["runs", "rm", "second"]);
+    assert!(tool.done(&["runs", "list"]).out.contains("No runs here yet"));
+}
+
+#[test]
+fn a_complete_run_needs_nothing_more_and_other_settings_are_refused() {
+    let tool = Tool::new();
+    tool.done(&with(
+        &["latency"],
+        &["--seed", "1", "-q", "--name", "whole", "--samples", "20", "--iterations", "50"],
+    ));
+    let again = tool.done(&["--resume", "whole"]);
+    assert!(again.err.contains("is complete"), "{}", again.err);
+    for (words, option) in [
+        (&["latency", "--resume", "whole", "--seed", "2"][..], "--seed"),
+        (&["latency", "--resume", "whole", "--cpus", "0-5"], "--cpus"),
+        (&["latency", "--resume", "whole", "--protocol", "msg"], "--protocol"),
+    ] {
+        let said = tool.call(words);
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        assert!(said.err.contains(&format!("{option} differs")), "{words:?}: {}", said.err);
+    }
+    let elsewhere = tool.call(&["--resume", "whole", "--machine", "sim:mesh-64", "--budget", "9s"]);
+    assert_eq!(elsewhere.code, 0, "a complete run needs no machine: {}", elsewhere.err);
+}
+
+#[test]
+fn json_lines_are_one_object_for_each_trial() {
+    let tool = Tool::new();
+    let said = tool.done(&with(&["latency"], &["--seed", "1", "--format", "jsonl", "-q", "--name", "lines"]));
+    let lines: Vec<Value> = said.out.lines().map(document).collect();
+    assert!(lines.len() >= 6, "six pairs gave {} lines", lines.len());
+    assert!(lines.iter().all(|line| line["schema"] == "coretalk.trial/1"));
+    assert_eq!(tool.done(&["export", "lines", "--format", "jsonl"]).out, said.out);
+}
+
+#[test]
+fn files_beside_the_result_hold_the_matrix_in_their_formats() {
+    let tool = Tool::new();
+    let more = [
+        "--seed",
+        "1",
+        "-q",
+        "--export-csv",
+        "a.csv",
+        "--export-c2c-csv",
+        "b.csv",
+        "--export-markdown",
+        "c.md",
+        "--export-json",
+        "d.json",
+        "-o",
+        "screen.txt",
+    ];
+    assert_eq!(tool.done(&with(&["latency"], &more)).out, "");
+    let read = |name: &str| std::fs::read_to_string(tool.path().join(name)).unwrap();
+    assert_eq!(read("b.csv").lines().count(), 4);
+    assert!(read("a.csv").starts_with('#') && read("c.md").contains('|'));
+    assert_eq!(document(&read("d.json"))["matrices"][0]["cells"].as_array().unwrap().len(), 6);
+    assert!(read("screen.txt").contains("half round trip"));
+    // What was exported can be imported, and bare matrices convert back to themselves.
+    let converted = tool.done(&["import", "b.csv", "--format", "c2c-csv", "-q"]).out;
+    assert_eq!(converted, read("b.csv"));
+    assert!(tool.done(&["import", "a.csv"]).out.contains("4 CPUs"));
+}
+
+#[test]
+fn the_other_commands_answer_on_a_simulated_machine() {
+    let tool = Tool::new();
+    for (words, part) in [
+        (&["topology", "--machine", "sim:laptop-smt"][..], "8 CPUs"),
+        (&["clock", "--machine", "sim:arm-coarse-clock"], "clock"),
+        (&["doctor", "--machine", "sim:noisy-vm"], "Nothing was changed"),
+        (&["plan", "latency", "--machine", "sim:chiplet-16"], "120"),
+        (&["plan", "--machine", "sim:chiplet-16"], "120"),
+        (&["probes"], "cas+pause"),
+    ] {
+        let said = tool.done(words);
+        assert!(said.out.contains(part), "{words:?}: {}", said.out);
+        assert_eq!(said.err, "", "{words:?}");
+    }
+}
+
+#[test]
+fn strict_fails_where_a_cell_that_was_asked_for_cannot_be_trusted() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[failures]\nmiscount = \"3\"\n";
+    std::fs::write(tool.path().join("miscounting.toml"), scenario).unwrap();
+    let words = [
+        "latency",
+        "--machine",
+        "sim:miscounting.toml",
+        "--seed",
+        "1",
+        "-q",
+        "--no-save",
+        "--precision",
+        "5%",
+    ];
+    let call = |more: &[&str]| tool.call(&[&words[..], more].concat());
+    assert_eq!(call(&["--cpus", "0-3"]).code, 0);
+    let strict = call(&["--cpus", "0-3", "--strict"]);
+    assert_eq!(strict.code, 1, "{}", strict.err);
+    assert!(strict.err.contains("3 cells cannot be trusted"), "{}", strict.err);
+    let others = call(&["--cpus", "0-3", "--pairs", "0-1,1-2", "--strict"]);
+    assert_eq!(others.code, 0, "pairs that nobody asked for do not count: {}", others.err);
+}
+
+#[test]
+fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 300\n";
+    let file = tool.path().join("m.toml");
+    std::fs::write(&file, scenario).unwrap();
+    let run = ["latency", "--machine", "sim:m.toml", "--cpus", "0-3", "--seed", "1", "--name", "cut", "-q"];
+    let said = tool.call(&run);
+    assert_eq!((said.code, said.out.as_str()), (5, ""), "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("go on with `coretalk --resume "), "{}", said.err);
+    assert!(tool.done(&["runs", "list"]).out.contains("partial"));
+    assert_eq!(document(&tool.done(&["export", "cut"]).out)["run"]["complete"], false);
+    // The same machine, which does not end this time.
+    std::fs::write(&file, "based_on = \"chiplet-16\"\n").unwrap();
+    let nameless = tool.call(&["--resume", "cut"]);
+    assert!(nameless.code == 0 || nameless.err.contains("--machine sim:FILE"), "{}", nameless.err);
+    if nameless.code != 0 {
+        tool.done(&["--resume", "cut", "--machine", "sim:m.toml", "-q"]);
+    }
+    let whole = document(&tool.done(&["export", "cut"]).out);
+    assert_eq!((&whole["run"]["complete"], &whole["run"]["segments"]), (&Value::from(true), &Value::from(2)));
+}
+
+#[test]
+fn a_refused_pin_is_the_environments_fault() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[failures]\nrefuse_pin = \"2\"\n";
+    std::fs::write(tool.path().join("refusing.toml"), scenario).unwrap();
+    let said = tool.call(&["latency", "--machine", "sim:refusing.toml"]);
+    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
+    assert!(said.err.contains("CPU 2"), "{}", said.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    use std::process::Stdio;
+    let tool = Tool::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = tool.command(&["man"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let said = super::tool::said(output.wait_with_output().unwrap());
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+}

@@ -1,0 +1,3 @@
+//! The tool from outside, in one binary.
+
+mod cli;
