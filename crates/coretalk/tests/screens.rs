@@ -226,6 +226,7 @@ fn flags_that_only_remark_leave_no_mark() {
 #[test]
 fn small_views_read_well() {
     use report::{clock, doctor, plan, probes, runs, topology};
+    insta::assert_snapshot!("topology-huge", topology::topology(&samples::huge().topology, 100));
     insta::assert_snapshot!("doctor", doctor::doctor(&samples::desktop().findings, 80));
     for (name, report) in
         [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]

@@ -58,18 +58,18 @@ pub fn ladder(rows: &[LadderRow], topology: &Topology, width: usize) -> Vec<Stri
         rows.iter()
             .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
     };
-    let mut shown = vec![first_column(&relations, topology), headline(&relations, first, cell)].concat();
+    let mut shown = headline(&relations, first, cell);
     shown.extend(others.iter().map(|step| plain_column(&relations, step, cell)));
-    let stub = shown.remove(0);
+    let stub = first_column(&relations, topology);
     blocks(&stub, &shown, width)
 }
 
 /// A column: two lines of heading and a cell for each relation.
 type Column = Vec<String>;
 
-fn first_column(relations: &[Relation], topology: &Topology) -> Vec<Column> {
+fn first_column(relations: &[Relation], topology: &Topology) -> Column {
     let names = relations.iter().map(|&relation| relation_words(relation, topology));
-    vec![["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()]
+    ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()
 }
 
 fn headline<'a>(

@@ -63,7 +63,8 @@ fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> 
         let body = boxes(topology, &members, &inner[skip..], width.saturating_sub(4).max(12));
         drawn.push((format!("{name} · {members}"), body));
     }
-    let boxes = if drawn.len() > MOST_BOXES { summary(&drawn, width) } else { shelves(&drawn, width) };
+    let boxes =
+        if drawn.len() > most_boxes(topology) { summary(&drawn, width) } else { shelves(&drawn, width) };
     let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
     // CPUs in no group of this level stand where their ids put them.
     if alone.first() < cpus.difference(&alone).first() {
@@ -85,14 +86,17 @@ fn same_group<'a>(topology: &'a Topology, level: Level, members: &CpuSet) -> Opt
     topology.level(level).into_iter().find(|domain| domain.cpus == *members)
 }
 
-/// More boxes of one level inside another than this are not drawn one by one.
-const MOST_BOXES: usize = 16;
+/// More boxes of one level inside another than this are not drawn one by one: every one up to 256 CPUs, and on
+/// larger machines as many as show the pattern.
+fn most_boxes(topology: &Topology) -> usize {
+    if topology.cpus().len() > 256 { 3 } else { 16 }
+}
 
 fn summary(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
     let mut shown: Vec<(String, Vec<String>)> = drawn[..2].to_vec();
     shown.extend(drawn.last().cloned());
     let mut lines = shelves(&shown[..2], width);
-    lines.push(super::text::cut(&format!("… {} more like these …", drawn.len() - 3), width));
+    lines.push(super::text::cut(&format!("… {} more of them …", drawn.len() - 3), width));
     lines.extend(shelves(&shown[2..], width));
     lines
 }

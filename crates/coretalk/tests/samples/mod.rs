@@ -1,6 +1,7 @@
 //! Runs made by hand: what screens and documents are tested on. Nothing is measured and nothing is random; small
 //! spreads come from a fixed hash of the pair.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a sample that cannot be built fails its test")]
 
 use coretalk::{RunHeader, RunReport};
 use coretalk_model::latency::*;
