@@ -14,7 +14,7 @@ pub use jsonl::write_jsonl;
 use crate::RunReport;
 use crate::document::Identity;
 use crate::report::Look;
-use coretalk_model::latency::{LatencyMap, Record};
+use coretalk_model::latency::{Entry, LatencyMap};
 use coretalk_model::{Matrix, Protocol};
 use std::fmt;
 use std::io::Write;
@@ -70,8 +70,8 @@ impl fmt::Display for Format {
 pub struct Export<'a> {
     /// The run.
     pub report: &'a RunReport,
-    /// Its trials, for `jsonl`.
-    pub record: &'a Record,
+    /// Its trials, for `jsonl` only.
+    pub trials: &'a [Entry],
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
     /// Whether private parts are included.
@@ -116,7 +116,7 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
     match format {
         Format::Text => text::write(what, out),
         Format::Json => json::write(what, out),
-        Format::Jsonl => write_jsonl(what.report, what.record, out),
+        Format::Jsonl => write_jsonl(what.report, what.trials, out),
         Format::Csv => csv::write(what, out),
         Format::C2cCsv => c2c_csv::write(what, out),
         Format::Markdown => markdown::write(what, out),

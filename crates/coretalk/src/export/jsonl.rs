@@ -3,17 +3,22 @@
 use super::ExportError;
 use crate::RunReport;
 use crate::document::entry_line;
-use coretalk_model::latency::{Record, cells};
+use coretalk_model::latency::{Entry, cells};
+use std::borrow::Borrow;
 use std::io::Write;
 
-/// Writes every trial of a run, as they were printed while it was made.
+/// Writes every trial of a run, as they were printed while it was made. A large run streams them from its file.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_jsonl(report: &RunReport, record: &Record, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn write_jsonl(
+    report: &RunReport,
+    trials: impl IntoIterator<Item = impl Borrow<Entry>>,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
     let cells = cells(&report.topology, &report.settings);
-    for entry in record.entries() {
-        writeln!(out, "{}", entry_line(entry, &cells).map_err(std::io::Error::from)?)?;
+    for entry in trials {
+        writeln!(out, "{}", entry_line(entry.borrow(), &cells).map_err(std::io::Error::from)?)?;
     }
     Ok(())
 }
