@@ -126,6 +126,15 @@ fn a_pair_that_changed_level_has_no_single_number() {
 }
 
 #[test]
+fn a_map_of_a_machine_that_changed_state_says_so() {
+    let mut report = samples::laptop();
+    report.result.watch = samples::floating_guest().result.watch;
+    report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+    let text = screen(&report, &at(100));
+    assert!(text.contains("12 % of the pairs changed level") && text.contains("116 ┤"), "{text}");
+}
+
+#[test]
 fn a_mesh_gets_no_invented_groups() {
     let text = screen(&samples::mesh(), &at(100));
     assert!(text.contains("No groups: values run from") && !text.contains("× faster"), "{text}");
