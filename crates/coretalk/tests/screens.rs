@@ -1,4 +1,5 @@
 //! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod samples;
 
