@@ -1,4 +1,5 @@
 //! Documents and exports. `UPDATE_SCHEMA=1 cargo test --test documents` rewrites the committed schema.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod samples;
 

@@ -1,4 +1,5 @@
 //! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod samples;
 
@@ -123,6 +124,15 @@ fn a_pair_that_changed_level_has_no_single_number() {
     let text = screen(&samples::floating_guest(), &at(100));
     assert!(text.contains("there is no single number") && text.contains("plan for 116"), "{text}");
     assert!(text.contains("Topology: cannot tell") && text.contains("state B contradicts it"), "{text}");
+}
+
+#[test]
+fn a_map_of_a_machine_that_changed_state_says_so() {
+    let mut report = samples::laptop();
+    report.result.watch = samples::floating_guest().result.watch;
+    report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+    let text = screen(&report, &at(100));
+    assert!(text.contains("12 % of the pairs changed level") && text.contains("116 ┤"), "{text}");
 }
 
 #[test]

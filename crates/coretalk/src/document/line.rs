@@ -1,4 +1,4 @@
-//! [`TrialLine`]: one line of `jsonl` for each trial as it completes.
+//! One line of `jsonl` for each trial as it completes.
 
 use super::known;
 use coretalk_measure::session::RecordedRound;

@@ -107,7 +107,7 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
             lines.extend(words::groups(&all, &contrasts, &report.topology, look.width));
         }
         if let Some(watch) = &report.result.watch {
-            lines.extend(states::of_map(watch, look.width));
+            lines.extend(states::of_map(watch, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }

@@ -246,7 +246,7 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
 }
 
 /// Several pairs on a machine that changed its state: how much of it, and the states.
-pub fn of_map(watch: &StateWatch, width: usize) -> Vec<String> {
+pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
@@ -256,8 +256,13 @@ pub fn of_map(watch: &StateWatch, width: usize) -> Vec<String> {
         duration(watch.watched.secs()),
         percent(watch.cells_changed)
     );
-    let mut lines = wrap(&text, width, 1);
-    lines.extend(state_table(watch, width));
+    let mut lines = wrap(&text, look.width, 1);
+    // The line over time is that of one pair: the one that changed most.
+    if !watch.line.is_empty() {
+        lines.extend(wrap(" The pair that changed most:", look.width, 1));
+        lines.extend(plot(watch, look));
+    }
+    lines.extend(state_table(watch, look.width));
     lines
 }
 
