@@ -241,6 +241,7 @@ impl Noise {
                     kernel: KernelId::of(Protocol::Cas, hint),
                     home,
                     location_ns: location_ns as f32,
+                    line_error_ns: None,
                     floor_ns: (location_ns * (0.9 + 0.02 * self.normal())) as f32,
                     line_spread: Some((1.12 + 0.02 * self.normal()) as f32),
                     kept: 32 - u32::from(self.next().is_multiple_of(20)),

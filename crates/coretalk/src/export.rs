@@ -14,7 +14,7 @@ pub use jsonl::write_jsonl;
 use crate::RunReport;
 use crate::document::Identity;
 use crate::report::Look;
-use coretalk_model::latency::{LatencyMap, Record};
+use coretalk_model::latency::LatencyMap;
 use coretalk_model::{Matrix, Protocol};
 use std::fmt;
 use std::io::Write;

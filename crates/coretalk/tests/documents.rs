@@ -1,4 +1,5 @@
 //! Documents and exports. `UPDATE_SCHEMA=1 cargo test --test documents` rewrites the committed schema.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod samples;
 
@@ -6,8 +7,8 @@ use coretalk::RunReport;
 use coretalk::document::{Document, Identity, schema};
 use coretalk::export::{Export, ExportError, Format, export, write_imitations};
 use coretalk::report::Look;
-use coretalk_model::latency::{Cell, Entry, Imitated, ImitatedCell, Purpose, Record};
-use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
+use coretalk_model::latency::{Cell, Imitated, ImitatedCell};
+use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -19,8 +20,8 @@ fn json(report: &RunReport, identity: Identity) -> Value {
 
 fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> Result<String, ExportError> {
     let mut bytes = Vec::new();
-    let (record, identity) = (Record::new(), Identity::Hidden);
-    let what = Export { report, record: &record, protocol, identity, name: "k3f9", look: Look::default() };
+    let identity = Identity::Hidden;
+    let what = Export { report, file: None, protocol, identity, name: "k3f9", look: Look::default() };
     export(format, &what, &mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap())
 }
@@ -327,18 +328,9 @@ fn a_format_for_one_map_asks_which_of_several() {
 }
 
 #[test]
-fn lines_of_a_stored_run_are_its_trials() {
-    let report = samples::still_guest();
-    let mut record = Record::new();
-    for pass in 0..2 {
-        let outcome = Err(TrialFailure::Interrupted);
-        record.push(Entry { segment: 1, purpose: Purpose::Map, pass, cell: 0, outcome }, None);
-    }
-    let mut out = Vec::new();
-    coretalk::export::write_jsonl(&report, &record, &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    assert_eq!(text.lines().count(), 2);
-    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["to"] == 1), "{text}");
+fn lines_of_a_run_that_was_not_saved_are_refused() {
+    let error = exported(Format::Jsonl, &samples::still_guest(), None).unwrap_err().to_string();
+    assert!(error.contains("--no-save"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! [`TrialLine`]: one line of `jsonl` for each trial as it completes.
+//! One line of `jsonl` for each trial as it completes.
 
 use super::known;
 use coretalk_measure::session::RecordedRound;
 use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_model::latency::{Entry, Purpose, Visit};
+use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::{CpuId, Flag, TrialFailure};
 use serde::Serialize;
 
@@ -116,12 +116,10 @@ mod tests {
         let flags = Flags::NONE.with(Flag::Steal);
         let visit =
             Visit { cell: 1, started: Picos::from_ms(1500), core_ghz: Some(4.25), flags, spans: vec![span] };
-        let round = round(Ok(visit.clone()));
+        let round = round(Ok(visit));
         let line = trial_line(&round, &round.trials[0], 1, &CELLS).unwrap();
         let expected = r#"{"schema":"coretalk.trial/1","segment":1,"purpose":"map","pass":3,"from":0,"to":8,"started_s":1.5,"core_ghz":4.25,"spans":[{"kernel":"cas","home":0,"median":22.5,"min":21.0,"n":64,"dropped":1,"line_spread":null}],"flags":["steal"],"reason":null}"#;
         assert_eq!(line, expected);
-        let entry = Entry { segment: 1, purpose: Purpose::Map, pass: 3, cell: 1, outcome: Ok(visit) };
-        assert_eq!(entry_line(&entry, &CELLS).unwrap(), expected);
     }
 
     #[test]

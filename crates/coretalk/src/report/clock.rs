@@ -126,7 +126,8 @@ fn offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>, width: usize) -> Vec<Stri
                 .map(|column| {
                     let text = match offsets.get(row, column) {
                         _ if row == column => String::new(),
-                        Some(Some([low, high])) => format!("{:.0}", (low + high) / 2.0),
+                        // Adding zero takes the sign off a zero.
+                        Some(Some([low, high])) => format!("{:.0}", ((low + high) / 2.0).round() + 0.0),
                         _ => "·".to_owned(),
                     };
                     right(&text, cell)

@@ -27,10 +27,12 @@ pub struct HeatMap<'a> {
 pub enum Drawn {
     /// A number for each cell.
     Numbers,
-    /// A pixel for so many rows of the map by as many columns, from the lowest to the highest value in nanoseconds.
+    /// A pixel, or a glyph, for several rows and columns of the map.
     Pixels {
-        /// Rows of the map in a pixel.
-        each: usize,
+        /// Most rows of the map in a pixel.
+        rows: usize,
+        /// Most columns of the map in a pixel.
+        columns: usize,
     },
 }
 
@@ -56,7 +58,6 @@ impl<'a> HeatMap<'a> {
         if let Some(lines) = numbers::draw(self, look) {
             return (lines, Drawn::Numbers);
         }
-        let (lines, each) = pixels::draw(self, look);
-        (lines, Drawn::Pixels { each })
+        pixels::draw(self, look)
     }
 }

@@ -1,7 +1,7 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation, a column for each step.
 
 use super::text::{columns, count, left, ns, plain, plus_minus, right, short_ns};
-use coretalk_model::latency::LadderRow;
+use coretalk_model::latency::{LadderRow, LatencyResult};
 use coretalk_model::{Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
@@ -58,18 +58,18 @@ pub fn ladder(rows: &[LadderRow], topology: &Topology, width: usize) -> Vec<Stri
         rows.iter()
             .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
     };
-    let mut shown = vec![first_column(&relations, topology), headline(&relations, first, cell)].concat();
+    let mut shown = headline(&relations, first, cell);
     shown.extend(others.iter().map(|step| plain_column(&relations, step, cell)));
-    let stub = shown.remove(0);
+    let stub = first_column(&relations, topology);
     blocks(&stub, &shown, width)
 }
 
 /// A column: two lines of heading and a cell for each relation.
 type Column = Vec<String>;
 
-fn first_column(relations: &[Relation], topology: &Topology) -> Vec<Column> {
+fn first_column(relations: &[Relation], topology: &Topology) -> Column {
     let names = relations.iter().map(|&relation| relation_words(relation, topology));
-    vec![["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()]
+    ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()
 }
 
 fn headline<'a>(
@@ -150,13 +150,17 @@ fn blocks(stub: &Column, shown: &[Column], width: usize) -> Vec<String> {
     lines
 }
 
-/// What the numbers of other tools are, where there are some.
-pub fn footnote(rows: &[LadderRow], width: usize) -> Vec<String> {
-    let tools = rows.iter().filter(|row| row.step.starts_with("as:")).count() > 0;
+/// What the numbers are, those of other tools and those of a machine that changed its state.
+pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
+    let rows = &result.ladder;
+    let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
     let mut text = format!("medians over at most {} of each relation", count(pairs, "representative pair"));
     if tools {
-        text.push_str("; ~ is what that tool would print, reproduced, in its own unit of work");
+        text.push_str("; ~ is what that tool would print, reproduced");
+    }
+    if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
+        text.push_str("; in whatever state the machine was just then");
     }
     super::text::wrap(&format!(" {text}"), width, 1)
         .into_iter()

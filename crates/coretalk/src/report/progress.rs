@@ -15,6 +15,11 @@ const QUIET_INTERVAL: Duration = Duration::from_secs(30);
 /// Between two drawings on a terminal: eyes follow no more, and a slot stays short.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
+/// A map of more CPUs takes tens of milliseconds to draw (1,024 CPUs: half a million cells), so it is drawn rarely:
+/// no CPU measures meanwhile.
+const LARGE: usize = 256;
+const LARGE_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Where progress goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
@@ -86,6 +91,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn draw(&mut self, progress: f64, left: f64) {
         let now = (self.clock)();
         let interval = match self.audience {
+            Audience::Terminal { .. } if self.filling.len() > LARGE => LARGE_INTERVAL,
             Audience::Terminal { .. } => DRAW_INTERVAL,
             Audience::Log => QUIET_INTERVAL,
         };

@@ -1,6 +1,6 @@
 //! The screens: what a person sees after a run, put together from its parts.
 
-use super::heat_map::{Drawn, HeatMap};
+use super::heat_map::HeatMap;
 use super::look::Look;
 use super::{ladder, pairs, states, tails, words};
 use crate::RunReport;
@@ -48,7 +48,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     if !report.result.ladder.is_empty() {
         lines.push(String::new());
         lines.extend(ladder::ladder(&report.result.ladder, &report.topology, look.width));
-        lines.extend(ladder::footnote(&report.result.ladder, look.width));
+        lines.extend(ladder::footnote(&report.result, look.width));
     }
     if !report.result.tails.is_empty() {
         lines.push(String::new());
@@ -87,11 +87,7 @@ fn map_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<S
     let readings = readings(map);
     let picture = HeatMap::new(&readings, &report.topology, look);
     let (drawn, how) = picture.draw(look);
-    let each = match how {
-        Drawn::Numbers => 1,
-        Drawn::Pixels { each } => each,
-    };
-    lines.extend(words::legend(report, picture.threads_per_core(), each, look.width));
+    lines.extend(words::legend(report, picture.threads_per_core(), how, look.width));
     lines.push(String::new());
     lines.extend(drawn);
 }
@@ -102,14 +98,16 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         if report.result.maps.len() > 1 {
             lines.push(format!(" {}:", map.kernel));
         }
-        lines.extend(words::extremes(&all, look.width));
-        let contrasts = contrasts(map, &report.topology);
-        let classes = class_pairs(map, &report.topology);
-        if listed(report).is_none() {
-            lines.extend(words::groups(&all, &contrasts, &classes, &report.topology, look.width));
+        // A hybrid has no one median and no one ratio: its table of classes says it all.
+        let hybrid = !class_pairs(map, &report.topology).is_empty();
+        let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
+        lines.extend(words::extremes(&all, middle, look.width));
+        if listed(report).is_none() && !hybrid {
+            let contrasts = contrasts(map, &report.topology);
+            lines.extend(words::groups(&all, &contrasts, &report.topology, look.width));
         }
         if let Some(watch) = &report.result.watch {
-            lines.extend(states::of_map(watch, look.width));
+            lines.extend(states::of_map(watch, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }

@@ -82,6 +82,10 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
     } else {
         ""
     };
+    let guest = match &report.environment.hypervisor {
+        Some(_) => "; pinning inside the guest does not help",
+        None => "",
+    };
     let mut lines = wrap(
         &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
         look.width,
@@ -96,11 +100,15 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
     if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
         let text = if common.point == worst.point {
             format!(
-                " Two threads that talk: plan for {} ns, the slowest state and the most frequent one.",
+                " Two threads that talk: plan for {} ns, the slowest and most frequent state{guest}.",
                 ns(worst.point)
             )
         } else {
-            format!(" Two threads that talk: expect {} ns, plan for {}.", ns(common.point), ns(worst.point))
+            format!(
+                " Two threads that talk: expect {} ns, plan for {}{guest}.",
+                ns(common.point),
+                ns(worst.point)
+            )
         };
         lines.extend(wrap(&text, look.width, 1));
     }
@@ -149,27 +157,28 @@ pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
 
 fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
     let mut axis = vec![' '; room];
-    let end: Vec<char> = duration(seconds).chars().collect();
-    let steps = (room / 16).max(1);
-    let mut write = |column: usize, text: &[char]| {
-        for (offset, c) in text.iter().enumerate() {
-            if let Some(cell) = axis.get_mut(column + offset) {
-                *cell = *c;
-            }
+    let mut write = |column: usize, text: &str| {
+        for (cell, c) in axis.iter_mut().skip(column).zip(text.chars()) {
+            *cell = c;
         }
     };
-    for step in 0..steps {
-        let text: Vec<char> = if step == 0 {
-            "0 s".chars().collect()
-        } else {
-            format!("{:.0}", seconds * step as f64 / steps as f64).chars().collect()
-        };
-        let column = step * room / steps;
-        if column + text.len() + 2 + end.len() <= room && (seconds >= steps as f64 || step == 0) {
+    let end = duration(seconds);
+    let last = room.saturating_sub(end.chars().count());
+    write(last, &end);
+    write(0, "0 s");
+    // Round steps, ten columns apart or more.
+    let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0]
+        .into_iter()
+        .find(|step| step / seconds * room as f64 >= 10.0);
+    let mut at = step.unwrap_or(f64::INFINITY);
+    while at < seconds {
+        let column = (at / seconds * room as f64) as usize;
+        let text = format!("{at:.0}");
+        if column + text.len() + 2 <= last {
             write(column, &text);
         }
+        at += step.unwrap_or(f64::INFINITY);
     }
-    write(room.saturating_sub(end.len()), &end);
     format!("{}  {}", " ".repeat(labels), axis.into_iter().collect::<String>().trim_end())
 }
 
@@ -237,7 +246,7 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
 }
 
 /// Several pairs on a machine that changed its state: how much of it, and the states.
-pub fn of_map(watch: &StateWatch, width: usize) -> Vec<String> {
+pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
@@ -247,8 +256,13 @@ pub fn of_map(watch: &StateWatch, width: usize) -> Vec<String> {
         duration(watch.watched.secs()),
         percent(watch.cells_changed)
     );
-    let mut lines = wrap(&text, width, 1);
-    lines.extend(state_table(watch, width));
+    let mut lines = wrap(&text, look.width, 1);
+    // The line over time is that of one pair: the one that changed most.
+    if !watch.line.is_empty() {
+        lines.extend(wrap(" The pair that changed most:", look.width, 1));
+        lines.extend(plot(watch, look));
+    }
+    lines.extend(state_table(watch, look.width));
     lines
 }
 

@@ -39,8 +39,8 @@ pub fn tail_table(tails: &[TailSeries], width: usize) -> Vec<String> {
     let mut lines = table.lines(width);
     if let Some(series) = tails.first() {
         let text = format!(
-            " Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns), which \
-             was more than {} took.",
+            " Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns); {} \
+             would be negative and count as 0.",
             count(counts_total(&series.raw), "round trip"),
             duration(series.observed.secs()),
             ns(series.clock_ns),

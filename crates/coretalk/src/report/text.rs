@@ -148,7 +148,7 @@ pub fn grouped(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(digit);
@@ -167,7 +167,7 @@ pub fn duration(seconds: f64) -> String {
         s if s < 119.5 => format!("{s:.0} s"),
         s if s < 7170.0 => {
             let whole = s.round() as u64;
-            if whole % 60 == 0 {
+            if whole.is_multiple_of(60) {
                 format!("{} min", whole / 60)
             } else {
                 format!("{} min {} s", whole / 60, whole % 60)

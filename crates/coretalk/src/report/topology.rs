@@ -3,7 +3,7 @@
 use super::ladder::level_words;
 use super::text::{columns, left, plain, wrap};
 use super::words::size;
-use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 
 /// The reported structure as a picture in characters, and the same in words.
 pub fn topology(topology: &Topology, width: usize) -> String {
@@ -35,8 +35,7 @@ pub fn topology(topology: &Topology, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Levels that give a box: all that are reported, outermost first. One that groups exactly as the level around it
-/// does is drawn once, with both names.
+/// Levels that give a box: all that are reported, outermost first.
 fn levels(topology: &Topology) -> Vec<Level> {
     Level::ALL.into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
@@ -46,7 +45,7 @@ fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> 
     if level == Level::Core {
         return leaves(topology, cpus, width);
     }
-    let mut groups: Vec<(String, CpuSet, usize)> = Vec::new();
+    let mut drawn: Vec<(String, Vec<String>)> = Vec::new();
     let mut alone = cpus.clone();
     for domain in topology.level(level) {
         let members = domain.cpus.intersection(cpus);
@@ -54,44 +53,50 @@ fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> 
             continue;
         }
         alone = alone.difference(&members);
-        let number = domain.os_id.map_or(String::new(), |id| format!(" {id}"));
-        groups.push((format!("{}{number}", level_words(level, 1)), members, 0));
-    }
-    // Levels that add nothing to a single group share its box.
-    let mut skip = 0;
-    if let [(name, members, _)] = groups.as_mut_slice() {
-        while let Some(&next) = inner.get(skip) {
-            let same = topology.level(next).iter().filter(|domain| domain.cpus == *members).count() == 1;
-            if next == Level::Core || !same {
-                break;
-            }
-            name.push_str(&format!(" = {}", level_words(next, 1)));
+        let mut name = box_name(domain);
+        let mut skip = 0;
+        // A level that groups exactly the same CPUs shares the box.
+        while let Some(same) = inner.get(skip).and_then(|&next| same_group(topology, next, &members)) {
+            name.push_str(&format!(" = {}", box_name(same)));
             skip += 1;
         }
+        let body = boxes(topology, &members, &inner[skip..], width.saturating_sub(4).max(12));
+        drawn.push((format!("{name} · {members}"), body));
     }
-    let inside = width.saturating_sub(4).max(12);
-    let mut drawn: Vec<(String, Vec<String>)> = Vec::new();
-    for (name, members, _) in &groups {
-        let body = boxes(topology, members, &inner[skip..], inside);
-        let title = format!("{name} · {members}");
-        // Equal boxes in a long row are said once.
-        drawn.push((title, body));
+    let boxes =
+        if drawn.len() > most_boxes(topology) { summary(&drawn, width) } else { shelves(&drawn, width) };
+    let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
+    // CPUs in no group of this level stand where their ids put them.
+    if alone.first() < cpus.difference(&alone).first() {
+        [outside, boxes].concat()
+    } else {
+        [boxes, outside].concat()
     }
-    let mut lines = if drawn.len() > MOST_BOXES { summary(&drawn, width) } else { shelves(&drawn, width) };
-    if !alone.is_empty() {
-        lines.extend(leaves(topology, &alone, width));
-    }
-    lines
 }
 
-/// More boxes of one level inside another than this are not drawn one by one.
-const MOST_BOXES: usize = 16;
+fn box_name(domain: &Domain) -> String {
+    let number = domain.os_id.map_or(String::new(), |id| format!(" {id}"));
+    format!("{}{number}", level_words(domain.level, 1))
+}
+
+fn same_group<'a>(topology: &'a Topology, level: Level, members: &CpuSet) -> Option<&'a Domain> {
+    if level == Level::Core {
+        return None;
+    }
+    topology.level(level).into_iter().find(|domain| domain.cpus == *members)
+}
+
+/// More boxes of one level inside another than this are not drawn one by one: every one up to 256 CPUs, and on
+/// larger machines as many as show the pattern.
+fn most_boxes(topology: &Topology) -> usize {
+    if topology.cpus().len() > 256 { 3 } else { 16 }
+}
 
 fn summary(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
     let mut shown: Vec<(String, Vec<String>)> = drawn[..2].to_vec();
     shown.extend(drawn.last().cloned());
     let mut lines = shelves(&shown[..2], width);
-    lines.push(super::text::cut(&format!("… {} more like these …", drawn.len() - 3), width));
+    lines.push(super::text::cut(&format!("… {} more of them …", drawn.len() - 3), width));
     lines.extend(shelves(&shown[2..], width));
     lines
 }

@@ -1,12 +1,13 @@
 //! Sentences about a run: what it is, what it found, what to doubt, what to type next.
 
+use super::heat_map::Drawn;
 use super::ladder::{level_words, relation_words};
 use super::text::{count, duration, flow, ns, percent, plain, short_ns, wrap};
 use crate::RunReport;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
 use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
-use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Topology, Verdict};
+use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
 /// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
 /// size of the spread between cells of one relation.
@@ -78,14 +79,17 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
 }
 
 /// What a cell is, and how exact.
-pub fn legend(report: &RunReport, threads_per_core: usize, each: usize, width: usize) -> Vec<String> {
+pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
     if threads_per_core > 1 {
         parts.push("cell: median over the pairs of threads".to_owned());
         parts.push("diagonal: threads of one core".to_owned());
     }
-    if each > 1 {
-        parts.push(format!("a pixel is the median of up to {each} × {each}"));
+    if let Drawn::Pixels { rows, columns } = drawn
+        && rows > 1
+    {
+        let what = if rows == columns { "pixel" } else { "glyph" };
+        parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
     }
     parts.push(match report.settings.counts {
         Counts::Adaptive => format!("±{} at 95 % unless !", percent(report.settings.precision)),
@@ -96,36 +100,40 @@ pub fn legend(report: &RunReport, threads_per_core: usize, each: usize, width: u
     flow(parts.iter().map(String::as_str), " · ", width, 2)
 }
 
+/// Whether a map has one middle worth telling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Middle {
+    /// Mean and median are told.
+    Shown,
+    /// Kinds of cores differ: no number stands for all.
+    LeftOut,
+}
+
 /// Least, most, mean and median with the CPUs of the extremes.
-pub fn extremes(all: &Overall, width: usize) -> Vec<String> {
+pub fn extremes(all: &Overall, middle: Middle, width: usize) -> Vec<String> {
     let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
     else {
         return wrap(" No cell has a value.", width, 1);
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
-    let parts = [
+    let mut parts = vec![
         format!(" least {} {}", ns(min.ns), pair(min.pair)),
         format!("most {} {}", ns(max.ns), pair(max.pair)),
-        format!("mean {}", ns(mean)),
-        format!("median {} ns", ns(median)),
-        count(all.measured, "pair"),
     ];
+    if middle == Middle::Shown {
+        parts.extend([format!("mean {}", ns(mean)), format!("median {} ns", ns(median))]);
+    }
+    parts.push(count(all.measured, "pair"));
     flow(parts.iter().map(String::as_str), " · ", width, 1)
 }
 
 /// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only.
-pub fn groups(
-    all: &Overall,
-    contrasts: &[Contrast],
-    classes: &[ClassPair],
-    topology: &Topology,
-    width: usize,
-) -> Vec<String> {
+pub fn groups(all: &Overall, contrasts: &[Contrast], topology: &Topology, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for contrast in contrasts {
         lines.extend(wrap(&format!(" {}", contrast_words(contrast)), width, 1));
     }
-    if !classes.is_empty() || all.measured < 2 || !contrasts.is_empty() {
+    if all.measured < 2 || !contrasts.is_empty() {
         return lines;
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
@@ -138,7 +146,7 @@ pub fn groups(
             ns(one.max)
         ),
         _ if explained => {
-            " No groups above the core: the system reports one, and values have no other gap.".to_owned()
+            " One group above the core, as the system reports; no other gap in the values.".to_owned()
         }
         several => format!(
             " {} levels by value only, the system reports no groups: {}.",
@@ -167,9 +175,9 @@ fn contrast_words(contrast: &Contrast) -> String {
     let ratio = contrast.across_ns / contrast.inside_ns;
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     let verdict = if ratio >= VISIBLE_CONTRAST {
-        format!("Talk inside one: {inside} ns, to the nearest other {across} ns: {ratio:.1} × faster.")
+        format!("Talk inside one group: {ratio:.1} × faster ({inside} ns, to the nearest other {across} ns).")
     } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-        format!("Talk inside one ({inside} ns) is slower than to the nearest other ({across} ns).")
+        format!("Talk inside one group ({inside} ns) is slower than to the nearest other ({across} ns).")
     } else {
         format!("The values do not show them: {inside} ns inside, {across} ns to the nearest other.")
     };
@@ -189,13 +197,21 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
     for pair in classes {
         table.row(vec![
             format!("{}–{}", plain(&pair.classes[0]), plain(&pair.classes[1])),
-            relation_words(pair.relation, topology),
+            // Where classes have clusters of their own, what shares only more is in two of them.
+            match pair.relation {
+                Relation::L3 if clustered(classes, pair) => "other cluster".to_owned(),
+                relation => relation_words(relation, topology),
+            },
             pair.pairs.to_string(),
             ns(pair.median_ns),
             format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
         ]);
     }
     table.lines(width)
+}
+
+fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
+    classes.iter().any(|other| other.classes == pair.classes && other.relation == Relation::Cluster)
 }
 
 /// Cells without a value by reason, and cells with a doubt by flag.
@@ -279,7 +295,7 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
 /// What the equivalence gate said, where pairs ran at the same time.
 pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String> {
     let Regime::Parallel { gate, .. } = &map.regime else { return Vec::new() };
-    let parts: Vec<String> = gate
+    let mut parts: Vec<String> = gate
         .iter()
         .map(|outcome| {
             let verdict = if outcome.equivalent { "proven within ±1 %" } else { "not proven within ±1 %" };
@@ -291,10 +307,9 @@ pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String
             )
         })
         .collect();
-    if parts.is_empty() {
-        return Vec::new();
-    }
-    flow(std::iter::once(" parallel ").chain(parts.iter().map(String::as_str)), " · ", width, 3)
+    let Some(first) = parts.first_mut() else { return Vec::new() };
+    first.insert_str(0, " at the same time: ");
+    flow(parts.iter().map(String::as_str), " · ", width, 3)
 }
 
 /// Where the run lies and what to type next.

@@ -1,6 +1,7 @@
 //! Runs made by hand: what screens and documents are tested on. Nothing is measured and nothing is random; small
 //! spreads come from a fixed hash of the pair.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a sample that cannot be built fails its test")]
 
 use coretalk::{RunHeader, RunReport};
 use coretalk_model::latency::*;
@@ -112,6 +113,7 @@ fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) ->
             watched: Picos::from_secs(6.4),
             watch: Some(StateWatch {
                 watched: Picos::from_secs(6.4),
+                pair: None,
                 states: vec![WatchedState {
                     share: 1.0,
                     visits: 1,
@@ -321,6 +323,7 @@ pub fn floating_guest() -> RunReport {
     };
     report.result.watch = Some(StateWatch {
         watched: Picos::from_secs(24.0),
+        pair: Some([CpuId(0), CpuId(1)]),
         states: vec![state(0.74, 2, 9.0, 22.6, 28.1), state(0.26, 1, 6.2, 116.0, 131.0)],
         line,
         cells_changed: 1.0,

@@ -19,14 +19,16 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
     let by_core = map.threads_per_core > 1;
     let labels = labels(&map.rows, by_core);
     let gutter =
-        labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 });
+        labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 }) + 1;
     let values = cells.iter().map(text).map(|text| columns(&text)).max().unwrap_or(1);
     let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
-    let cell_width = values.max(heads) + 1;
-    let axis = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
+    // The place of the mark keeps cells apart; a blank more reads better where there is room.
+    let narrow = values.max(heads + 1);
+    let (axis, cell_width) = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
         let axis = Axis::new(&map.rows, map.topology, 1, None, level);
-        let needed = gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + 1;
-        (needed <= look.width).then_some(axis)
+        let needed = |cell_width: usize| gutter + axis.parts.len() * cell_width + 2 * axis.bar_count();
+        let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= look.width)?;
+        Some((axis, cell_width))
     })?;
     Some(lines(map, look, &cells, &axis, &labels, gutter, cell_width))
 }

@@ -1,22 +1,27 @@
 //! The map as pixels of half a character's height, or as glyphs that grow denser.
 
 use super::axis::{Axis, bar_levels};
-use super::{HeatMap, Look};
+use super::{Drawn, HeatMap, Look};
 use crate::report::ColorDepth;
 use crate::report::palette::{self, SHADES, Scale};
 use crate::report::text::{columns, flow, left, right, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
-/// The lines, and how many rows of the map share a pixel.
-pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, usize) {
-    let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1) + 2;
+/// Beyond so many bars the picture is a fence; the colours show the groups then.
+const MOST_BARS: usize = 8;
+
+/// The lines, and how much of the map shares a pixel.
+pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, Drawn) {
+    let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
     let (axis, each) = fitting(map, look.width.saturating_sub(gutter).max(4));
-    let lines = match look.depth {
-        ColorDepth::None => shaded(map, &axis, gutter, look.width),
-        _ => half_blocks(map, look, &axis, gutter),
-    };
-    (lines, each)
+    match look.depth {
+        ColorDepth::None => {
+            let rows = if axis.parts.len() > 1 { 2 * each } else { each };
+            (shaded(map, &axis, gutter, look.width), Drawn::Pixels { rows, columns: each })
+        }
+        _ => (half_blocks(map, look, &axis, gutter), Drawn::Pixels { rows: each, columns: each }),
+    }
 }
 
 /// The finest axis that fits: as few rows in a pixel as the width allows, with bars of the finest level that still
@@ -27,7 +32,7 @@ fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize) {
         let keep = levels.iter().copied().flatten().find(|&level| largest(map, level) >= each);
         for &level in levels.iter().filter(|&&level| level.is_none() || level >= keep) {
             let axis = Axis::new(&map.rows, map.topology, each, keep, level);
-            if axis.parts.len() + axis.bar_count() <= width && 3 * axis.bar_count() <= axis.parts.len() {
+            if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MOST_BARS {
                 return (axis, each);
             }
         }
