@@ -31,7 +31,7 @@ pub enum Command {
     /// Measure a latency matrix
     Latency(Box<LatencyArgs>),
     /// List, show, name and remove saved runs
-    #[command(subcommand)]
+    #[command(subcommand, arg_required_else_help = false)]
     Runs(RunsCommand),
     /// Write a saved run as data
     Export(ExportArgs),

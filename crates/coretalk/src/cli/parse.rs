@@ -46,7 +46,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
     let words: Vec<OsString> = words.into_iter().collect();
     let matches = match definitions().try_get_matches_from(&words) {
         Ok(matches) => matches,
-        Err(error) => return text_or_failure(&error),
+        Err(error) => return text_or_failure(&error, &words),
     };
     let (path, leaf) = relevance::leaf(&matches);
     let typed = relevance::typed(leaf);
@@ -56,20 +56,20 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
             "{option} has no effect on {command}; leave it out (see `coretalk {path} --help`)"
         )));
     }
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error))?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, &words))?;
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words })))
 }
 
-fn text_or_failure(error: &clap::Error) -> Result<Typed, Failure> {
+fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Typed::Text(error.to_string())),
-        _ => Err(sentence(error)),
+        _ => Err(sentence(error, words)),
     }
 }
 
 /// clap's report of several paragraphs in one line: what is wrong, what was perhaps meant, where help is.
-fn sentence(error: &clap::Error) -> Failure {
+fn sentence(error: &clap::Error, words: &[OsString]) -> Failure {
     let report = error.to_string();
     let mut parts: Vec<String> = Vec::new();
     for paragraph in report.split("\n\n") {
@@ -80,14 +80,21 @@ fn sentence(error: &clap::Error) -> Failure {
             parts.push(tip.replace(" tip: ", "; "));
         }
     }
-    let usage = report.lines().find_map(|line| line.strip_prefix("Usage: "));
-    let command: Vec<&str> = usage
-        .unwrap_or("coretalk")
-        .split(' ')
-        .take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
-        .collect();
-    parts.push(format!("see `{} --help`", command.join(" ")));
+    parts.push(format!("see `{} --help`", command_of(words)));
     Failure::Usage(parts.join("; "))
+}
+
+/// The command that was meant, as far as words name one.
+fn command_of(words: &[OsString]) -> String {
+    let definitions = definitions();
+    let (mut path, mut command) = (vec!["coretalk"], &definitions);
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = command.find_subcommand(word) {
+            path.push(below.get_name());
+            command = below;
+        }
+    }
+    path.join(" ")
 }
 
 #[cfg(test)]
@@ -127,7 +134,7 @@ mod tests {
         assert_eq!(
             refusal(&["latency", "--protocol", "smoke"]),
             "invalid value 'smoke' for '--protocol <LIST>' [possible values: cas, store, msg, xfer, one-way]; \
-             see `coretalk latency --help`"
+             a similar value exists: 'store'; see `coretalk latency --help`"
         );
     }
 

@@ -96,7 +96,7 @@ fn damaged_files_are_refused_with_their_place() {
     let tool = Tool::new();
     for (name, content, words, code, part) in [
         ("a.toml", "[noise]\nbatch_ds = 1\n", &["latency", "--machine", "sim:a.toml"][..], 4, "a.toml"),
-        ("b.csv", "cpu,0,1\n0,,x\n1,5,\n", &["latency", "--machine", "sim:b.csv"][..], 4, "line"),
+        ("b.csv", "cpu,0,1\n0,,soon\n1,5,\n", &["latency", "--machine", "sim:b.csv"][..], 4, "line"),
         ("c.csv", "1,2,3\n4,5\n", &["import", "c.csv"][..], 4, "line"),
         ("d.coretalk", "no database", &["runs", "show", "./d.coretalk"][..], 4, "d.coretalk"),
         ("e.coretalk", "", &["latency", "--resume", "./e.coretalk"][..], 4, "e.coretalk"),
