@@ -355,13 +355,10 @@ fn tool() -> impl clap::builder::TypedValueParser<Value = Tool> {
 }
 
 /// Choices that derive from the vocabulary of the model, so that a new one needs no line here.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+fn one_of<T: Copy + std::fmt::Debug + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
-) -> impl clap::builder::TypedValueParser<Value = T>
-where
-    T: std::fmt::Debug,
-{
+) -> impl clap::builder::TypedValueParser<Value = T> {
     use clap::builder::TypedValueParser;
     clap::builder::PossibleValuesParser::new(all.map(name))
         .try_map(move |word| all.into_iter().find(|&value| name(value) == word).ok_or("unknown"))

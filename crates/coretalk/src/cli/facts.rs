@@ -103,7 +103,8 @@ fn host_clock() -> Result<ClockView, Failure> {
 /// There is no kernel of that name, or its code cannot be shown.
 pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.asm {
-        return Ok(Out::open(global.output.as_deref())?.text(&code(name)?).map(|()| ExitCode::Done)?);
+        Out::open(global.output.as_deref())?.text(&code(name)?)?;
+        return Ok(ExitCode::Done);
     }
     let rows: Vec<ProbeRow> = probes::REGISTRY
         .iter()
