@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::export::{self, Export, ExportError, Format};
 use crate::report::depth::{self, Output};
 use crate::report::{By, ColorChoice, ColorDepth, Look, Order};
-use coretalk_measure::probes::imitation::{Figure, Imitation, render};
+use coretalk_measure::probes::imitation::{Imitation, render};
 use coretalk_model::latency::Imitated;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -102,10 +102,7 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
 }
 
 fn as_the_tool_prints(imitated: &Imitated, cpu_model: Option<&str>) -> String {
-    let figures = imitated
-        .cells
-        .map(|cell| cell.map(|cell| Figure { ns: cell.value_ns, standard_error_ns: cell.spread_ns }));
-    render(&Imitation::of(imitated.tool), cpu_model, &figures)
+    render(&Imitation::of(imitated.tool), cpu_model, &imitated.cells)
 }
 
 /// The format of the exports.

@@ -6,11 +6,9 @@
 
 mod kernels;
 mod layout;
-mod statistic;
 
 pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
 pub use layout::render;
-pub use statistic::{Figure, Statistic, statistic};
 
 use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
@@ -23,12 +21,10 @@ pub struct Imitation {
     pub tool: Tool,
     /// Its loops.
     pub kernel: &'static Kernel,
-    /// Batches that it takes of a pair; a sample of the tool may be several (see [`Statistic::BestOf`]).
+    /// Batches that it takes of a pair; a sample of the tool may be several.
     pub visits: u32,
     /// Round trips in a batch.
     pub round_trips: u32,
-    /// What it makes of the samples.
-    pub statistic: Statistic,
     /// Which pairs it measures.
     pub pairs: Pairs,
     /// What its output looks like.
@@ -60,7 +56,6 @@ impl Imitation {
                 kernel: &CORE_TO_CORE_LATENCY,
                 visits: 300,
                 round_trips: 1_000,
-                statistic: Statistic::Mean,
                 pairs: Pairs::Unordered,
                 output: "a lower triangle of mean ± standard error, then minimum, maximum and mean",
             },
@@ -69,7 +64,6 @@ impl Imitation {
                 kernel: &C2CLAT,
                 visits: 1_000,
                 round_trips: 100,
-                statistic: Statistic::MinimumWholeNs,
                 pairs: Pairs::Unordered,
                 output: "a full table under a `CPU` header, whole nanoseconds, 0 on the diagonal",
             },
@@ -80,7 +74,6 @@ impl Imitation {
                 kernel: &CPU_LATENCY,
                 visits: 100,
                 round_trips: 1_000,
-                statistic: Statistic::Mean,
                 pairs: Pairs::Ordered,
                 output: "comma rows without a header, both directions, empty diagonal, six digits",
             },
@@ -91,7 +84,6 @@ impl Imitation {
                 kernel: &MULTICHASE,
                 visits: 500,
                 round_trips: 10_000,
-                statistic: Statistic::BestOf { groups: 5 },
                 pairs: Pairs::Ordered,
                 output: "a full table, one decimal, `-` on the diagonal (layout ours: none is published)",
             },
@@ -100,7 +92,6 @@ impl Imitation {
                 kernel: &COHERENCY_LATENCY,
                 visits: 1_000,
                 round_trips: 10_000,
-                statistic: Statistic::TotalWholeMs,
                 pairs: Pairs::Ordered,
                 output: "`Cache line offset: 0`, then comma rows with six decimals, `x` on the diagonal",
             },

@@ -19,9 +19,11 @@ pub fn imitated(
         .map(|&tool| {
             let kernel = KernelId::imitating(tool);
             let mut samples: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
+            let mut round_trips = 1;
             for kept in record.kept(Purpose::Imitation) {
                 for span in kept.recording.spans.iter().filter(|span| span.kernel == kernel) {
                     let Samples::Batches { ticks, .. } = &span.samples else { continue };
+                    round_trips = span.round_trips;
                     let half =
                         |&ticks: &u32| rate.ns(f64::from(ticks)) / f64::from(span.round_trips.max(1)) / 2.0;
                     samples.entry(pairs[kept.cell as usize]).or_default().extend(ticks.iter().map(half));
@@ -30,19 +32,26 @@ pub fn imitated(
             let cells = Matrix::symmetric(settings.cpus.clone(), |row, column| {
                 let pair = [settings.cpus[column], settings.cpus[row]];
                 let values = samples.get(&pair).or_else(|| samples.get(&[pair[1], pair[0]]))?;
-                statistic(tool, values)
+                statistic(tool, values, round_trips)
             });
             Imitated { tool, cells }
         })
         .collect()
 }
 
-/// The tool's own statistic over samples in time order, each the mean half round trip of one batch in nanoseconds.
+/// What the tool makes of its samples: half round trips in nanoseconds, one for each batch of so many round trips, in
+/// the order taken. `None` without samples, and where the tool's clock is too coarse to tell the number from zero.
 ///
-/// core-to-core-latency prints the mean with its standard error; c2clat the minimum in whole nanoseconds; cpu-latency
-/// and CoherencyLatency the mean; multichase the best of its five samples.
-pub fn statistic(tool: Tool, samples_ns: &[f64]) -> Option<ImitatedCell> {
-    let least = || samples_ns.iter().copied().min_by(f64::total_cmp);
+/// core-to-core-latency prints the mean with its standard error; c2clat the fastest sample, cut to whole nanoseconds as
+/// integer arithmetic does; cpu-latency the mean; multichase the best of five groups; CoherencyLatency all time
+/// together, cut to whole milliseconds, per hop.
+///
+/// ```
+/// # use coretalk_model::latency::imitated::statistic;
+/// # use coretalk_model::Tool;
+/// assert_eq!(statistic(Tool::C2clat, &[31.2, 28.996, 30.0], 100).unwrap().value_ns, 28.0);
+/// ```
+pub fn statistic(tool: Tool, samples_ns: &[f64], round_trips: u32) -> Option<ImitatedCell> {
     let plain = |value_ns: f64| ImitatedCell { value_ns, spread_ns: None };
     match tool {
         Tool::CoreToCoreLatency => {
@@ -50,24 +59,64 @@ pub fn statistic(tool: Tool, samples_ns: &[f64]) -> Option<ImitatedCell> {
             let error = |variance: f64| (variance / samples_ns.len() as f64).sqrt();
             Some(ImitatedCell { value_ns, spread_ns: stats::variance(samples_ns).map(error) })
         }
-        Tool::C2clat | Tool::C2clatW => least().map(f64::floor).map(plain),
-        Tool::Multichase => least().map(plain),
-        Tool::CpuLatency | Tool::CoherencyLatency => stats::mean(samples_ns).map(plain),
+        Tool::C2clat | Tool::C2clatW => {
+            // (t / 100) / 2 in whole nanoseconds is t / 200, cut once.
+            let least = samples_ns.iter().copied().min_by(f64::total_cmp)?.floor();
+            (least > 0.0).then(|| plain(least))
+        }
+        Tool::CpuLatency => stats::mean(samples_ns).map(plain),
+        Tool::Multichase => {
+            let size = samples_ns.len().div_ceil(MULTICHASE_GROUPS).max(1);
+            samples_ns.chunks(size).filter_map(stats::mean).min_by(f64::total_cmp).map(plain)
+        }
+        Tool::CoherencyLatency => {
+            let hops_per_sample = 2.0 * f64::from(round_trips);
+            let total_ms = (samples_ns.iter().sum::<f64>() * hops_per_sample / 1e6).floor();
+            (total_ms > 0.0).then(|| plain(total_ms * 1e6 / (hops_per_sample * samples_ns.len() as f64)))
+        }
     }
 }
+
+/// multichase prints the best of five runs.
+const MULTICHASE_GROUPS: usize = 5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn ns(tool: Tool, samples: &[f64]) -> Option<f64> {
+        statistic(tool, samples, 10_000).map(|cell| cell.value_ns)
+    }
+
     #[test]
-    fn each_tool_has_its_own_statistic() {
-        let samples = [24.6, 20.9, 31.0, 23.5];
-        let of = |tool| statistic(tool, &samples).unwrap();
-        assert_eq!(of(Tool::CoreToCoreLatency).value_ns, 25.0);
-        assert!((of(Tool::CoreToCoreLatency).spread_ns.unwrap() - 2.145).abs() < 1e-3);
-        assert_eq!(of(Tool::C2clat).value_ns, 20.0);
-        assert_eq!(of(Tool::Multichase).value_ns, 20.9);
-        assert_eq!(statistic(Tool::CpuLatency, &[]), None);
+    fn each_tool_makes_its_own_number_of_the_same_samples() {
+        let samples = [30.0, 20.5, 40.0, 29.5];
+        assert_eq!(ns(Tool::CoreToCoreLatency, &samples), Some(30.0));
+        assert_eq!(ns(Tool::C2clat, &samples), Some(20.0));
+        assert_eq!(ns(Tool::Multichase, &samples), Some(20.5), "groups of one");
+        // 4 × 10,000 trips × 60 ns = 2.4 ms, of which the clock sees 2.
+        assert_eq!(ns(Tool::CoherencyLatency, &samples), Some(25.0));
+    }
+
+    #[test]
+    fn the_best_group_counts_as_a_whole() {
+        let samples = [10.0, 50.0, 20.0, 30.0, 90.0, 10.0, 40.0, 40.0, 60.0, 60.0];
+        assert_eq!(ns(Tool::Multichase, &samples), Some(25.0));
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_mean() {
+        let cell = statistic(Tool::CoreToCoreLatency, &[1.0, 2.0, 3.0, 4.0], 1_000).unwrap();
+        assert!((cell.spread_ns.unwrap() - (5.0_f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+        assert_eq!(statistic(Tool::CoreToCoreLatency, &[1.0], 1_000).unwrap().spread_ns, None);
+    }
+
+    #[test]
+    fn a_clock_too_coarse_gives_nothing_instead_of_zero() {
+        for tool in Tool::ALL {
+            assert_eq!(ns(tool, &[]), None, "{tool}");
+        }
+        assert_eq!(ns(Tool::CoherencyLatency, &[40.0]), None, "0.8 ms on a clock of milliseconds");
+        assert_eq!(ns(Tool::C2clat, &[0.7]), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs.
 
 use super::record::SlotId;
-use super::{LadderRow, LatencyMap, Purpose, Record, SpanSummary};
+use super::{LadderRow, LatencyMap, Purpose, Record, SpanSummary, watch};
 use crate::stats::{self, Estimate, Look, passes_interval};
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
@@ -39,20 +39,16 @@ pub fn ladder(
             see(entry.cell as usize, kernel, ns);
         }
     }
-    // A tiny machine climbs the whole ladder in every pass of its map.
-    if record.others(Purpose::Ladder).next().is_none()
-        && record.slots().len() > 2
-        && pairs.len() <= TINY_CELLS
-    {
+    // A tiny machine climbs the whole ladder in every pass of its map; what it said in its most frequent state counts.
+    if record.slots().len() > 2 && pairs.len() <= TINY_CELLS {
         for cell in 0..pairs.len() {
             let Some(passes) = record.passes(cell) else { continue };
+            let main = watch::main_state(record, passes);
             for (slot, SlotId { kernel, .. }) in
                 record.slots().iter().enumerate().filter(|(_, slot)| slot.home == 0)
             {
-                for pass in 0..passes.passes.len() {
-                    if let Some(value) = passes.slot(pass, slot) {
-                        see(cell, kernel, f64::from(value.location_ns));
-                    }
+                for value in main.iter().filter_map(|&pass| passes.slot(pass, slot)) {
+                    see(cell, kernel, f64::from(value.location_ns));
                 }
             }
         }

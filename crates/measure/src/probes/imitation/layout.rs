@@ -1,12 +1,17 @@
 //! [`render`]: a matrix as the tool itself would print it.
 
-use super::{Figure, Imitation};
+use super::Imitation;
+use coretalk_model::latency::ImitatedCell;
 use coretalk_model::{Matrix, Tool};
 use std::fmt::Write;
 
 /// The matrix in the layout of the tool, without its terminal colours. Pairs without a figure stay blank, as far as
 /// the layout allows; rows are initiators. `cpu_model` stands in the preamble of core-to-core-latency.
-pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Matrix<Option<Figure>>) -> String {
+pub fn render(
+    imitation: &Imitation,
+    cpu_model: Option<&str>,
+    matrix: &Matrix<Option<ImitatedCell>>,
+) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match imitation.tool {
@@ -19,7 +24,7 @@ pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Matrix<Op
     text
 }
 
-type Figures = Matrix<Option<Figure>>;
+type Figures = Matrix<Option<ImitatedCell>>;
 
 fn core_to_core_latency(
     text: &mut String,
@@ -45,8 +50,8 @@ fn core_to_core_latency(
         for column in 0..row {
             match figure(matrix, row, column) {
                 Some(figure) => {
-                    let error = figure.standard_error_ns.unwrap_or(f64::NAN);
-                    write!(text, " {:>4.0}±{error:<2.0}", figure.ns)?;
+                    let error = figure.spread_ns.unwrap_or(f64::NAN);
+                    write!(text, " {:>4.0}±{error:<2.0}", figure.value_ns)?;
                     pairs.push((figure, error, cpu.0, matrix.cpus()[column].0));
                 }
                 None => write!(text, "{:>8}", "")?,
@@ -55,14 +60,20 @@ fn core_to_core_latency(
         writeln!(text)?;
     }
     writeln!(text)?;
-    let by_ns = |a: &&(Figure, f64, u32, u32), b: &&(Figure, f64, u32, u32)| a.0.ns.total_cmp(&b.0.ns);
+    let by_ns = |a: &&(ImitatedCell, f64, u32, u32), b: &&(ImitatedCell, f64, u32, u32)| {
+        a.0.value_ns.total_cmp(&b.0.value_ns)
+    };
     for (name, pair) in [("Min ", pairs.iter().min_by(by_ns)), ("Max ", pairs.iter().max_by(by_ns))] {
         if let Some((figure, error, row, column)) = pair {
-            writeln!(text, "    {name} latency: {:.1}ns ±{error:.1} cores: ({row},{column})", figure.ns)?;
+            writeln!(
+                text,
+                "    {name} latency: {:.1}ns ±{error:.1} cores: ({row},{column})",
+                figure.value_ns
+            )?;
         }
     }
     if !pairs.is_empty() {
-        let mean = pairs.iter().map(|pair| pair.0.ns).sum::<f64>() / pairs.len() as f64;
+        let mean = pairs.iter().map(|pair| pair.0.value_ns).sum::<f64>() / pairs.len() as f64;
         writeln!(text, "    Mean latency: {mean:.1}ns")?;
     }
     Ok(())
@@ -78,7 +89,7 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
         write!(text, "{:>4}", cpu.0)?;
         for column in 0..matrix.len() {
             match figure(matrix, row, column) {
-                Some(figure) => write!(text, " {:>4.0}", figure.ns)?,
+                Some(figure) => write!(text, " {:>4.0}", figure.value_ns)?,
                 // The tool itself has zeros on the diagonal; elsewhere a zero would be read as a latency.
                 None if row == column => write!(text, " {:>4}", 0)?,
                 None => write!(text, " {:>4}", "-")?,
@@ -93,7 +104,7 @@ fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
     for row in 0..matrix.len() {
         let cells = (0..matrix.len()).map(|column| figure(matrix, row, column));
         let cells: Vec<String> =
-            cells.map(|cell| cell.map_or_else(String::new, |cell| six_digits(cell.ns))).collect();
+            cells.map(|cell| cell.map_or_else(String::new, |cell| six_digits(cell.value_ns))).collect();
         writeln!(text, "{}", cells.join(","))?;
     }
     Ok(())
@@ -109,7 +120,7 @@ fn multichase(text: &mut String, matrix: &Figures) -> std::fmt::Result {
         write!(text, "{:>4}:", cpu.0)?;
         for column in 0..matrix.len() {
             match figure(matrix, row, column) {
-                Some(figure) => write!(text, " {:>7.1}", figure.ns)?,
+                Some(figure) => write!(text, " {:>7.1}", figure.value_ns)?,
                 None => write!(text, " {:>7}", "-")?,
             }
         }
@@ -122,7 +133,7 @@ fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
     writeln!(text, "Cache line offset: 0")?;
     for row in 0..matrix.len() {
         let cells = (0..matrix.len()).map(|column| match figure(matrix, row, column) {
-            Some(figure) => format!("{:.6}", figure.ns),
+            Some(figure) => format!("{:.6}", figure.value_ns),
             None => "x".to_owned(),
         });
         writeln!(text, "{}", cells.collect::<Vec<_>>().join(","))?;
@@ -130,7 +141,7 @@ fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
     Ok(())
 }
 
-fn figure(matrix: &Figures, row: usize, column: usize) -> Option<Figure> {
+fn figure(matrix: &Figures, row: usize, column: usize) -> Option<ImitatedCell> {
     matrix.get(row, column).copied().flatten()
 }
 
@@ -149,7 +160,7 @@ mod tests {
     fn rendered(tool: Tool) -> String {
         let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(1), CpuId(10)], |row, column| {
             let ns = [23.18, 110.96, 6.0][row + column - 1];
-            (row + column < 3).then_some(Figure { ns, standard_error_ns: Some(1.08) })
+            (row + column < 3).then_some(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
         });
         render(&Imitation::of(tool), Some("EPYC"), &matrix)
     }
