@@ -7,6 +7,7 @@ pub mod choices;
 pub mod hint;
 pub mod imitated;
 pub mod ladder;
+pub mod one_way;
 pub mod record;
 pub mod reduce;
 pub mod result;

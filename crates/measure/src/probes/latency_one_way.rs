@@ -19,6 +19,7 @@ use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Busy;
 use coretalk_model::KernelId;
+pub use coretalk_model::latency::one_way::{OneWay, Way};
 use std::borrow::Cow;
 
 /// The initiator records both directions.
@@ -29,52 +30,6 @@ pub static ONE_WAY: Kernel = Kernel {
     lines_per_place: 1,
     symbol: "latency_one_way",
 };
-
-/// One message as `Events` count it: a signed difference of two clocks, and which way it went.
-///
-/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers and fall
-/// into the buckets, large ones go beyond them unharmed.
-///
-/// ```
-/// use coretalk_measure::probes::latency_one_way::{OneWay, Way};
-/// let back = OneWay { way: Way::Back, ticks: -7 };
-/// assert_eq!(back.pack(), 27);
-/// assert_eq!(OneWay::unpack(27), back);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OneWay {
-    /// Which way.
-    pub way: Way,
-    /// Receiver's clock on sight − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
-    pub ticks: i64,
-}
-
-/// The direction of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// From the initiator to the responder.
-    Out,
-    /// From the responder to the initiator.
-    Back,
-}
-
-impl OneWay {
-    /// As a number for the buckets.
-    #[inline(always)]
-    pub fn pack(self) -> u64 {
-        let zigzag = (self.ticks << 1 ^ self.ticks >> 63) as u64;
-        zigzag << 1 | u64::from(self.way == Way::Back)
-    }
-
-    /// From a bucket's index, or a value beyond the buckets.
-    pub fn unpack(code: u64) -> OneWay {
-        let zigzag = code >> 1;
-        OneWay {
-            way: if code & 1 == 0 { Way::Out } else { Way::Back },
-            ticks: (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64),
-        }
-    }
-}
 
 /// Sends at the time returned. Word 0 counts messages, 1 holds the time of sending, 2 that at which the message before
 /// was seen.
@@ -166,24 +121,4 @@ fn responder(stage: &mut Stage<'_>) -> Result<(), Halt> {
         lead_in = LEAD_IN;
     }
     Ok(())
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn small_differences_of_either_sign_are_small_numbers() {
-        let packed = [0, -1, 1, -2, 2].map(|ticks| OneWay { way: Way::Out, ticks }.pack());
-        assert_eq!(packed, [0, 2, 4, 6, 8]);
-    }
-
-    proptest! {
-        #[test]
-        fn signed_differences_survive_packing(ticks in -(1_i64 << 62)..1 << 62, back: bool) {
-            let message = OneWay { way: if back { Way::Back } else { Way::Out }, ticks };
-            prop_assert_eq!(OneWay::unpack(message.pack()), message);
-        }
-    }
 }

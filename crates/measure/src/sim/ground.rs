@@ -50,6 +50,11 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// Whether the kernel stamps its clock into the line.
+    pub fn is_stamped(&self) -> bool {
+        matches!(self.order.kernel.cost, Cost::Stamp { .. })
+    }
+
     /// One operation on a place, now.
     pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
         if trial.elapsed_ns >= trial.look_ns {

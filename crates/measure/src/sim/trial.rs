@@ -7,6 +7,7 @@ use super::stalls::Stalls;
 use super::world::{World, lines};
 use crate::machine::{Assignment, Sampling, SpanOrder};
 use crate::stop::Stop;
+use coretalk_model::latency::one_way::{OneWay, Way};
 use coretalk_model::{CpuId, Picos, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
@@ -115,7 +116,8 @@ impl<'a> Trial<'a> {
                 return Err(TrialFailure::Interrupted);
             }
             let mut batch_ns = trips * ground.operation_ns(self, place);
-            let ahead_ns = trips * ground.ahead_ns + counter.cost_ns;
+            // A batch of stamps goes there and back, which cancels the offset of the clocks.
+            let ahead_ns = counter.cost_ns;
             let mut stream = ground.stream(place);
             let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
             for _ in 0..visits {
@@ -147,7 +149,9 @@ impl<'a> Trial<'a> {
         let mut noise = BatchNoise::new(noise, noise.event_sd, ground.key);
         let (mut table, mut used) = (vec![0u64; TABLE], 0);
         let mut beyond: BTreeMap<u64, u64> = BTreeMap::new();
-        let ahead_ns = ground.ahead_ns + counter.cost_ns;
+        // Stamps tell both ways of a trip apart, each with the offset of the clocks in it.
+        let ways = if ground.is_stamped() { 2 } else { 1 };
+        let round_trips = round_trips * ways;
         for place in 0..places {
             let share =
                 |place: u32| (u128::from(round_trips) * u128::from(place) / u128::from(places)) as u64;
@@ -161,7 +165,8 @@ impl<'a> Trial<'a> {
                 let bits = stream.bits();
                 let mut ns = operation_ns * noise.factor(bits);
                 elapsed_ns += ns + counter.cost_ns;
-                ns += ahead_ns;
+                let back = ways == 2 && event % 2 == 1;
+                ns += counter.cost_ns + if back { -ground.ahead_ns } else { ground.ahead_ns };
                 if elapsed_ns >= horizon_ns {
                     self.elapsed_ns = elapsed_ns;
                     ns += self.hold_up();
@@ -169,14 +174,17 @@ impl<'a> Trial<'a> {
                     (elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
                 }
                 let ticks = counter.ticks(ns, phase(bits));
-                let index = usize::try_from(ticks).unwrap_or(usize::MAX);
+                let code = match ways {
+                    1 => ticks as u64,
+                    _ => OneWay { way: if back { Way::Back } else { Way::Out }, ticks }.pack(),
+                };
+                let index = usize::try_from(code).unwrap_or(usize::MAX);
                 match table.get_mut(index) {
                     Some(count) => {
                         *count += 1;
                         used = used.max(index + 1);
                     }
-                    // A receiver whose clock lags sees the difference wrap, as a counter's does.
-                    None => *beyond.entry(ticks as u64).or_default() += 1,
+                    None => *beyond.entry(code).or_default() += 1,
                 }
             }
             self.elapsed_ns = elapsed_ns;

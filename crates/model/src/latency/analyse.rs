@@ -4,7 +4,7 @@ use super::cell::{self, Columns, Confirmation, Context};
 use super::choices::{Choices, ChosenRegime};
 use super::{
     Cell, CellValue, ChosenHint, GateOutcome, HomeSetting, LatencyMap, LatencyResult, LatencySettings,
-    PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, tails, watch,
+    PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails, watch,
 };
 use crate::stats::{self, MadScale, Pass};
 use crate::{CpuId, Flag, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology};
@@ -23,8 +23,10 @@ pub fn analyse(
         settings
             .protocols
             .iter()
-            .filter(|&&protocol| protocol != Protocol::OneWay)
-            .map(|&protocol| map(topology, settings, record, &choices, &pairs, protocol))
+            .map(|&protocol| match protocol {
+                Protocol::OneWay => one_way::map(settings, rate, record, &pairs),
+                _ => map(topology, settings, record, &choices, &pairs, protocol),
+            })
             .collect()
     } else {
         Vec::new()

@@ -1,7 +1,7 @@
 //! Distributions of single round trips: raw, and what messages at a rate would have seen.
 
 use super::{Choices, LatencySettings, Purpose, Record, TailSeries};
-use crate::{CpuId, Picos, Samples, TickRate};
+use crate::{CpuId, Hint, KernelId, Picos, Protocol, Samples, Span, TickRate};
 use std::collections::BTreeMap;
 
 /// One series for each kept recording of single events.
@@ -15,7 +15,8 @@ pub fn tails(
     let Some(asked) = settings.tails else { return Vec::new() };
     let mut series: Vec<TailSeries> = Vec::new();
     for kept in record.kept(Purpose::Tails) {
-        for span in &kept.recording.spans {
+        let of_round_trips = |span: &&Span| span.kernel != KernelId::of(Protocol::OneWay, Hint::None);
+        for span in kept.recording.spans.iter().filter(of_round_trips) {
             let Samples::Counts { counts } = &span.samples else { continue };
             // Half round trips: each value stands for two hops.
             let halves: Vec<(u64, u64)> = counts

@@ -3,8 +3,10 @@
 use super::RunError;
 use super::driver::{Driver, Flow};
 use coretalk_model::latency::Purpose;
-use coretalk_model::{Hint, KernelId, Picos, Relation};
-use std::collections::BTreeMap;
+use coretalk_model::stats::LOOKS;
+use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Visits of each pair, spread over the rest of the budget.
 const VISITS: u32 = 4;
@@ -12,14 +14,55 @@ const VISITS: u32 = 4;
 const SHORTEST: Picos = Picos::from_ms(5);
 const LONGEST: Picos = Picos::from_ms(400);
 
+/// Visits of each pair for `one-way`: an interval over visits wants as many as a look.
+const ONE_WAY_VISITS: u32 = LOOKS[0] as u32;
+/// Messages each way in one of them.
+const ONE_WAY_MESSAGES: u64 = 2_000;
+
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    if driver.settings.tails.is_none() {
-        return Ok(Flow::On);
+    if driver.settings.protocols.contains(&Protocol::OneWay) {
+        let flow = one_way(driver)?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
     }
+    if driver.settings.tails.is_some() { round_trips(driver) } else { Ok(Flow::On) }
+}
+
+/// Single messages each way; their recordings are kept, and the map of `one-way` is made from them.
+fn one_way(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Tails);
-    let visits = driver.pairs.len() as f64 * f64::from(VISITS);
-    let share = Picos::from_secs(driver.left().secs() * 0.9 / visits).clamp(SHORTEST, LONGEST);
-    let protocol = driver.settings.protocols[0];
+    let kernel = KernelId::of(Protocol::OneWay, Hint::None);
+    driver.menu.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
+    visits(driver, "one-way", 0..ONE_WAY_VISITS)
+}
+
+/// Visits of every pair alone; passes that an earlier segment finished are not repeated.
+fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Flow, RunError> {
+    let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    for pass in passes {
+        let done: BTreeSet<u32> = driver
+            .record
+            .others(Purpose::Tails)
+            .filter(|entry| entry.pass == pass)
+            .map(|entry| entry.cell)
+            .collect();
+        let open: Vec<u32> = cells.iter().copied().filter(|cell| !done.contains(cell)).collect();
+        let rounds = crate::schedule::serial(&open, driver.key(Purpose::Tails, pass));
+        let flow = driver.perform(Purpose::Tails, pass, &rounds, &|menu, cell| menu.other(name, cell))?;
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::On)
+}
+
+fn round_trips(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    driver.phase(Purpose::Tails);
+    let all = driver.pairs.len() as f64 * f64::from(VISITS);
+    let share = Picos::from_secs(driver.left().secs() * 0.9 / all).clamp(SHORTEST, LONGEST);
+    let of_round_trips = |protocol: &&Protocol| **protocol != Protocol::OneWay;
+    let protocol = driver.settings.protocols.iter().find(of_round_trips).copied().unwrap_or(Protocol::Cas);
     let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);
     let trips: BTreeMap<Relation, u64> = driver
         .relations
@@ -31,14 +74,6 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         })
         .collect();
     driver.menu.prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
-    let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
-    let done = driver.record.others(Purpose::Tails).map(|entry| entry.pass + 1).max().unwrap_or(0);
-    for pass in done..VISITS {
-        let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Tails, pass));
-        let flow = driver.perform(Purpose::Tails, pass, &rounds, &|menu, cell| menu.other("tails", cell))?;
-        if flow != Flow::On {
-            return Ok(flow);
-        }
-    }
-    Ok(Flow::On)
+    // Numbered behind those of `one-way`.
+    visits(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
 }

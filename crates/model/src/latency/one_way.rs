@@ -1,0 +1,170 @@
+//! `one-way`: how much later than at best a time stamp arrives, in each direction.
+//!
+//! A difference of two CPUs' clocks holds the offset between them, which nobody knows to better than half a round trip.
+//! Against its own minimum the offset cancels: what is left is variation, and that is all that is claimed.
+
+use super::record::KeptRecording;
+use super::{Cell, CellValue, LatencyMap, LatencySettings, Purpose, Record, Regime, cell};
+use crate::stats::Pass;
+use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate};
+use std::collections::BTreeMap;
+
+/// One message as `Events` count it: a signed difference of two clocks, and which way it went.
+///
+/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers and fall
+/// into the buckets, large ones go beyond them unharmed.
+///
+/// ```
+/// use coretalk_model::latency::one_way::{OneWay, Way};
+/// let back = OneWay { way: Way::Back, ticks: -7 };
+/// assert_eq!(back.pack(), 27);
+/// assert_eq!(OneWay::unpack(27), back);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneWay {
+    /// Which way.
+    pub way: Way,
+    /// Receiver's clock on sight − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
+    pub ticks: i64,
+}
+
+/// The direction of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// From the initiator to the responder.
+    Out,
+    /// From the responder to the initiator.
+    Back,
+}
+
+impl OneWay {
+    /// As a number for the buckets.
+    #[inline(always)]
+    pub fn pack(self) -> u64 {
+        let zigzag = (self.ticks << 1 ^ self.ticks >> 63) as u64;
+        zigzag << 1 | u64::from(self.way == Way::Back)
+    }
+
+    /// From a bucket's index, or a value beyond the buckets.
+    pub fn unpack(code: u64) -> OneWay {
+        let zigzag = code >> 1;
+        OneWay {
+            way: if code & 1 == 0 { Way::Out } else { Way::Back },
+            ticks: (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64),
+        }
+    }
+}
+
+/// The directed map of variation: row = sender, column = receiver; a cell is the median delay over the fastest message
+/// of its visit, interval over visits.
+pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &[[CpuId; 2]]) -> LatencyMap {
+    let mut passes: BTreeMap<[CpuId; 2], Vec<Delays>> = BTreeMap::new();
+    for kept in record.kept(Purpose::Tails) {
+        let [from, to] = pairs[kept.cell as usize];
+        for (way, placement) in [(Way::Out, [from, to]), (Way::Back, [to, from])] {
+            passes.entry(placement).or_default().extend(Delays::of(kept, way, rate));
+        }
+    }
+    let cpus = &settings.cpus;
+    let cells = Matrix::directed(cpus.clone(), |row, column| match passes.get(&[cpus[row], cpus[column]]) {
+        _ if row == column => Cell::Missing { reason: "a CPU does not talk to itself".into() },
+        Some(delays) => judge(settings, delays),
+        None => Cell::Missing { reason: "not measured".into() },
+    });
+    LatencyMap {
+        protocol: Protocol::OneWay,
+        kernel: KernelId::of(Protocol::OneWay, Hint::None),
+        hint: Hint::None,
+        hint_reason: "this protocol does not spin".into(),
+        regime: Regime::Serial,
+        cells,
+    }
+}
+
+/// What one visit said about one direction.
+#[derive(Debug, Clone, Copy)]
+struct Delays {
+    at_s: f64,
+    /// Median over the minimum, in nanoseconds.
+    median_ns: f64,
+    messages: u64,
+}
+
+impl Delays {
+    fn of(kept: &KeptRecording, way: Way, rate: TickRate) -> Option<Delays> {
+        let one_way = |kernel: &KernelId| *kernel == KernelId::of(Protocol::OneWay, Hint::None);
+        let span = kept.recording.spans.iter().find(|span| one_way(&span.kernel))?;
+        let Samples::Counts { counts } = &span.samples else { return None };
+        let mut ticks: Vec<(i64, u64)> = counts
+            .iter()
+            .map(|&(code, count)| (OneWay::unpack(code), count))
+            .filter(|(message, _)| message.way == way)
+            .map(|(message, count)| (message.ticks, count))
+            .collect();
+        ticks.sort_unstable();
+        let messages: u64 = ticks.iter().map(|&(_, count)| count).sum();
+        let least = ticks.first()?.0;
+        let mut seen = 0;
+        let median = ticks.iter().find(|&&(_, count)| {
+            seen += count;
+            2 * seen >= messages
+        })?;
+        let median_ns = rate.ns((median.0 - least) as f64);
+        Some(Delays { at_s: kept.recording.started.secs(), median_ns, messages })
+    }
+}
+
+fn judge(settings: &LatencySettings, delays: &[Delays]) -> Cell {
+    let passes: Vec<Pass> = delays
+        .iter()
+        .map(|visit| Pass { at_s: visit.at_s, value: visit.median_ns, line_error: 0.0 })
+        .collect();
+    let Some(latency_ns) = cell::interval(&passes, settings) else {
+        return Cell::Missing { reason: "not measured".into() };
+    };
+    let mut flags = Flags::NONE;
+    if passes.len() < cell::FEWEST_PASSES {
+        flags.set(Flag::FewPasses);
+    }
+    if latency_ns.relative_half_width() > settings.precision * (1.0 + 1e-9) {
+        flags.set(Flag::WideCi);
+    }
+    let mut value = CellValue {
+        latency_ns,
+        cycles: None,
+        core_ghz: None,
+        min_ns: 0.0,
+        batches: delays.iter().map(|visit| visit.messages).sum(),
+        dropped: 0,
+        passes: delays.len() as u32,
+        home: crate::Home(0),
+        home_penalty: None,
+        line_spread: None,
+        states: Vec::new(),
+        grade: Grade::D,
+        flags,
+        reason: None,
+    };
+    cell::grade(&mut value, settings.precision, cell::Confirmation::None);
+    Cell::Measured(Box::new(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_differences_of_either_sign_are_small_numbers() {
+        let packed = [0, -1, 1, -2, 2].map(|ticks| OneWay { way: Way::Out, ticks }.pack());
+        assert_eq!(packed, [0, 2, 4, 6, 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn signed_differences_survive_packing(ticks in -(1_i64 << 62)..1 << 62, back: bool) {
+            let message = OneWay { way: if back { Way::Back } else { Way::Out }, ticks };
+            prop_assert_eq!(OneWay::unpack(message.pack()), message);
+        }
+    }
+}
