@@ -21,8 +21,10 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
     parts.extend(environment.label.as_deref().map(plain));
-    if !report.header.simulated || environment.cpu_model.is_some() {
-        parts.push(environment.cpu_model.as_deref().map_or("unknown CPU".into(), plain));
+    let model = environment.cpu_model.as_deref();
+    // A scenario names its CPU after itself; once is enough.
+    if !report.header.simulated || model.is_some_and(|model| !model.starts_with("simulated ")) {
+        parts.push(model.map_or("unknown CPU".into(), plain));
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
@@ -70,12 +72,14 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
         (false, _) => "",
     };
     let regime = match &map.regime {
-        Regime::Serial => "one pair at a time".to_owned(),
+        // Two CPUs have one pair: there is nothing it could be measured beside.
+        Regime::Serial if map.cells.len() <= 2 => String::new(),
+        Regime::Serial => ", one pair at a time".to_owned(),
         Regime::Parallel { pairs, .. } => {
-            format!("up to {} at the same time", count(u64::from(*pairs), "pair"))
+            format!(", up to {} at the same time", count(u64::from(*pairs), "pair"))
         }
     };
-    wrap(&format!("{what}{hint}, {regime}"), width, 2)
+    wrap(&format!("{what}{hint}{regime}"), width, 2)
 }
 
 /// What a cell is, and how exact.
