@@ -148,8 +148,12 @@ impl Cost {
         // User and system time of the process, ended threads included, in hundredths of a second (proc(5)).
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let ticks: f64 =
-            after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+        let ticks: f64 = after_name
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<f64>().ok())
+            .sum();
         Cost { wall_s, cpu_s: ticks / 100.0 }
     }
 }

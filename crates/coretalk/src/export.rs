@@ -104,7 +104,9 @@ pub enum ExportError {
         kernels: String,
     },
     /// Trials are not kept in memory.
-    #[error("write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made")]
+    #[error(
+        "write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made"
+    )]
     NotSaved,
     /// The run file could not be read.
     #[error(transparent)]

@@ -11,8 +11,8 @@ pub mod record;
 pub mod reduce;
 pub mod result;
 pub mod settings;
-pub mod tails;
 pub mod summary;
+pub mod tails;
 pub mod visit;
 pub mod watch;
 
