@@ -22,7 +22,7 @@ struct Shape {
     raw: Raw,
     /// What half a second measures (5 s for 192 CPUs, 30 s for 1,024).
     trials_per_slot: usize,
-    /// What interface.md promises.
+    /// What was promised: 1 MB with raw ticks for 32 CPUs, 256 bytes a cell beyond 64.
     limit_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! [`Document`]: the JSON of interface.md. Wire types, apart from the domain types: names here are stable, fields are
+//! [`Document`]: the JSON of FORMAT.md. Wire types, apart from the domain types: names here are stable, fields are
 //! added and never renamed, unknown is null and never 0.
 //!
 //! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.

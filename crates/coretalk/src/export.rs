@@ -19,7 +19,7 @@ use coretalk_model::{Matrix, Protocol};
 use std::fmt;
 use std::io::Write;
 
-/// A format of interface.md, for runs.
+/// A format of FORMAT.md, for runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The screen.

@@ -1,7 +1,6 @@
 //! The simulated machine keeps its promises: structure as documented, truth recovered, same seed same bytes.
 
-// Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::{
     Assignment, Cost, Crew, HomeChoice, Kernel, Machine, MachineError, Round, RoundOutcome, Sampling,

@@ -351,7 +351,7 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
     )))
 }
 
-/// Upper bound of machine time, and how passes are spread over it (interface.md, "Defaults").
+/// Upper bound of machine time, and how passes are spread over it (README.md, "How long it takes").
 fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
     match measuring {

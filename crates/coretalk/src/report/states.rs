@@ -10,7 +10,7 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 
 /// A state this many times slower than another contradicts a report that puts the pair inside one cache: neighbours
-/// in one L3 differ by less than a factor of two on every published map (measured.md).
+/// in one L3 differ by less than a factor of two on every published map.
 const CONTRADICTION: f64 = 2.0;
 
 /// States by letter, largest share first.

@@ -68,7 +68,7 @@ impl Imitation {
                 output: "a full table under a `CPU` header, whole nanoseconds, 0 on the diagonal",
             },
             Tool::C2clatW => Imitation { tool, kernel: &C2CLAT_W, ..Imitation::of(Tool::C2clat) },
-            // Its counts are not in its documents: these take the 5 ms that it takes for a pair (measured.md).
+            // Its counts are not in its documents: these take the 5 ms that it takes for a pair (METHODOLOGY.md, "Other tools").
             Tool::CpuLatency => Imitation {
                 tool,
                 kernel: &CPU_LATENCY,
@@ -78,7 +78,7 @@ impl Imitation {
                 output: "comma rows without a header, both directions, empty diagonal, six digits",
             },
             // 5 × 250 ms there; counts here, so that a plan knows what it asks for: 1,000,000 trips take 250 ms at
-            // the 125 ns that ten pauses cost (measured.md).
+            // the 125 ns that ten pauses cost (METHODOLOGY.md, "Other tools").
             Tool::Multichase => Imitation {
                 tool,
                 kernel: &MULTICHASE,

@@ -67,11 +67,14 @@ pub fn run(
     driver.finish(flow)
 }
 
+/// One phase of a run, in a file of its own.
+type Phase = fn(&mut Driver<'_>) -> Result<Flow, RunError>;
+
 fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.settings.imitate.is_empty() {
         return imitation::perform(driver);
     }
-    let phases: [fn(&mut Driver<'_>) -> Result<Flow, RunError>; 6] =
+    let phases: [Phase; 6] =
         [pilot::perform, map::perform, gate::perform, again::perform, ladder::perform, tails::perform];
     for phase in phases {
         match phase(driver)? {

@@ -103,7 +103,7 @@ pub struct CoreClock {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
-    /// Start of a round. Method 5.4 reckons 60 µs; released workers that spin, on measured machines, need less.
+    /// Start of a round: workers that are released while they spin need little.
     pub rendezvous_us: f64,
     /// Both probes of the core clock, before and after.
     pub probes_us: f64,
@@ -285,7 +285,7 @@ impl Default for Homes {
 
 impl Default for Counter {
     fn default() -> Counter {
-        // The guest of measured.md: TSC at 2.596 GHz, a fenced pair of reads 18 ns.
+        // The guest of METHODOLOGY.md, "Ground": TSC at 2.596 GHz, a fenced pair of reads 18 ns.
         Counter { hz: 2.596e9, step_ticks: 1, cost_ns: 18.0, offset_sd_ns: 5.0 }
     }
 }

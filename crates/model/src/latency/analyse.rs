@@ -256,7 +256,7 @@ fn again(survey: &Survey<'_>) -> BTreeMap<usize, Vec<Pass>> {
     values
 }
 
-/// Residuals above this many deviations do not fit the other cells of their relation (method: r > 4).
+/// Residuals above this many deviations do not fit the other cells of their relation.
 const OUTLIER: f64 = 4.0;
 /// With fewer cells a relation has no typical value.
 const CELLS_FOR_A_MODEL: usize = 8;

@@ -17,7 +17,7 @@ pub struct Scale {
 const FREQUENCY_DRIFT: f32 = 0.02;
 /// A share of dropped batches above this, together with a lost CPU, means that the rest is not to be trusted either.
 const DROPPED_SHARE: f64 = 0.10;
-/// A step of the clock above this share of a batch shows in the location (method: 0.5 % per batch).
+/// A step of the clock above this share of a batch shows in the location.
 const COARSE_SHARE: f64 = 0.01;
 /// Fewer lines have no p90 and p10 of their own.
 const LINES_FOR_SPREAD: u32 = 8;

@@ -10,7 +10,7 @@ use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Lines of a cell in one pass: four aligned runs of 16 in different page frames (method: 64 lines, 32 beyond 64
+/// Lines of a cell in one pass: four aligned runs of 16 in different page frames (64 lines, 32 beyond 64
 /// CPUs).
 const LINES: u32 = 64;
 const LINES_ON_LARGE: u32 = 32;

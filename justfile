@@ -1,0 +1,30 @@
+# Short names for what CONTRIBUTING.md describes; `just` lists them.
+
+default:
+    @just --list
+
+# What the README promises
+test:
+    cargo test --workspace
+
+# What takes seconds, before each commit
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    cargo test -p coretalk --test tidy
+
+# Every check, below half an hour
+ci:
+    .ci/run
+
+# Accept changed screens, documents, help texts and README output
+bless:
+    INSTA_UPDATE=always UPDATE_SCHEMA=1 UPDATE_README=1 cargo test --workspace
+
+# Every order that the memory model allows
+loom:
+    RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p coretalk-measure --lib loom_
+
+# How often intervals hold the truth, 10,000 cells per scenario
+acceptance:
+    cargo test --release -p coretalk-model --features acceptance --test coverage -- --nocapture
