@@ -4,7 +4,7 @@ use super::menu::Menu;
 use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
-use crate::session::{Decision, Event, Observer, RecordedRound, RecordedTrial, Sink, Slot};
+use crate::session::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Sink, Slot};
 use crate::stop::Stop;
 use coretalk_model::latency::{
     Choices, Counts, Entry, LatencyResult, LatencySettings, Purpose, Record, Scale, analyse, cells, reduce,
@@ -332,6 +332,9 @@ impl<'a> Driver<'a> {
         self.choices.complete = ended != Ended::Interrupted;
         self.choices.budget_ended = ended == Ended::Budget;
         self.decide()?;
+        if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
+            return Err(RunError::Interrupted);
+        }
         let result = analyse(&self.topology, self.settings, self.scale.rate, &self.record);
         self.sink.finish(&result)?;
         Ok((result, ended))
