@@ -113,6 +113,7 @@ impl Failure {
             Failure::Machine(_) => ExitCode::Environment,
             Failure::Run(RunError::Machine(_) | RunError::Settings(_)) => ExitCode::Environment,
             Failure::Run(RunError::Sink(_)) => ExitCode::Store,
+            Failure::Run(RunError::Interrupted) => ExitCode::Interrupted,
             Failure::Store(error) => of_class(error.class()),
             Failure::Resume(error) => of_class(error.class()),
             // Whoever closed the pipe has seen enough.

@@ -4,8 +4,9 @@
 //! circle method where every pair of a machine is asked for, and from a greedy edge colouring otherwise.
 
 use coretalk_model::stats::Key;
-use coretalk_model::{CpuId, Topology};
+use coretalk_model::{CpuId, CpuSet, Topology};
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 /// Positions of cells in the plan's list, visited at the same time.
 pub type CellRound = Vec<u32>;
@@ -57,8 +58,9 @@ impl Cores {
     fn of(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
         let mut cores = Cores { of: HashMap::new(), threads: Vec::new() };
         let mut by_first: HashMap<CpuId, usize> = HashMap::new();
+        let mut known = CpuSet::new();
         for &cpu in pairs.iter().flatten() {
-            if cores.of.contains_key(&cpu) {
+            if !known.insert(cpu) {
                 continue;
             }
             let first = topology.siblings(cpu).first().unwrap_or(cpu);
@@ -73,6 +75,44 @@ impl Cores {
     }
 }
 
+/// The cell of each pair of CPUs, as a table: half a million look-ups a pass, and as many entries to make.
+struct Cells {
+    /// Position of a CPU in the table, by its id.
+    seat: Vec<usize>,
+    cpus: usize,
+    table: Vec<Option<NonZeroU32>>,
+}
+
+impl Cells {
+    fn of(pairs: &[[CpuId; 2]]) -> Cells {
+        const NOT_YET: usize = usize::MAX;
+        let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
+        let (mut seat, mut cpus) = (vec![NOT_YET; most], 0);
+        for cpu in pairs.iter().flatten() {
+            let seat = &mut seat[cpu.index()];
+            if *seat == NOT_YET {
+                *seat = cpus;
+                cpus += 1;
+            }
+        }
+        let mut cells = Cells { seat, cpus, table: vec![None; cpus * cpus] };
+        for (cell, &[a, b]) in pairs.iter().enumerate() {
+            let at = cells.at(a, b);
+            cells.table[at] = NonZeroU32::new(cell as u32 + 1);
+        }
+        cells
+    }
+
+    fn at(&self, a: CpuId, b: CpuId) -> usize {
+        let (a, b) = (self.seat[a.index()], self.seat[b.index()]);
+        a.max(b) * self.cpus + a.min(b)
+    }
+
+    fn between(&self, a: CpuId, b: CpuId) -> Option<u32> {
+        self.table[self.at(a, b)].map(|cell| cell.get() - 1)
+    }
+}
+
 /// The circle method (Kirkman 1847) over cores, times the combinations of their threads, and rounds for the pairs
 /// inside cores: N − 1 rounds for N single-threaded cores, which is the least possible. `None` where not every pair
 /// of the CPUs is asked for.
@@ -81,11 +121,8 @@ fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellR
     if pairs.len() != cpus * (cpus - 1) / 2 {
         return None;
     }
-    let mut place: HashMap<[CpuId; 2], u32> = HashMap::with_capacity(pairs.len());
-    for (cell, &[a, b]) in pairs.iter().enumerate() {
-        place.insert([a.min(b), a.max(b)], cell as u32);
-    }
-    let cell = |a: CpuId, b: CpuId| place.get(&[a.min(b), a.max(b)]).copied();
+    let table = Cells::of(pairs);
+    let cell = |a: CpuId, b: CpuId| table.between(a, b);
     let mut seats: Vec<Option<usize>> = (0..cores.threads.len()).map(Some).collect();
     key.with(1).shuffle(&mut seats);
     if seats.len() % 2 == 1 {

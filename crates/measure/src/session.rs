@@ -3,4 +3,4 @@
 pub mod latency;
 pub mod sink;
 
-pub use sink::{Decision, Event, Observer, RecordedRound, RecordedTrial, Sink, SinkError, Slot};
+pub use sink::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Sink, SinkError, Slot};

@@ -27,5 +27,5 @@ pub use location::{
 };
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
-pub use states::{Detector, State, split_states, split_states_jointly};
+pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
 pub use stopping::{Decision, LOOKS, Look, decide, spent_alpha};

@@ -11,8 +11,8 @@ use crate::export::Export;
 use crate::report::{Saved, Screen, latency_screen};
 use crate::store::{NewRun, RunWriter, fresh_id, now};
 use crate::{RunHeader, RunReport};
-use coretalk_measure::session::latency::{self, Ended, Past};
-use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::session::latency::{self, Ended, Past, RunError};
+use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, cells};
 use coretalk_model::{CpuId, Environment, Finding, Grade, Topology};
@@ -120,6 +120,12 @@ impl Sink for Keeper {
             Keeper::Nothing => Ok(()),
         }
     }
+    fn interrupt(&mut self) -> Result<Kept, SinkError> {
+        match self {
+            Keeper::File(writer) => writer.interrupt(),
+            Keeper::Nothing => Ok(Kept::Nothing),
+        }
+    }
 }
 
 /// Performs a sitting and writes what came out.
@@ -145,24 +151,30 @@ pub fn sit(
         Keeper::Nothing => None,
     };
     let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
-    let (result, ended) = measured.map_err(|error| {
-        if let Some(name) = &name {
+    // Whatever fails from here on, what was measured is not lost, and nobody should have to look for it.
+    let say_where = |failure: &Failure| {
+        // A closed pipe ends quietly.
+        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
             let text = format!("what was measured until the failure is saved as {name}");
             output::remark(wish.talk, Talk::Normal, &text);
         }
-        Failure::from(error)
-    })?;
-    told?;
+    };
+    let (result, ended) = match (measured, &name) {
+        (Err(RunError::Interrupted), Some(name)) => {
+            // An output that failed is what ended the run then.
+            told.inspect_err(say_where)?;
+            return Err(Failure::Interrupted(format!(
+                "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it \
+                 with `coretalk runs show {name}`"
+            )));
+        }
+        (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
+    };
+    told.inspect_err(say_where)?;
     header.complete = result.complete;
     let interrupted = ended == Ended::Interrupted;
-    if let (true, Some(name)) = (interrupted, &name) {
-        return Err(Failure::Interrupted(format!(
-            "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it with \
-             `coretalk runs show {name}`"
-        )));
-    }
     let report = RunReport { header, environment, findings, topology, settings, result };
-    write(&report, name.as_deref(), wish, &mut outputs)?;
+    write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
     if interrupted {
         return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
     }

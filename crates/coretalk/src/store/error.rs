@@ -120,6 +120,16 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A folder is needed, and something else is there.
+    #[error(
+        "{operation} {path}: there is a file where a folder for runs is needed; choose another place with --store DIR"
+    )]
+    NoFolder {
+        /// What was tried.
+        operation: &'static str,
+        /// The folder that is none, or what would be in it.
+        path: PathBuf,
+    },
     /// It may not be read.
     #[error("{operation} {path}: permission denied")]
     NotReadable {
@@ -243,6 +253,7 @@ impl StoreError {
             | E::NeedsRollback { .. }
             | E::Full { .. }
             | E::NotWritable { .. }
+            | E::NoFolder { .. }
             | E::Busy { .. }
             | E::NoLocks { .. }
             | E::Overtaken { .. }
@@ -264,6 +275,9 @@ pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Erro
             io::ErrorKind::NotFound if operation == "open" => StoreError::Missing { path },
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 StoreError::Full { operation, path }
+            }
+            io::ErrorKind::NotADirectory if matches!(operation, "create" | "list") => {
+                StoreError::NoFolder { operation, path }
             }
             io::ErrorKind::ReadOnlyFilesystem => StoreError::NotWritable { operation, path },
             io::ErrorKind::PermissionDenied if matches!(operation, "open" | "read" | "list") => {

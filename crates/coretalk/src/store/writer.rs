@@ -9,12 +9,13 @@ use super::run_file::{BLOB_LIMIT_BYTES, RunFile, connect, fingerprint, journal, 
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 use super::{ENDING, tags};
 use crate::RunHeader;
-use coretalk_measure::session::{Decision, RecordedRound, Sink, SinkError, Slot};
+use coretalk_measure::session::{Decision, Kept, RecordedRound, Sink, SinkError, Slot};
 use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
 use coretalk_model::{CpuSet, Environment, Finding, Home, KernelId, Picos, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -70,7 +71,12 @@ impl RunWriter {
     /// # Errors
     /// [`StoreError`]; nothing is left behind.
     pub fn create(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
-        fs::create_dir_all(directory).map_err(io_error("create", directory))?;
+        fs::create_dir_all(directory).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                StoreError::NoFolder { operation: "create", path: directory.to_owned() }
+            }
+            _ => io_error("create", directory)(error),
+        })?;
         match RunWriter::create_in(directory, None, run) {
             Err(StoreError::NoLocks { .. } | StoreError::Busy { .. }) => {
                 RunWriter::create_apart(directory, run)
@@ -95,7 +101,7 @@ impl RunWriter {
         let path = file_of(directory, &run.header.id);
         let plan = plan_of(&path, run.topology, run.settings)?;
         if path.exists() {
-            let source = std::io::ErrorKind::AlreadyExists.into();
+            let source = ErrorKind::AlreadyExists.into();
             return Err(StoreError::Io { operation: "create", path, source });
         }
         sweep(directory);
@@ -259,6 +265,18 @@ impl Sink for RunWriter {
         .map_err(sink_error)?;
         self.settle();
         Ok(())
+    }
+
+    /// Leaves the derived tables empty, as a kill does: they say nothing that the rounds do not, and filling them takes
+    /// seconds for a large machine.
+    fn interrupt(&mut self) -> Result<Kept, SinkError> {
+        let segment = self.segment;
+        self.write(|db| {
+            db.execute("UPDATE segments SET ended = 'interrupted' WHERE segment = ?1", [segment]).map(drop)
+        })
+        .map_err(sink_error)?;
+        self.settle();
+        Ok(Kept::Everything)
     }
 }
 

@@ -1,7 +1,15 @@
-//! The command line: refusals, options, help, what is generated, and runs on simulated machines.
+//! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
+//! are not let finish.
 
 mod effects;
 mod generated;
+#[cfg(target_os = "linux")]
+mod kill;
+mod places;
 mod refusals;
+#[cfg(target_os = "linux")]
+mod signals;
 mod simulated;
+#[cfg(target_os = "linux")]
+mod taken;
 mod tool;

@@ -36,6 +36,10 @@ pub enum RunError {
     /// The settings ask for something that this machine does not have.
     #[error("{0}")]
     Settings(String),
+    /// Somebody wished to end, and the sink has kept everything. The result would take seconds for a large machine,
+    /// and whoever wants it reads the run back.
+    #[error("measure on: somebody wished to end")]
+    Interrupted,
 }
 
 /// How a run ended.
@@ -45,7 +49,7 @@ pub enum Ended {
     Complete,
     /// The budget ended; wide intervals stay and are said.
     Budget,
-    /// Somebody wished to end; the rest can be resumed.
+    /// Somebody wished to end, and the sink keeps nothing: this is all that is left of the run.
     Interrupted,
 }
 
@@ -53,7 +57,8 @@ pub enum Ended {
 /// run said (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
-/// [`RunError`]; whatever was committed before stays.
+/// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the
+/// sink has kept everything.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,

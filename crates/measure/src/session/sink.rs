@@ -22,6 +22,24 @@ pub trait Sink {
     /// # Errors
     /// As [`commit`](Sink::commit).
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError>;
+
+    /// Notes that somebody wished to end, and says whether what was measured can be read back. Somebody waits for this
+    /// to return, so a sink that keeps everything notes no more than that; one that keeps nothing is told the result.
+    ///
+    /// # Errors
+    /// As [`commit`](Sink::commit).
+    fn interrupt(&mut self) -> Result<Kept, SinkError> {
+        Ok(Kept::Nothing)
+    }
+}
+
+/// What a sink has kept of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Every slot and decision: the result can be had from them at any time.
+    Everything,
+    /// Nothing that could be read back.
+    Nothing,
 }
 
 /// A run could not be kept.

@@ -1,6 +1,6 @@
 //! [`analyse`]: from what the visits said to what follows from it.
 
-use super::cell::{self, Columns, Confirmation, Context};
+use super::cell::{self, Columns, Confirmation, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
     Cell, CellValue, ChosenHint, GateOutcome, HomeSetting, LatencyMap, LatencyResult, LatencySettings,
@@ -179,7 +179,12 @@ impl<'a> Survey<'a> {
 
     /// Judges one cell; `None` where no pass has a value.
     pub fn judge(&self, cell: usize) -> Option<CellValue> {
-        cell::judge(self.record.passes(cell)?, &self.context(cell)?)
+        self.judge_with(cell, &mut Scratch::default())
+    }
+
+    /// [`judge`](Survey::judge) for many cells one after another.
+    pub fn judge_with(&self, cell: usize, scratch: &mut Scratch) -> Option<CellValue> {
+        cell::judge(self.record.passes(cell)?, &self.context(cell)?, scratch)
     }
 }
 
@@ -193,8 +198,9 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
 
 fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
     let again = again(survey);
+    let mut scratch = Scratch::default();
     let mut cells: Vec<Cell> = (0..survey.len())
-        .map(|cell| match survey.judge(cell) {
+        .map(|cell| match survey.judge_with(cell, &mut scratch) {
             Some(value) => Cell::Measured(Box::new(value)),
             None => Cell::Missing { reason: missing(survey, cell) },
         })

@@ -1,9 +1,9 @@
 //! What follows for one pair from its passes: location, interval, states, flags, grade.
 
-use super::record::{CellPasses, PassHead};
+use super::record::{CellPasses, PassHead, SlotValue};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Detector, Estimate, Look, Pass, drift_interval, passes_interval, split_states_jointly,
+    self, Detector, Estimate, Look, Pass, drift_interval, holds_still, passes_interval, split_states_jointly,
 };
 use crate::{Flag, Flags, Grade, Home};
 
@@ -68,72 +68,101 @@ impl PassValue {
     }
 }
 
+/// Working memory of [`judge`], to be reused: judging half a million cells one after another allocates for their results
+/// only.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    numbers: Vec<f64>,
+    others: Vec<f64>,
+    values: Vec<PassValue>,
+    kept: Vec<PassValue>,
+    passes: Vec<Pass>,
+}
+
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
-pub fn location(passes: &CellPasses, slot: usize, valid_from: u32) -> Option<f64> {
-    let mut values: Vec<f64> = valid(passes, valid_from)
-        .filter_map(|(index, _)| passes.slot(index, slot))
-        .map(|value| f64::from(value.location_ns))
-        .collect();
-    stats::median_in_place(&mut values)
+fn location(passes: &CellPasses, slot: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
+    numbers.clear();
+    numbers.extend(said(passes, slot, valid_from).map(|value| f64::from(value.location_ns)));
+    stats::median_in_place(numbers)
 }
 
 /// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
 pub fn pass_residuals(passes: &CellPasses, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
-    let Some(location) = location(passes, slot, valid_from) else { return };
-    let values = valid(passes, valid_from).filter_map(|(index, _)| passes.slot(index, slot));
-    into.extend(values.map(|value| (f64::from(value.location_ns) / location).ln()));
+    let Some(location) = location(passes, slot, valid_from, &mut Vec::new()) else { return };
+    into.extend(said(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()));
 }
 
 fn valid(passes: &CellPasses, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
     passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// Passes of the cell that were disturbed: far from the others of the cell, yet no state of their own.
-pub fn disturbed(values: &[f64], pass_scale: f64) -> Vec<usize> {
-    let Some(median) = stats::median(values) else { return Vec::new() };
+/// What the passes that count said in a slot.
+fn said(passes: &CellPasses, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
+    valid(passes, valid_from).filter_map(move |(index, _)| passes.slot(index, slot))
+}
+
+/// Tells passes that were disturbed: far from the others of the cell, yet no state of their own.
+fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> {
+    let median = stats::median(values).unwrap_or(f64::NAN);
     let limit = (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST);
-    (0..values.len()).filter(|&index| (values[index] / median).ln().abs() > limit).collect()
+    move |value| (value / median).ln().abs() > limit
 }
 
 /// Judges one cell by its passes. `None` where no pass has a value.
-pub fn judge(passes: &CellPasses, context: &Context<'_>) -> Option<CellValue> {
-    let slots = [Some(context.columns.first), context.columns.second];
-    let homes: Vec<(usize, Home, f64)> = slots
-        .into_iter()
-        .zip(context.homes)
-        .filter_map(|(slot, home)| Some((slot?, home, location(passes, slot?, context.valid_from)?)))
-        .collect();
-    let &(slot, home, best) = homes.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let penalty = (homes.len() == 2).then(|| homes.iter().map(|home| home.2).fold(best, f64::max) / best);
-    let values: Vec<PassValue> = valid(passes, context.valid_from)
-        .filter_map(|(index, head)| {
-            let sentinel = context.columns.sentinel.and_then(|slot| passes.slot(index, slot));
-            let value = passes.slot(index, slot)?;
-            Some(PassValue {
-                head: *head,
-                ns: f64::from(value.location_ns),
-                line_error_ns: known(value.line_error_ns).unwrap_or(0.0),
-                sentinel: sentinel.map(|value| f64::from(value.location_ns)),
-            })
+pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
+    let Scratch { numbers, others, values, kept, passes: timed } = scratch;
+    let mut home_of = |slot: Option<usize>, home: Home| {
+        Some((slot?, home, location(passes, slot?, context.valid_from, numbers)?))
+    };
+    let first = home_of(Some(context.columns.first), context.homes[0]);
+    let second = home_of(context.columns.second, context.homes[1]);
+    let (slot, home, best) = match (first, second) {
+        (Some(first), Some(second)) if second.2.total_cmp(&first.2).is_lt() => second,
+        (first, second) => first.or(second)?,
+    };
+    let penalty = first.zip(second).map(|(first, second)| first.2.max(second.2) / best);
+    values.clear();
+    values.extend(valid(passes, context.valid_from).filter_map(|(index, head)| {
+        let sentinel = context.columns.sentinel.and_then(|slot| passes.slot(index, slot));
+        let value = passes.slot(index, slot)?;
+        Some(PassValue {
+            head: *head,
+            ns: f64::from(value.location_ns),
+            line_error_ns: known(value.line_error_ns).unwrap_or(0.0),
+            sentinel: sentinel.map(|value| f64::from(value.location_ns)),
         })
-        .collect();
-    let states = states_of(&values);
-    let main = states.iter().max_by_key(|state| state.len())?;
-    let of_main: Vec<PassValue> = main.iter().map(|&index| values[index]).collect();
-    let ns_of_main: Vec<f64> = of_main.iter().map(|value| value.ns).collect();
-    let aside = disturbed(&ns_of_main, context.pass_scale);
+    }));
+    let states = states_of(values, numbers, others);
+    kept.clear();
+    match states.iter().max_by_key(|state| state.len()) {
+        Some(main) => kept.extend(main.iter().map(|&index| values[index])),
+        None => kept.extend_from_slice(values),
+    }
+    let of_main = kept.len();
+    numbers.clear();
+    numbers.extend(kept.iter().map(|value| value.ns));
+    let is_disturbed = disturbance(numbers, context.pass_scale);
+    let aside = numbers.iter().filter(|&&ns| is_disturbed(ns)).count();
     // A majority that is "disturbed" is the cell.
-    let aside = if 4 * aside.len() > of_main.len() { Vec::new() } else { aside };
-    let kept: Vec<PassValue> =
-        (0..of_main.len()).filter(|index| !aside.contains(index)).map(|index| of_main[index]).collect();
-    let ns: Vec<Pass> = kept.iter().map(|value| value.pass(1.0)).collect();
-    let latency_ns = interval(&ns, context.settings)?;
-    let ghz: Option<Vec<f64>> = kept.iter().map(|value| known(value.head.core_ghz)).collect();
-    let cycles: Option<Vec<Pass>> =
-        ghz.as_ref().map(|ghz| kept.iter().zip(ghz).map(|(value, &ghz)| value.pass(ghz)).collect());
-    let cycles = cycles.and_then(|cycles| interval(&cycles, context.settings));
+    if aside > 0 && 4 * aside <= of_main {
+        kept.retain(|value| !is_disturbed(value.ns));
+    }
+    timed.clear();
+    timed.extend(kept.iter().map(|value| value.pass(1.0)));
+    let latency_ns = interval(timed, context.settings)?;
+    numbers.clear();
+    numbers.extend(kept.iter().map_while(|value| known(value.head.core_ghz)));
+    let clock_is_known = numbers.len() == kept.len();
+    let cycles = clock_is_known
+        .then(|| {
+            timed.clear();
+            timed.extend(kept.iter().zip(&*numbers).map(|(value, &ghz)| value.pass(ghz)));
+            interval(timed, context.settings)
+        })
+        .flatten();
+    let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
 
-    let mut flags = evidence(&kept);
+    let mut flags = evidence(kept);
     if states.len() > 1 {
         flags.set(Flag::Multimodal);
     }
@@ -147,30 +176,30 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>) -> Option<CellValue> {
     if width > context.settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);
     }
-    if !aside.is_empty() && kept.len() < PASSES_TO_SPARE {
+    if kept.len() < of_main && kept.len() < PASSES_TO_SPARE {
         // Set aside, and no replacement was measured: see `again`.
         flags.set(Flag::Drift);
     }
-    let (batches, dropped) = counts(passes, slot, context.valid_from);
-    let floor = valid(passes, context.valid_from)
-        .filter_map(|(index, _)| passes.slot(index, slot))
-        .map(|value| f64::from(value.floor_ns))
-        .fold(f64::INFINITY, f64::min);
-    let spreads: Vec<f64> = valid(passes, context.valid_from)
-        .filter_map(|(index, _)| known(passes.slot(index, slot)?.line_spread))
-        .collect();
+    let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
+    numbers.clear();
+    for value in said(passes, slot, context.valid_from) {
+        batches += u64::from(value.kept);
+        dropped += u64::from(value.dropped);
+        floor = floor.min(f64::from(value.floor_ns));
+        numbers.extend(known(value.line_spread));
+    }
     let mut value = CellValue {
         latency_ns,
         cycles,
-        core_ghz: ghz.and_then(|ghz| stats::median(&ghz)),
+        core_ghz,
         min_ns: floor,
         batches,
         dropped,
         passes: values.len() as u32,
         home,
         home_penalty: penalty,
-        line_spread: stats::median(&spreads),
-        states: told(&states, &values, context.settings),
+        line_spread: stats::median_in_place(numbers),
+        states: told(&states, values, context.settings),
         grade: Grade::D,
         flags,
         reason: None,
@@ -199,16 +228,21 @@ pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate>
     }
 }
 
-/// Indices of the passes of each state, in the order of their values; the sentinel tells states that the map's kernel
-/// does not show, and the map's kernel those that a missing sentinel cannot.
-fn states_of(values: &[PassValue]) -> Vec<Vec<usize>> {
-    let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
-    let sentinel: Option<Vec<f64>> = values.iter().map(|value| value.sentinel).collect();
-    let detector = Detector { ratio: PLATEAU_RATIO, ..Detector::CAS };
-    let split = match &sentinel {
-        Some(sentinel) => split_states_jointly(&[(sentinel, Detector::CAS), (&ns, detector)]),
-        None => split_states_jointly(&[(&ns, detector)]),
-    };
+/// Indices of the passes of each state, in the order of their values; empty where the cell held still. The sentinel
+/// tells states that the map's kernel does not show, and the map's kernel those that a missing sentinel cannot.
+fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -> Vec<Vec<usize>> {
+    ns.clear();
+    ns.extend(values.iter().map(|value| value.ns));
+    sentinel.clear();
+    sentinel.extend(values.iter().map_while(|value| value.sentinel));
+    let by_ns = (&ns[..], Detector { ratio: PLATEAU_RATIO, ..Detector::CAS });
+    let by_sentinel = (&sentinel[..], Detector::CAS);
+    let watched = sentinel.len() == values.len();
+    if holds_still(by_ns.0, by_ns.1) && (!watched || holds_still(by_sentinel.0, by_sentinel.1)) {
+        return Vec::new();
+    }
+    let split =
+        if watched { split_states_jointly(&[by_sentinel, by_ns]) } else { split_states_jointly(&[by_ns]) };
     split.into_iter().map(|state| state.passes).collect()
 }
 
@@ -233,19 +267,14 @@ fn told(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings)
 }
 
 fn evidence(values: &[PassValue]) -> Flags {
+    if values.iter().all(|value| value.head.flags.is_empty()) {
+        return Flags::NONE;
+    }
     let tainted = |flag: Flag| {
         let seen = values.iter().filter(|value| value.head.flags.contains(flag)).count();
         seen as f64 > TAINTED_SHARE * values.len() as f64
     };
     Flag::ALL.iter().copied().filter(|&flag| tainted(flag)).collect()
-}
-
-fn counts(passes: &CellPasses, slot: usize, valid_from: u32) -> (u64, u64) {
-    valid(passes, valid_from)
-        .filter_map(|(index, _)| passes.slot(index, slot))
-        .fold((0, 0), |(kept, dropped), value| {
-            (kept + u64::from(value.kept), dropped + u64::from(value.dropped))
-        })
 }
 
 /// What a second measurement said about a doubtful cell.

@@ -1,6 +1,7 @@
 //! [`Record`]: everything that the visits of a run said, compactly, and the list of cells they speak about.
 
 use super::{LatencySettings, PairChoice, Purpose, Visit};
+use crate::stats::LOOKS;
 use crate::{CpuId, Flags, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::collections::BTreeMap;
 
@@ -94,10 +95,12 @@ pub struct SlotId {
 pub struct CellPasses {
     /// One for each pass.
     pub passes: Vec<PassHead>,
-    /// Pass by pass, one for each of the run's slots known when the pass was made; see [`CellPasses::slot`].
-    values: Vec<SlotValue>,
-    /// Where each pass begins in `values`.
-    begins: Vec<u32>,
+    /// Pass by pass, as many as `width` each; see [`CellPasses::slot`].
+    values: Vec<Stored>,
+    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 24 bytes, 12 million times.
+    line_errors: Vec<f32>,
+    /// The run's slots that this cell has room for in each pass.
+    width: usize,
     /// The last reason why a visit gave nothing.
     pub failure: Option<TrialFailure>,
 }
@@ -134,23 +137,83 @@ pub struct SlotValue {
     pub dropped: u32,
 }
 
-impl SlotValue {
-    const NONE: SlotValue = SlotValue {
-        location_ns: f32::NAN,
-        line_error_ns: f32::NAN,
-        floor_ns: f32::NAN,
-        line_spread: f32::NAN,
-        kept: 0,
-        dropped: 0,
-    };
+/// A [`SlotValue`] as it is kept.
+#[derive(Debug, Clone, Copy)]
+struct Stored {
+    location_ns: f32,
+    floor_ns: f32,
+    line_spread: f32,
+    kept: u32,
+    dropped: u32,
+}
+
+impl Stored {
+    const NONE: Stored =
+        Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, kept: 0, dropped: 0 };
 }
 
 impl CellPasses {
     /// What a pass (by position in `passes`) said in a slot; `None` where it said nothing.
-    pub fn slot(&self, pass: usize, slot: usize) -> Option<&SlotValue> {
-        let begin = *self.begins.get(pass)? as usize;
-        let end = self.begins.get(pass + 1).map_or(self.values.len(), |&end| end as usize);
-        self.values[begin..end].get(slot).filter(|value| value.location_ns.is_finite())
+    pub fn slot(&self, pass: usize, slot: usize) -> Option<SlotValue> {
+        if slot >= self.width {
+            return None;
+        }
+        let at = pass * self.width + slot;
+        let value = self.values.get(at).filter(|value| value.location_ns.is_finite())?;
+        Some(SlotValue {
+            location_ns: value.location_ns,
+            line_error_ns: self.line_errors.get(at).copied().unwrap_or(f32::NAN),
+            floor_ns: value.floor_ns,
+            line_spread: value.line_spread,
+            kept: value.kept,
+            dropped: value.dropped,
+        })
+    }
+
+    /// Adds a pass that says nothing yet.
+    fn begin(&mut self, head: PassHead) {
+        // Nearly all cells of a large map end at the first look: exactly that much room, in one piece.
+        if self.passes.len() == self.passes.capacity() {
+            let more = self.passes.len().max(LOOKS[0]);
+            self.passes.reserve_exact(more);
+            self.values.reserve_exact(more * self.width);
+        }
+        self.passes.push(head);
+        self.values.resize(self.passes.len() * self.width, Stored::NONE);
+        if !self.line_errors.is_empty() {
+            self.line_errors.resize(self.values.len(), f32::NAN);
+        }
+    }
+
+    /// Makes room for as many slots. Rare beyond the first pass: a run times the same kernels in each.
+    fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let old = std::mem::take(self);
+        *self = CellPasses { width, failure: old.failure.clone(), ..CellPasses::default() };
+        for (pass, &head) in old.passes.iter().enumerate() {
+            self.begin(head);
+            (0..old.width)
+                .filter_map(|slot| Some((slot, old.slot(pass, slot)?)))
+                .for_each(|(slot, value)| self.set(slot, value));
+        }
+    }
+
+    /// Says something in a slot of the last pass.
+    fn set(&mut self, slot: usize, value: SlotValue) {
+        let at = self.values.len() - self.width + slot;
+        if value.line_error_ns.is_finite() {
+            self.line_errors.resize(self.values.len(), f32::NAN);
+            self.line_errors[at] = value.line_error_ns;
+        }
+        self.values[at] = Stored {
+            location_ns: value.location_ns,
+            floor_ns: value.floor_ns,
+            line_spread: value.line_spread,
+            kept: value.kept,
+            dropped: value.dropped,
+        };
     }
 }
 
@@ -170,6 +233,10 @@ impl Record {
 
     /// Adds what one trial said. Its recording is kept where the result needs single samples (tails, imitations).
     pub fn push(&mut self, entry: Entry, raw: Option<&Recording>) {
+        if entry.purpose == Purpose::Map {
+            self.push_map(entry.segment, entry.pass, entry.cell, &entry.outcome);
+            return;
+        }
         if let (Some(raw), Purpose::Tails | Purpose::Imitation) = (raw, entry.purpose) {
             let recording = raw.clone();
             self.raw.push(KeptRecording { purpose: entry.purpose, cell: entry.cell, recording });
@@ -177,47 +244,50 @@ impl Record {
         if let Ok(visit) = &entry.outcome {
             self.saw(entry.segment, visit.started);
         }
-        if entry.purpose == Purpose::Map { self.push_map(entry) } else { self.others.push(entry) }
+        self.others.push(entry);
     }
 
-    fn push_map(&mut self, entry: Entry) {
-        let cell = entry.cell as usize;
+    /// [`push`](Record::push) for a trial of the map, whose outcome stays with the caller: it becomes numbers in
+    /// columns here, and a map of 1,024 CPUs has four million.
+    pub fn push_map(&mut self, segment: u32, pass: u32, cell: u32, outcome: &Result<Visit, TrialFailure>) {
+        let cell = cell as usize;
         if self.map.len() <= cell {
             self.map.resize_with(cell + 1, CellPasses::default);
         }
-        let visit = match entry.outcome {
+        let visit = match outcome {
             Ok(visit) => visit,
             Err(failure) => {
-                self.map[cell].failure = Some(failure);
+                self.map[cell].failure = Some(failure.clone());
                 return;
             }
         };
-        let begin = self.map[cell].values.len();
-        for (index, span) in visit.spans.iter().enumerate() {
-            let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
-            let slot = self.slot_or_new(&span.kernel, before as u8);
-            let values = &mut self.map[cell].values;
-            if values.len() <= begin + slot {
-                values.resize(begin + slot + 1, SlotValue::NONE);
-            }
-            values[begin + slot] = SlotValue {
-                location_ns: span.location_ns,
-                line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
-                floor_ns: span.floor_ns,
-                line_spread: span.line_spread.unwrap_or(f32::NAN),
-                kept: span.kept,
-                dropped: span.dropped,
-            };
-        }
+        self.saw(segment, visit.started);
         let passes = &mut self.map[cell];
-        passes.begins.push(begin as u32);
-        passes.passes.push(PassHead {
-            pass: entry.pass,
-            segment: entry.segment,
+        passes.widen(visit.spans.len());
+        passes.begin(PassHead {
+            pass,
+            segment,
             started: visit.started,
             core_ghz: visit.core_ghz.unwrap_or(f32::NAN),
             flags: visit.flags,
         });
+        for (index, span) in visit.spans.iter().enumerate() {
+            let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
+            let slot = self.slot_or_new(&span.kernel, before as u8);
+            let passes = &mut self.map[cell];
+            passes.widen(slot + 1);
+            passes.set(
+                slot,
+                SlotValue {
+                    location_ns: span.location_ns,
+                    line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
+                    floor_ns: span.floor_ns,
+                    line_spread: span.line_spread.unwrap_or(f32::NAN),
+                    kept: span.kept,
+                    dropped: span.dropped,
+                },
+            );
+        }
     }
 
     fn slot_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {

@@ -80,12 +80,13 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
 
 /// Mean clock of all roles and probes, and the largest relative change within a role.
 fn core_clock(recording: &Recording) -> Option<(f32, f32)> {
-    let clocks: Vec<[f32; 2]> = recording.core_ghz.iter().copied().collect::<Option<_>>()?;
-    if clocks.is_empty() {
+    let roles = &recording.core_ghz;
+    if roles.is_empty() || roles.iter().any(Option::is_none) {
         return None;
     }
-    let mean = clocks.iter().flatten().sum::<f32>() / (2 * clocks.len()) as f32;
-    let drift = clocks.iter().map(|[before, after]| (after / before - 1.0).abs()).fold(0.0, f32::max);
+    let clocks = || roles.iter().flatten();
+    let mean = clocks().flatten().sum::<f32>() / (2 * roles.len()) as f32;
+    let drift = clocks().map(|[before, after]| (after / before - 1.0).abs()).fold(0.0, f32::max);
     Some((mean, drift))
 }
 

@@ -3,7 +3,7 @@
 use super::cell::interval;
 use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
-use crate::stats::{Detector, Pass, State, split_states};
+use crate::stats::{Detector, Pass, State, holds_still, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 
 /// Fewer passes cannot say that a machine held still.
@@ -21,14 +21,19 @@ pub fn watch(
     let mut judged = 0;
     let mut changed = 0;
     let mut shown: Option<(usize, Vec<State>, f64)> = None;
+    let mut values: Vec<f64> = Vec::new();
     for cell in 0..pairs.len() {
         let Some(passes) = record.passes(cell) else { continue };
-        let values = series(passes, slot);
+        values.clear();
+        values.extend(series(passes, slot).map(|value| value.1));
         if values.len() < FEWEST_PASSES {
             continue;
         }
         judged += 1;
-        let states = split_states(&values.iter().map(|value| value.1).collect::<Vec<_>>(), Detector::CAS);
+        if pairs.len() > 1 && holds_still(&values, Detector::CAS) {
+            continue;
+        }
+        let states = split_states(&values, Detector::CAS);
         let spread = range(&values);
         changed += usize::from(states.len() > 1);
         let tells_more = shown.as_ref().is_none_or(|(_, _, widest)| spread > *widest);
@@ -67,16 +72,14 @@ pub fn main_state(record: &Record, passes: &CellPasses) -> Vec<usize> {
 }
 
 /// (position of the pass, value) where the slot has one.
-fn series(passes: &CellPasses, slot: usize) -> Vec<(usize, f64)> {
+fn series(passes: &CellPasses, slot: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.passes.len())
-        .filter_map(|pass| Some((pass, f64::from(passes.slot(pass, slot)?.location_ns))))
-        .collect()
+        .filter_map(move |pass| Some((pass, f64::from(passes.slot(pass, slot)?.location_ns))))
 }
 
-fn range(values: &[(usize, f64)]) -> f64 {
-    let (low, high) = values
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(low, high), value| (low.min(value.1), high.max(value.1)));
+fn range(values: &[f64]) -> f64 {
+    let (low, high) =
+        values.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &value| (low.min(value), high.max(value)));
     high / low
 }
 
@@ -89,7 +92,7 @@ fn describe(
     mut states: Vec<State>,
     headline: &KernelId,
 ) {
-    let values = series(passes, slot);
+    let values: Vec<(usize, f64)> = series(passes, slot).collect();
     states.sort_by(|a, b| b.share.total_cmp(&a.share));
     let shown = record.slot(headline, 0);
     let begin = passes.passes.first().map_or(Picos::ZERO, |head| head.started);

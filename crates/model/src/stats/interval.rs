@@ -17,9 +17,8 @@ use super::stopping::Look;
 /// passes minimum to maximum has less, and says so, as does the effective number of passes.
 pub fn passes_interval(passes: &[f64], look: Look, floor_relative: f64) -> Option<Estimate> {
     let order = exact_median_interval(passes, look.alpha())?;
-    let blocks = block_medians(passes, BLOCKS);
-    let low = blocks.iter().copied().fold(order.low, f64::min);
-    let high = blocks.iter().copied().fold(order.high, f64::max);
+    let (low, high) = medians_of_blocks(passes, BLOCKS)
+        .fold((order.low, order.high), |(low, high), block| (low.min(block), high.max(block)));
     let confidence = order.confidence.min(0.95);
     Some(Estimate { low, high, confidence, ..order }.widened_to(floor_relative))
 }
@@ -37,9 +36,13 @@ pub fn fixed_interval(passes: &[f64]) -> Option<Estimate> {
 /// three passes (batch means, Conway 1963, with medians). Slow drift moves whole blocks, so their spread shows it
 /// where the spread of the passes does not. Empty for fewer than three passes.
 pub fn block_medians(passes: &[f64], blocks: usize) -> Vec<f64> {
+    medians_of_blocks(passes, blocks).collect()
+}
+
+fn medians_of_blocks(passes: &[f64], blocks: usize) -> impl Iterator<Item = f64> {
     let blocks = blocks.min(passes.len() / 3);
-    let edge = |block: usize| block * passes.len() / blocks;
-    (0..blocks).filter_map(|block| median(&passes[edge(block)..edge(block + 1)])).collect()
+    let edge = move |block: usize| block * passes.len() / blocks;
+    (0..blocks).filter_map(move |block| median(&passes[edge(block)..edge(block + 1)]))
 }
 
 #[cfg(test)]

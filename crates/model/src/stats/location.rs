@@ -26,7 +26,20 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 /// assert_eq!(median(&[]), None);
 /// ```
 pub fn median(values: &[f64]) -> Option<f64> {
-    median_in_place(&mut values.to_vec())
+    on_copy(values, median_in_place)
+}
+
+/// Works on a copy of the values. A few of them, as passes of a cell are, are copied to the stack: half a million cells
+/// ask for six medians each, and allocating for every one took a quarter of the time of judging them.
+pub(super) fn on_copy<T>(values: &[f64], work: impl FnOnce(&mut [f64]) -> T) -> T {
+    const FEW: usize = 32;
+    if values.len() > FEW {
+        return work(&mut values.to_vec());
+    }
+    let mut few = [0.0; FEW];
+    let copy = &mut few[..values.len()];
+    copy.copy_from_slice(values);
+    work(copy)
 }
 
 /// [`median`] without allocation; reorders the values. Linear time by selection (Hoare 1961).

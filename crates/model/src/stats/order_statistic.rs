@@ -5,7 +5,7 @@
 
 use super::autocorrelation::effective_n_of;
 use super::estimate::Estimate;
-use super::location::median_of_sorted;
+use super::location::{median_of_sorted, on_copy};
 
 /// One-based ranks (l, n+1−l) of the exact interval: the largest l with P(Bin(n, ½) ≤ l−1) ≤ α/2
 /// (Hoefler and Belli 2015, after David and Nagaraja 2003). `None` where even minimum and maximum miss the median
@@ -17,7 +17,12 @@ use super::location::median_of_sorted;
 /// assert_eq!(median_ranks(5, 0.05), None);
 /// ```
 pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize)> {
-    let rank = tails(n).take_while(|tail| *tail <= alpha / 2.0).count();
+    with_tails(n, |tails| ranks(tails, alpha))
+}
+
+fn ranks(tails: &[f64], alpha: f64) -> Option<(usize, usize)> {
+    let n = tails.len() - 1;
+    let rank = tails.iter().take_while(|tail| **tail <= alpha / 2.0).count();
     (rank >= 1).then(|| (rank.min(n.div_ceil(2)), n + 1 - rank.min(n.div_ceil(2))))
 }
 
@@ -25,16 +30,20 @@ pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize)> {
 /// the interval is minimum to maximum, with the confidence that this has: 1 − 2¹⁻ⁿ. `values` in time order give
 /// the effective sample size; the interval itself ignores order. `None` for no values.
 pub fn exact_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
-    let sorted = sorted(values);
-    let (low, high) = median_ranks(sorted.len(), alpha).unwrap_or((1, sorted.len()));
-    let point = median_of_sorted(&sorted)?;
-    let missed = 2.0 * tails(sorted.len()).nth(low - 1)?;
-    Some(Estimate {
-        point,
-        low: sorted[low - 1],
-        high: sorted[high - 1],
-        confidence: (1.0 - missed).max(0.0),
-        effective_n: effective_n_of(values),
+    let n = values.len();
+    let ((low, high), tail) = with_tails(n, |tails| {
+        let ranks = ranks(tails, alpha).unwrap_or((1, n));
+        (ranks, tails[ranks.0 - 1])
+    });
+    on_copy(values, |sorted| {
+        sorted.sort_unstable_by(f64::total_cmp);
+        Some(Estimate {
+            point: median_of_sorted(sorted)?,
+            low: sorted[low - 1],
+            high: sorted[high - 1],
+            confidence: (1.0 - 2.0 * tail).max(0.0),
+            effective_n: effective_n_of(values),
+        })
     })
 }
 
@@ -49,26 +58,35 @@ pub fn interpolated_median_interval(values: &[f64], alpha: f64) -> Option<Estima
         return Some(exact); // The median itself is next: nothing to interpolate to.
     }
     let wanted = 1.0 - alpha;
-    let mut outer_and_inner = tails(n).skip(rank - 1).map(|tail| 1.0 - 2.0 * tail);
-    let (outer, inner) = (outer_and_inner.next()?, outer_and_inner.next()?);
+    let (outer, inner) = with_tails(n, |tails| (1.0 - 2.0 * tails[rank - 1], 1.0 - 2.0 * tails[rank]));
     let excess = (outer - wanted) / (outer - inner);
     let (d, count) = (rank as f64, n as f64);
     let inward = (count - d) * excess / (d + (count - 2.0 * d) * excess);
-    let sorted = sorted(values);
     let between = |outer: f64, inner: f64| outer + (inner - outer) * inward;
-    Some(Estimate {
-        low: between(sorted[rank - 1], sorted[rank]),
-        high: between(sorted[n - rank], sorted[n - rank - 1]),
-        confidence: wanted,
-        ..exact
+    on_copy(values, |sorted| {
+        sorted.sort_unstable_by(f64::total_cmp);
+        Some(Estimate {
+            low: between(sorted[rank - 1], sorted[rank]),
+            high: between(sorted[n - rank], sorted[n - rank - 1]),
+            confidence: wanted,
+            ..exact
+        })
     })
 }
 
-/// P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n).
-fn tails(n: usize) -> impl Iterator<Item = f64> {
+/// Works on P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n).
+fn with_tails<T>(n: usize, work: impl FnOnce(&[f64]) -> T) -> T {
+    // On the stack for as many passes as cells have: see `on_copy`.
+    let (mut few, mut many) = ([1.0; 33], Vec::new());
+    let terms = match few.get_mut(..=n) {
+        Some(few) => few,
+        None => {
+            many.resize(n + 1, 1.0);
+            &mut many[..]
+        }
+    };
     // Relative to the middle term: 2⁻ⁿ itself underflows beyond n = 1,074, and what underflows here is nothing.
     let middle = n / 2;
-    let mut terms = vec![1.0; n + 1];
     for k in (0..middle).rev() {
         terms[k] = terms[k + 1] * (k + 1) as f64 / (n - k) as f64;
     }
@@ -76,16 +94,12 @@ fn tails(n: usize) -> impl Iterator<Item = f64> {
         terms[k] = terms[n - k];
     }
     let total: f64 = terms.iter().sum();
-    terms.into_iter().scan(0.0, move |sum, term| {
-        *sum += term;
-        Some(*sum / total)
-    })
-}
-
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted
+    let mut sum = 0.0;
+    for term in &mut *terms {
+        sum += *term;
+        *term = sum / total;
+    }
+    work(terms)
 }
 
 #[cfg(test)]

@@ -45,6 +45,15 @@ pub fn split_states(values: &[f64], detector: Detector) -> Vec<State> {
     split_states_jointly(&[(values, detector)])
 }
 
+/// Whether these passes are one state for certain: no two of them are far enough apart to be told apart. Almost all cells
+/// hold still, and this is much cheaper than to sort them.
+pub fn holds_still(values: &[f64], detector: Detector) -> bool {
+    let ends = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+    // No ratio of neighbours is above that of the ends, also when rounded. Whatever has no order says no.
+    low > 0.0 && high / low <= detector.ratio
+}
+
 /// Splits passes by several kernels timed in each of them: whichever shows the widest gap, relative to its
 /// detector's ratio, divides first, and each part is examined again. Ascending by the first kernel that tells two
 /// states apart. A pass beyond the end of the shortest series is ignored.
@@ -173,6 +182,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_holds_still_is_one_state(
+            values in proptest::collection::vec(20.0f64..30.0, 1..40), ratio in 1.0f64..1.6,
+        ) {
+            let detector = Detector { ratio, fewest: 1 };
+            if holds_still(&values, detector) {
+                prop_assert_eq!(split_states(&values, detector).len(), 1);
+            }
+        }
+
         #[test]
         fn every_pass_lies_in_exactly_one_state(
             values in proptest::collection::vec(1.0f64..300.0, 0..40), fewest in 0usize..4, ratio in 1.0f64..2.0,

@@ -4,6 +4,7 @@ use super::RunError;
 use super::driver::{Driver, Flow};
 use crate::schedule;
 use coretalk_model::latency::analyse::{Survey, flag_outliers};
+use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{Cell, Counts, Purpose};
 use coretalk_model::{Flag, KernelId, Picos, Protocol};
 use std::collections::BTreeSet;
@@ -53,8 +54,9 @@ fn suspects(driver: &Driver<'_>) -> Vec<u32> {
         let kernel = KernelId::of(protocol, chosen.hint);
         let survey =
             Survey::new(&driver.topology, driver.settings, &driver.record, &regime, &driver.pairs, &kernel);
+        let mut scratch = Scratch::default();
         let mut cells: Vec<Cell> = (0..survey.len())
-            .map(|cell| match survey.judge(cell) {
+            .map(|cell| match survey.judge_with(cell, &mut scratch) {
                 Some(value) => Cell::Measured(Box::new(value)),
                 None => Cell::Missing { reason: String::new() },
             })

@@ -4,7 +4,7 @@ use super::menu::Menu;
 use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
-use crate::session::{Decision, Event, Observer, RecordedRound, RecordedTrial, Sink, Slot};
+use crate::session::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Sink, Slot};
 use crate::stop::Stop;
 use coretalk_model::latency::{
     Choices, Counts, Entry, LatencyResult, LatencySettings, Purpose, Record, Scale, analyse, cells, reduce,
@@ -27,8 +27,8 @@ pub enum Flow {
 
 /// Commit slots lie at most half a second apart; batches are cut so that one ends in time.
 const SLOT: Picos = Picos::from_ms(350);
-/// Samples of one batch held in memory before they are reduced: 32 MB.
-const BATCH_SAMPLES: u64 = 8 << 20;
+/// Samples of one batch held in memory before they are reduced: 8 MB, and as much again for what holds them.
+const BATCH_SAMPLES: u64 = 2 << 20;
 /// Up to this many CPUs raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
 
@@ -268,8 +268,12 @@ impl<'a> Driver<'a> {
                 continue;
             }
             self.trials += 1;
-            let entry = Entry { segment: self.segment, purpose, pass, cell, outcome: outcome.clone() };
-            self.record.push(entry, raw.as_ref());
+            if purpose == Purpose::Map {
+                self.record.push_map(self.segment, pass, cell, &outcome);
+            } else {
+                let entry = Entry { segment: self.segment, purpose, pass, cell, outcome: outcome.clone() };
+                self.record.push(entry, raw.as_ref());
+            }
             trials.push(RecordedTrial { cell, outcome, raw });
         }
         let (started, elapsed) = (outcome.started, outcome.elapsed);
@@ -328,6 +332,9 @@ impl<'a> Driver<'a> {
         self.choices.complete = ended != Ended::Interrupted;
         self.choices.budget_ended = ended == Ended::Budget;
         self.decide()?;
+        if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
+            return Err(RunError::Interrupted);
+        }
         let result = analyse(&self.topology, self.settings, self.scale.rate, &self.record);
         self.sink.finish(&result)?;
         Ok((result, ended))

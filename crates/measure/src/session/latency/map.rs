@@ -5,6 +5,7 @@ use super::driver::{Driver, Flow};
 use super::menu::{candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
+use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
 use coretalk_model::stats::{Decision, LOOKS, decide, normal};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
@@ -170,6 +171,10 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
 fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.record.passes(cell) else { return 0 };
+    if valid_from == 0 {
+        // Without a look at them: each is a memory access of its own, half a million times a pass.
+        return passes.passes.len() as u32;
+    }
     passes.passes.iter().filter(|head| head.pass >= valid_from).count() as u32
 }
 
@@ -213,11 +218,12 @@ fn look(driver: &mut Driver<'_>) {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let surveys = surveys(driver, &regime);
     let requested = driver.settings.precision * (1.0 + 1e-9);
+    let mut scratch = Scratch::default();
     let narrow: Vec<usize> = due
         .into_iter()
         .filter(|&cell| {
             surveys.iter().all(|survey| {
-                survey.judge(cell).is_none_or(|value| {
+                survey.judge_with(cell, &mut scratch).is_none_or(|value| {
                     let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
                     let width = width.min(value.latency_ns.relative_half_width());
                     decide(LOOKS[0], width, requested) != Decision::More

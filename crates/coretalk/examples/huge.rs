@@ -1,0 +1,253 @@
+//! Where the time and the memory of a whole run go: session, statistics, store, screen, JSON.
+//!
+//! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`, 523,776
+//! pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file JSON
+//! or throws it away. What the simulation of the machine takes is told apart: it is not the program's own work.
+
+use coretalk::document::{Document, Identity};
+use coretalk::report::screen::Saved;
+use coretalk::report::{ColorDepth, Look, Screen, latency_screen};
+use coretalk::store::{NewRun, RunWriter, fresh_id, now};
+use coretalk::{RunHeader, RunReport};
+use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
+use coretalk_measure::session::latency::{self, Past};
+use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop};
+use coretalk_model::latency::*;
+use coretalk_model::{CpuId, Environment, Finding, Picos, Protocol, TickRate, Topology};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::time::Instant;
+
+/// Threads of the simulation.
+const THREADS: usize = 2;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "huge-1024".into());
+    let json = arguments.next();
+    let scenario = Scenario::builtin(&name).ok_or_else(|| format!("no scenario {name}"))?;
+    let begun = Cost::now();
+    let mut machine =
+        Timed { machine: SimMachine::open(scenario, 1).with_threads(THREADS), simulation: Cost::ZERO };
+    let cpus: Vec<CpuId> = machine.allowance().mask.iter().collect();
+    machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() })?;
+    let settings = settings(cpus);
+    // Nothing in the document depends on when it was made, so that two versions of the program can be compared.
+    let header = RunHeader {
+        id: "huge".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        command: vec!["latency".into(), "--machine".into(), format!("sim:{name}")],
+        seed: settings.seed,
+        simulated: true,
+        complete: false,
+        tags: Vec::new(),
+        segments: 1,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+    };
+    let place = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
+    let writer = RunWriter::create(
+        &place,
+        &NewRun {
+            header: &RunHeader { id: fresh_id(), started: now(), ..header.clone() },
+            environment: machine.environment(),
+            findings: &[],
+            topology: machine.topology(),
+            settings: &settings,
+            allowed: machine.topology().cpus(),
+        },
+    )?;
+    let opened = Cost::now() - begun;
+
+    let begun = Cost::now();
+    let mut sink = TimedSink { writer, store: Cost::ZERO, analysis: Cost::ZERO, left: begun };
+    let (result, ended) =
+        latency::run(&mut machine, &settings, Past::default(), &mut sink, &mut (), &Stop::new())?;
+    let run = Cost::now() - begun;
+    let (store, analysis, simulation) = (sink.store, sink.analysis, machine.simulation);
+    let file = sink.writer.close()?;
+    let bytes = std::fs::metadata(&file)?.len();
+    std::fs::remove_dir_all(&place)?;
+
+    let (passes, watched, machine_time) = (result.passes, result.watched, machine.now());
+    let report = RunReport {
+        header: RunHeader { complete: result.complete, ..header },
+        environment: machine.environment().clone(),
+        findings: Vec::new(),
+        topology: machine.topology().clone(),
+        settings,
+        result,
+    };
+    drop(machine);
+    let begun = Cost::now();
+    let look = Look { depth: ColorDepth::TrueColor, ..Look::default() };
+    let screen = latency_screen(&report, Screen::Measured(Saved::Not), &look);
+    let screen_cost = Cost::now() - begun;
+    let begun = Cost::now();
+    let mut out = BufWriter::new(File::create(json.as_deref().unwrap_or("/dev/null"))?);
+    Document::from_report(&report, Identity::Hidden).write_to(&mut out)?;
+    out.flush()?;
+    let document = Cost::now() - begun;
+
+    let session = run - simulation - store - analysis;
+    println!("{name}: {ended:?} after {passes} passes, {machine_time} of machine time ({watched} watched)");
+    println!("                        wall s    CPU s");
+    let own = opened + session + store + analysis + screen_cost + document;
+    for (what, cost) in [
+        ("opening", opened),
+        ("session, statistics", session),
+        ("store", store),
+        ("analysis", analysis),
+        ("screen", screen_cost),
+        ("JSON", document),
+        ("own work", own),
+        ("simulation", simulation),
+    ] {
+        println!("{what:<22}{:>8.2} {:>8.2}", cost.wall_s, cost.cpu_s);
+    }
+    let peak = peak_mb().map_or_else(|| "unknown".into(), |mb| format!("{mb:.0} MB"));
+    println!("peak memory {peak}, run file {:.1} MB, screen {} bytes", bytes as f64 / 1e6, screen.len());
+    Ok(())
+}
+
+/// As `coretalk latency` asks without options.
+fn settings(cpus: Vec<CpuId>) -> LatencySettings {
+    LatencySettings {
+        cpus,
+        pairs: PairChoice::All,
+        protocols: vec![Protocol::Cas],
+        hint: HintChoice::Auto,
+        home: HomeSetting::Auto,
+        lines: None,
+        counts: Counts::Adaptive,
+        parallel: Parallel::Auto,
+        precision: 0.02,
+        budget: Picos::from_secs(60.0),
+        spacing: Spacing::Brief,
+        seed: 1,
+        tails: None,
+        imitate: Vec::new(),
+        ladder: true,
+        keep_raw: false,
+    }
+}
+
+/// Time on the wall, and of all threads on CPUs.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+impl Cost {
+    const ZERO: Cost = Cost { wall_s: 0.0, cpu_s: 0.0 };
+
+    fn now() -> Cost {
+        static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        let wall_s = BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64();
+        // User and system time of the process, ended threads included, in hundredths of a second (proc(5)).
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks: f64 = after_name
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<f64>().ok())
+            .sum();
+        Cost { wall_s, cpu_s: ticks / 100.0 }
+    }
+}
+
+impl std::ops::Add for Cost {
+    type Output = Cost;
+    fn add(self, other: Cost) -> Cost {
+        Cost { wall_s: self.wall_s + other.wall_s, cpu_s: self.cpu_s + other.cpu_s }
+    }
+}
+
+impl std::ops::Sub for Cost {
+    type Output = Cost;
+    fn sub(self, other: Cost) -> Cost {
+        Cost { wall_s: self.wall_s - other.wall_s, cpu_s: self.cpu_s - other.cpu_s }
+    }
+}
+
+/// Largest resident size so far.
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0 / 1e6)
+}
+
+/// A machine whose own work is timed.
+struct Timed {
+    machine: SimMachine,
+    simulation: Cost,
+}
+
+impl Machine for Timed {
+    fn topology(&self) -> &Topology {
+        self.machine.topology()
+    }
+    fn allowance(&self) -> &Allowance {
+        self.machine.allowance()
+    }
+    fn environment(&self) -> &Environment {
+        self.machine.environment()
+    }
+    fn examine(&mut self) -> Vec<Finding> {
+        self.machine.examine()
+    }
+    fn rate(&self) -> TickRate {
+        self.machine.rate()
+    }
+    fn now(&self) -> Picos {
+        self.machine.now()
+    }
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        self.machine.pause(span, stop);
+    }
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        self.machine.engage(crew)
+    }
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        let begun = Cost::now();
+        let outcomes = self.machine.perform(batch, stop);
+        self.simulation = self.simulation + (Cost::now() - begun);
+        outcomes
+    }
+    fn is_busy(&self) -> Option<bool> {
+        self.machine.is_busy()
+    }
+}
+
+/// A run file whose work is timed. Between its last decision and the end of the run lies the analysis.
+struct TimedSink {
+    writer: RunWriter,
+    store: Cost,
+    analysis: Cost,
+    left: Cost,
+}
+
+impl TimedSink {
+    fn timed(&mut self, work: impl FnOnce(&mut RunWriter) -> Result<(), SinkError>) -> Result<(), SinkError> {
+        let begun = Cost::now();
+        let done = work(&mut self.writer);
+        self.left = Cost::now();
+        self.store = self.store + (self.left - begun);
+        done
+    }
+}
+
+impl Sink for TimedSink {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.timed(|writer| writer.commit(slot))
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        self.timed(|writer| writer.decide(decision))
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        self.analysis = Cost::now() - self.left;
+        self.timed(|writer| writer.finish(result))
+    }
+}

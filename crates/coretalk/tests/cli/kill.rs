@@ -1,0 +1,128 @@
+//! Killed at any moment, a run file opens, holds what `jsonl` had said, and goes on to the end.
+
+use super::tool::Tool;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// What was said so long before the kill must be kept.
+const HALF_A_SECOND: Duration = Duration::from_millis(500);
+
+/// Two CPUs of this machine, or the reason to leave them alone.
+pub fn two_cpus() -> Option<&'static str> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    let allowed: coretalk_model::CpuSet = list.trim().parse().unwrap_or_default();
+    if [0, 1].iter().all(|&cpu| allowed.contains(coretalk_model::CpuId(cpu))) {
+        return Some("0,1");
+    }
+    println!("skipped: CPUs 0 and 1 of this machine are not both allowed");
+    None
+}
+
+/// A run whose JSON lines are read as they come.
+pub struct Running {
+    pub child: Child,
+    lines: JoinHandle<Vec<(Instant, String)>>,
+}
+
+impl Running {
+    pub fn start(tool: &Tool, words: &[&str]) -> Running {
+        let words = [&["latency", "--format", "jsonl", "-q"], words].concat();
+        let mut child = tool.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let read = move || out.lines().map_while(Result::ok).map(|line| (Instant::now(), line)).collect();
+        Running { child, lines: thread::spawn(read) }
+    }
+
+    /// Every line with when it was read, once nobody writes any more.
+    pub fn lines(self) -> Vec<(Instant, String)> {
+        self.lines.join().unwrap()
+    }
+}
+
+/// The only run file of a store.
+pub fn run_file(store: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(store).ok()?;
+    let ends = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "coretalk");
+    entries.map(|entry| entry.unwrap().path()).find(ends)
+}
+
+/// Kills a run after a while; gives back whether there was a run file.
+fn kill_after(words: &[&str], delay: Duration) -> bool {
+    let tool = Tool::new();
+    let mut running = Running::start(&tool, words);
+    thread::sleep(delay);
+    let killed = Instant::now();
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    let lines = running.lines();
+    let case = format!("{words:?} killed after {delay:?}, {} lines", lines.len());
+    let Some(file) = run_file(&tool.path().join("runs")) else {
+        assert!(lines.is_empty(), "{case}: no run file");
+        return false;
+    };
+    let file = file.to_str().unwrap();
+    let shown = tool.call(&["runs", "show", file]);
+    assert_eq!((shown.code, shown.err.as_str()), (0, ""), "{case}");
+    let said: Vec<&str> = lines
+        .iter()
+        .filter(|(read, _)| *read + HALF_A_SECOND < killed)
+        .map(|(_, line)| line.as_str())
+        .collect();
+    let holds_what_was_said = |when: &str| {
+        let exported = tool.done(&["export", file, "--format", "jsonl"]).out;
+        let kept: HashSet<&str> = exported.lines().collect();
+        let lost: Vec<&&str> = said.iter().filter(|line| !kept.contains(**line)).collect();
+        assert!(lost.is_empty(), "{case}: {} lines are lost {when}, the first is {}", lost.len(), lost[0]);
+    };
+    holds_what_was_said("by the kill");
+    let resumed = tool.call(&["--resume", file, "-q"]);
+    assert_eq!(resumed.code, 0, "{case}: {}", resumed.err);
+    let document: Value = serde_json::from_str(&tool.done(&["export", file]).out).unwrap();
+    assert_eq!(document["run"]["complete"], true, "{case}");
+    holds_what_was_said("by resuming");
+    true
+}
+
+/// Kills the same run again and again at moments spread over its length; most must find a run file.
+fn kill_often(words: &[&str], times: u32, seed: u64) {
+    let began = Instant::now();
+    Tool::new().done(&[&["latency", "--format", "jsonl", "-q"], words].concat());
+    let length = began.elapsed();
+    let mut state = seed;
+    let with_file = (0..times)
+        .filter(|_| {
+            // A linear congruence (Knuth, MMIX); its upper bits are good enough for moments.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            kill_after(words, length.mul_f64((state >> 40) as f64 / (1u64 << 24) as f64))
+        })
+        .count();
+    assert!(2 * with_file >= times as usize, "only {with_file} of {times} had begun to measure");
+}
+
+#[test]
+fn a_killed_simulated_run_keeps_what_it_said_and_goes_on() {
+    kill_often(&["--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1"], 3, 1);
+}
+
+#[test]
+fn a_killed_run_keeps_what_it_said_and_goes_on() {
+    let Some(cpus) = two_cpus() else { return };
+    kill_often(&["--cpus", cpus], 1, 2);
+}
+
+#[test]
+#[cfg_attr(not(feature = "acceptance"), ignore = "two minutes; run with --features acceptance in release")]
+fn a_hundred_kills_lose_nothing() {
+    let host = two_cpus().map_or(0, |cpus| {
+        kill_often(&["--cpus", cpus], 30, 3);
+        30
+    });
+    kill_often(&["--machine", "sim:epyc-2s-192", "--seed", "1"], 20, 4);
+    kill_often(&["--machine", "sim:epyc-2s-192", "--cpus", "0-63", "--seed", "1"], 80 - host, 5);
+}

@@ -1,0 +1,187 @@
+//! Stores that cannot be used and run files that are none: one sentence that names the file and says what to do, its
+//! exit code, and nothing lost that was measured.
+
+use super::tool::{Said, Tool};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const SIM: [&str; 5] = ["latency", "--machine", "sim:chiplet-16", "--seed", "1"];
+
+/// One sentence that names a file and holds all of these words.
+fn refused(said: &Said, code: i32, path: &str, words: &[&str]) {
+    assert_eq!(said.code, code, "{}", said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("coretalk: ") && last.contains(path), "{path}: {}", said.err);
+    for word in words {
+        assert!(last.contains(word), "`{word}`: {}", said.err);
+    }
+}
+
+#[test]
+fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
+    let tool = Tool::new();
+    std::fs::write(tool.path().join("taken"), "text").unwrap();
+    for store in ["taken", "taken/below"] {
+        let said = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
+        refused(&said, 6, store, &["a file where a folder", "--store DIR"]);
+        assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{}", said.err);
+    }
+    for words in [&["runs", "list"][..], &["runs", "show", "latest"], &["--resume", "latest"]] {
+        let said = tool.call(&[words, &["--store", "taken"]].concat());
+        refused(&said, 6, "taken", &["a file where a folder", "--store DIR"]);
+    }
+    assert_eq!(std::fs::read(tool.path().join("taken")).unwrap(), b"text", "it is left alone");
+}
+
+/// The bytes of a complete run.
+fn run_bytes(tool: &Tool) -> Vec<u8> {
+    tool.done(&[&SIM[..], &["--cpus", "0-3", "-q"]].concat());
+    let path = tool.done(&["runs", "path", "latest"]).out;
+    std::fs::read(path.trim()).unwrap()
+}
+
+fn of_another_program(path: &Path, application: u32) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA application_id = {application}; CREATE TABLE a (b); PRAGMA user_version = 3"
+    ))
+    .unwrap();
+}
+
+#[test]
+fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
+    let tool = Tool::new();
+    let good = run_bytes(&tool);
+    let mut newer = good.clone();
+    newer[60..64].copy_from_slice(&77u32.to_be_bytes());
+    let mut scrambled = good.clone();
+    for (index, byte) in scrambled.iter_mut().enumerate().skip(4096) {
+        *byte = (index * 193 >> 3) as u8;
+    }
+    let folder = tool.path().join("files");
+    std::fs::create_dir(&folder).unwrap();
+    let write =
+        |name: &str, bytes: &[u8]| std::fs::write(folder.join(format!("{name}.coretalk")), bytes).unwrap();
+    write("newer", &newer);
+    write("cut", &good[..good.len() / 2]);
+    write(
+        "noise",
+        &(0..20_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>(),
+    );
+    write("nothing", b"");
+    write("scrambled", &scrambled);
+    of_another_program(&folder.join("foreign.coretalk"), 0);
+    of_another_program(&folder.join("other.coretalk"), 0x4669_7265);
+    std::fs::create_dir(folder.join("folder.coretalk")).unwrap();
+    let cases: [(&str, i32, &[&str]); 9] = [
+        ("newer", 6, &["schema version 77", "newer"]),
+        ("cut", 4, &["cut off", "copy it again"]),
+        ("noise", 4, &["no SQLite file", "coretalk import"]),
+        ("nothing", 4, &["empty"]),
+        ("scrambled", 4, &["damaged"]),
+        ("foreign", 4, &["another program", "coretalk import"]),
+        ("other", 4, &["another program", "coretalk import"]),
+        ("folder", 4, &[]),
+        ("absent", 4, &["no such file"]),
+    ];
+    for (name, code, words) in cases {
+        let file = format!("files/{name}.coretalk");
+        let before = std::fs::read(tool.path().join(&file)).ok();
+        for command in [&["runs", "show"][..], &["export"], &["--resume"], &["runs", "tag"]] {
+            let tag: &[&str] = if command == ["runs", "tag"] { &["name"] } else { &[] };
+            let said = tool.call(&[command, &[file.as_str()], tag].concat());
+            refused(&said, code, &file, words);
+            assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{command:?}: {}", said.err);
+        }
+        assert_eq!(std::fs::read(tool.path().join(&file)).ok(), before, "{file} is left alone");
+    }
+    // Among runs they are listed for what they are, and hide nothing.
+    std::fs::write(folder.join("0193-a.coretalk"), good).unwrap();
+    let listed = tool.done(&["runs", "list", "--store", "files"]);
+    assert!(listed.out.contains("complete") && listed.out.contains("unreadable"), "{}", listed.out);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_without_room_ends_the_run_and_names_what_is_saved() {
+    let tool = Tool::new();
+    for format in ["jsonl", "text", "json"] {
+        let said = tool.call(&[&SIM[..], &["--cpus", "0-3", "--format", format, "-o", "/dev/full"]].concat());
+        refused(&said, 6, "/dev/full", &["No space left"]);
+        assert!(
+            said.err.contains("what was measured until the failure is saved as "),
+            "{format}: {}",
+            said.err
+        );
+        tool.done(&["runs", "show", "latest"]);
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_keeps_what_was_said() {
+    let Some(small) = Mounted::tmpfs("size=400k") else { return };
+    let tool = Tool::new();
+    let words =
+        ["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1", "--format", "jsonl"];
+    let said = tool.call(&[&words[..], &["--store", small.name()]].concat());
+    refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
+    assert!(said.err.contains("what was measured until the failure is saved as "), "{}", said.err);
+    let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
+    assert!(kept.starts_with(&said.out) && !said.out.is_empty(), "{} lines", said.out.lines().count());
+    tool.done(&["runs", "show", "latest", "--store", small.name()]);
+    let again = tool.call(&["--resume", "latest", "--store", small.name()]);
+    refused(&again, 6, small.name(), &["the disk is full"]);
+    assert_eq!(tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out, kept);
+    // With room it goes on.
+    assert!(small.remount("size=64m"));
+    tool.done(&["--resume", "latest", "--store", small.name(), "-q"]);
+}
+
+#[test]
+fn a_read_only_store_shows_runs_and_takes_none() {
+    let Some(place) = Mounted::tmpfs("size=16m") else { return };
+    let tool = Tool::new();
+    tool.done(&[&SIM[..], &["--cpus", "0-3", "-q", "--store", place.name()]].concat());
+    assert!(place.remount("ro"));
+    let said = tool.call(&[&SIM[..], &["-q", "--store", place.name()]].concat());
+    refused(&said, 6, place.name(), &["read-only", "--store DIR", "--no-save"]);
+    assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{}", said.err);
+    tool.done(&["runs", "show", "latest", "--store", place.name()]);
+    for words in [&["runs", "tag", "latest", "name"][..], &["runs", "rm", "latest"]] {
+        refused(&tool.call(&[words, &["--store", place.name()]].concat()), 6, place.name(), &["read-only"]);
+    }
+}
+
+/// A small file system of its own, where the tests may mount one.
+struct Mounted(TempDir);
+
+impl Mounted {
+    fn tmpfs(options: &str) -> Option<Mounted> {
+        let folder = TempDir::new().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
+        if mount.status().is_ok_and(|status| status.success()) {
+            return Some(Mounted(folder));
+        }
+        println!("skipped: this test may not mount a small file system");
+        None
+    }
+
+    fn name(&self) -> &str {
+        self.0.path().to_str().unwrap()
+    }
+
+    fn remount(&self, how: &str) -> bool {
+        let options = format!("remount,{how}");
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &options]).arg(self.0.path());
+        mount.status().is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}

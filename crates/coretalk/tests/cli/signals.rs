@@ -1,0 +1,132 @@
+//! Real signals: the run is saved, the code is 5, the sentence says how to go on, and nothing stays behind.
+
+use super::kill::{Running, run_file, two_cpus};
+use super::tool::Tool;
+use serde_json::Value;
+use std::io::Read;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A loaded computer may take its time; a hang takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Long enough that it cannot be over before the signal.
+const LONG: [&str; 4] = ["--machine", "sim:epyc-2s-192", "--seed", "1"];
+
+fn send(signal: &str, running: &Running) {
+    // What every shell has built in; `kill` as a program is not everywhere.
+    let command = format!("kill -{signal} {}", running.child.id());
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
+}
+
+/// Waits until the run has a file, and so measures or is about to.
+fn wait_for_file(tool: &Tool) {
+    let began = Instant::now();
+    while run_file(&tool.path().join("runs")).is_none() {
+        assert!(began.elapsed() < PATIENCE, "no run file");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The exit code, and what standard error says.
+fn end(running: &mut Running) -> (Option<i32>, String) {
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = running.child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > PATIENCE {
+            running.child.kill().unwrap();
+            panic!("still there after {PATIENCE:?}");
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let mut said = String::new();
+    running.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (status.code(), said)
+}
+
+/// No process is left that was started with the store of this tool.
+fn nobody_is_left(tool: &Tool) {
+    let store = tool.path().join("runs").to_string_lossy().into_owned();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&environment);
+        assert!(!environment.contains(&store), "process {:?} is still there", entry.file_name());
+    }
+}
+
+fn interrupted(words: &[&str], signal: &str) {
+    let tool = Tool::new();
+    let mut running = Running::start(&tool, words);
+    wait_for_file(&tool);
+    thread::sleep(Duration::from_millis(100));
+    send(signal, &running);
+    let (code, said) = end(&mut running);
+    assert_eq!((code, said.lines().count()), (Some(5), 1), "{signal}: {said}");
+    assert!(said.contains("is saved as") && said.contains("`coretalk --resume "), "{signal}: {said}");
+    let lines: Vec<String> = running.lines().into_iter().map(|(_, line)| line).collect();
+    nobody_is_left(&tool);
+    let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    assert_eq!(exported.lines().collect::<Vec<_>>(), lines, "{signal}");
+    let document: Value = serde_json::from_str(&tool.done(&["export", "latest"]).out).unwrap();
+    assert_eq!(document["run"]["complete"], false, "{signal}");
+    assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
+}
+
+#[test]
+fn each_signal_saves_the_run_and_says_how_to_go_on() {
+    for signal in ["INT", "TERM", "HUP"] {
+        interrupted(&LONG, signal);
+    }
+}
+
+#[test]
+fn measuring_threads_end_with_the_run() {
+    let Some(cpus) = two_cpus() else { return };
+    interrupted(&["--cpus", cpus], "INT");
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_the_file_opens() {
+    let tool = Tool::new();
+    let mut running = Running::start(&tool, &LONG);
+    wait_for_file(&tool);
+    send("INT", &running);
+    // The first one may have been enough by now.
+    let second = format!("kill -TERM {} 2>/dev/null", running.child.id());
+    let _ = Command::new("sh").args(["-c", &second]).status();
+    let (code, said) = end(&mut running);
+    assert_eq!(code, Some(5), "{said}");
+    tool.done(&["runs", "show", "latest"]);
+}
+
+#[test]
+fn a_run_that_is_not_saved_says_what_it_has() {
+    let tool = Tool::new();
+    let mut running = Running::start(&tool, &[&LONG[..], &["--no-save"]].concat());
+    thread::sleep(Duration::from_millis(300));
+    send("INT", &running);
+    let (code, said) = end(&mut running);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("nothing was saved"), "{said}");
+}
+
+#[test]
+fn a_hang_up_that_was_to_be_ignored_is() {
+    let tool = Tool::new();
+    let run =
+        tool.command(&["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-15", "--seed", "1", "-q"]);
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "trap '' HUP; \"$@\" >/dev/null & kill -HUP $!; sleep 0.1; kill -HUP $!; wait $!",
+        "sh",
+    ]);
+    command.arg(run.get_program()).args(run.get_args());
+    command.env("CORETALK_STORE", tool.path().join("runs"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(tool.done(&["runs", "list"]).out.contains("complete"));
+}

@@ -1,0 +1,123 @@
+//! A CPU that is not there, or goes away during a run.
+
+use super::kill::{run_file, two_cpus};
+use super::tool::{Said, Tool, said};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// A cpuset (control groups, version 1), where the tests may make one.
+struct Cpuset(PathBuf);
+
+impl Cpuset {
+    fn new(name: &str, cpus: &str) -> Option<Cpuset> {
+        two_cpus()?;
+        let parent = PathBuf::from("/sys/fs/cgroup/cpuset");
+        let path = parent.join(format!("coretalk-test-{name}-{}", std::process::id()));
+        let memory = std::fs::read_to_string(parent.join("cpuset.mems"));
+        if memory.is_err() || std::fs::create_dir(&path).is_err() {
+            println!("skipped: this test may not make a cpuset (control groups, version 1)");
+            return None;
+        }
+        let cpuset = Cpuset(path);
+        let made = std::fs::write(cpuset.0.join("cpuset.mems"), memory.unwrap_or_default().trim());
+        if made.is_err() || !cpuset.holds(cpus) {
+            println!("skipped: this test may not choose the CPUs of a cpuset");
+            return None;
+        }
+        Some(cpuset)
+    }
+
+    /// Gives the cpuset other CPUs.
+    fn holds(&self, cpus: &str) -> bool {
+        std::fs::write(self.0.join("cpuset.cpus"), cpus).is_ok()
+    }
+
+    /// A command that runs inside.
+    fn command(&self, tool: &Tool, words: &[&str]) -> Command {
+        let inner = tool.command(words);
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
+        command.arg(inner.get_program()).args(inner.get_args()).current_dir(tool.path());
+        for (name, value) in inner.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command
+    }
+}
+
+impl Drop for Cpuset {
+    fn drop(&mut self) {
+        // Refused while somebody is inside; who was has ended a moment ago.
+        for _ in 0..50 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
+    let Some(cpuset) = Cpuset::new("shrinks", "0-1") else { return };
+    let tool = Tool::new();
+    let words = ["latency", "--cpus", "0,1", "--budget", "4s", "--format", "json", "-q"];
+    let child = cpuset.command(&tool, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while run_file(&tool.path().join("runs")).is_none() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(300));
+    assert!(cpuset.holds("0"));
+    let said = said(child.wait_with_output().unwrap());
+    if said.code == 3 {
+        assert!(said.err.contains("CPU 1") && said.err.lines().count() == 1, "{}", said.err);
+        return;
+    }
+    assert_eq!(said.code, 0, "{}", said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    let cell = &document["matrices"][0]["cells"][0];
+    assert!(cell.to_string().contains("CPU 1 was taken away"), "{cell}");
+    tool.done(&["runs", "show", "latest"]);
+}
+
+fn needs_two(said: &Said, words: &[&str]) {
+    assert_eq!((said.code, said.err.lines().count(), said.out.as_str()), (3, 1, ""), "{}", said.err);
+    for word in words {
+        assert!(said.err.contains(word), "`{word}`: {}", said.err);
+    }
+}
+
+#[test]
+fn one_cpu_in_the_cpuset_is_too_few() {
+    let Some(cpuset) = Cpuset::new("one", "0") else { return };
+    let tool = Tool::new();
+    let call = |words: &[&str]| said(cpuset.command(&tool, words).output().unwrap());
+    needs_two(&call(&["latency"]), &["only CPU 0", "two CPUs"]);
+    needs_two(&call(&["latency", "--cpus", "0,1"]), &["CPU 1 exists but is not allowed", "--cpus"]);
+    assert_eq!(call(&["doctor"]).code, 0);
+}
+
+#[test]
+fn one_cpu_in_the_mask_is_too_few_unless_others_are_named() {
+    let Some(cpus) = two_cpus() else { return };
+    let tool = Tool::new();
+    let call = |words: &[&str]| {
+        let inner = tool.command(words);
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(inner.get_program()).args(inner.get_args());
+        command.env("CORETALK_STORE", tool.path().join("runs")).output()
+    };
+    let Ok(bare) = call(&["latency"]) else {
+        println!("skipped: there is no taskset here");
+        return;
+    };
+    needs_two(&said(bare), &["only CPU 0", "two CPUs"]);
+    let named =
+        said(call(&["latency", "--cpus", cpus, "--samples", "2", "--iterations", "50", "-q"]).unwrap());
+    assert_eq!(named.code, 0, "the mask is only inherited: {}", named.err);
+}
