@@ -16,7 +16,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if driver.settings.counts != Counts::Adaptive || driver.menu.tiny || driver.budget_ended {
         return Ok(Flow::On);
     }
-    let suspects = suspects(driver);
+    let suspects: Vec<u32> =
+        suspects(driver).into_iter().filter(|&cell| !driver.has_failed(cell)).collect();
     if suspects.is_empty() {
         return Ok(Flow::On);
     }

@@ -22,16 +22,22 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         return Ok(Flow::On);
     }
     driver.phase(Purpose::Gate);
-    let mut left: BTreeSet<Relation> = driver.relations.iter().copied().collect();
-    let mut widths: BTreeMap<Relation, u32> = BTreeMap::new();
+    // What an earlier sitting of the run has judged is not judged again.
+    let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
+    let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
+    let mut left: BTreeSet<Relation> =
+        driver.relations.iter().copied().filter(|relation| !judged(relation)).collect();
+    let mut widths: BTreeMap<Relation, u32> =
+        known.iter().map(|outcome| (outcome.relation, outcome.pairs)).collect();
     loop {
         let flow = alone(driver, &left)?;
         if flow != Flow::On {
             return Ok(flow);
         }
         let outcomes = judge(driver, &left, &widths);
+        // A relation without a cell to compare has nothing to measure again either.
         let refused: Vec<GateOutcome> =
-            outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1).cloned().collect();
+            outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1 && o.cells > 0).cloned().collect();
         note(driver, outcomes)?;
         left.clear();
         for outcome in refused {
@@ -74,8 +80,8 @@ pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
 }
 
 fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
-    let mut cells: Vec<u32> =
-        (0..driver.pairs.len() as u32).filter(|&cell| driver.relations[cell as usize] == relation).collect();
+    let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.has_failed(*cell);
+    let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(fits).collect();
     driver.key(Purpose::Gate, 0).with(relation as u64).shuffle(&mut cells);
     cells.truncate(GATE_CELLS);
     cells
@@ -121,9 +127,9 @@ fn judge(
         .collect()
 }
 
-/// No cell was measured both ways: nothing is known of the bias.
-const UNKNOWN: Estimate =
-    Estimate { point: 0.0, low: f64::NEG_INFINITY, high: f64::INFINITY, confidence: 0.0, effective_n: 0.0 };
+/// No cell was measured both ways (yet): nothing is known of the bias. Finite, because decisions travel as JSON, which
+/// has no infinity; the confidence of zero says it.
+const UNKNOWN: Estimate = Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
 fn shown(driver: &Driver<'_>) -> KernelId {
     let protocol = driver.settings.protocols[0];
@@ -165,8 +171,13 @@ fn begin_again(
     for relation in relations {
         regime.valid_from.insert(*relation, next);
         for outcome in regime.gate.iter_mut().filter(|outcome| outcome.relation == *relation) {
-            outcome.pairs = widths[relation];
+            let pairs = widths[relation];
+            *outcome =
+                GateOutcome { relation: *relation, pairs, bias: UNKNOWN, cells: 0, equivalent: false };
         }
+    }
+    for (cell, closed) in driver.closed.iter_mut().enumerate() {
+        *closed &= !relations.contains(&driver.relations[cell]);
     }
     driver.decide()
 }

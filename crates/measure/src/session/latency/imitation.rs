@@ -16,7 +16,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             .map(|entry| entry.cell)
             .collect();
         let cells: Vec<u32> =
-            (0..driver.pairs.len() as u32).filter(|cell| !measured.contains(cell)).collect();
+            (0..driver.pairs.len() as u32).filter(|cell| !measured.contains(cell) && !driver.has_failed(*cell)).collect();
         // In the order of the list and one after another: the tools do not shuffle.
         let rounds: Vec<Vec<u32>> = cells.into_iter().map(|cell| vec![cell]).collect();
         let flow =

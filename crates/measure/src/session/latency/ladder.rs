@@ -23,6 +23,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     let cells = representative_cells(driver);
     let done = driver.record.others(Purpose::Ladder).map(|entry| entry.pass + 1).max().unwrap_or(0);
     for pass in done..LOOKS[0] as u32 {
+        let cells: Vec<u32> = cells.iter().copied().filter(|&cell| !driver.has_failed(cell)).collect();
         let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Ladder, pass));
         let began = driver.machine.now();
         let flow =

@@ -5,7 +5,7 @@ use super::driver::{Driver, Flow};
 use super::menu::{candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
-use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
+use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, cell, hint};
 use coretalk_model::stats::{Decision, LOOKS, decide, normal};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::BTreeMap;
@@ -135,12 +135,13 @@ pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool
 fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
     let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
     loop {
-        let open = open(driver, target, of);
+        let mut open = open(driver, target, of);
         if open.is_empty() {
             return Ok(Flow::On);
         }
-        // Passes are numbered by the cell that has most, so that a resumed pass goes on where it broke off.
+        // A pass that broke off goes on with the cells that it had not reached: those that have one pass less.
         let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
+        open.retain(|&cell| made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
@@ -213,11 +214,10 @@ fn look(driver: &mut Driver<'_>) {
         .into_iter()
         .filter(|&cell| {
             surveys.iter().all(|survey| {
-                survey.judge(cell).is_none_or(|value| {
-                    let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
-                    let width = width.min(value.latency_ns.relative_half_width());
-                    decide(LOOKS[0], width, requested) != Decision::More
-                })
+                // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
+                survey
+                    .judge(cell)
+                    .is_none_or(|value| decide(LOOKS[0], cell::width(&value), requested) != Decision::More)
             })
         })
         .collect();
