@@ -3,14 +3,18 @@
 
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::session::latency::{self, Ended, Past, PlanReport};
-use coretalk_measure::session::{Decision, RecordedRound, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Kernel, Machine, Scenario, SimMachine, Stop};
+use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
+use coretalk_measure::{
+    Allowance, Crew, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
+};
 use coretalk_model::latency::{
     CellValue, Counts, Entry, HintChoice, HomeSetting, LatencyResult, LatencySettings, PairChoice, Parallel,
     Purpose, Record, Spacing, cells,
 };
-use coretalk_model::{CpuId, Picos, Protocol, Relation};
-use std::collections::BTreeMap;
+use coretalk_model::{CpuId, Environment, Finding, Flag, Picos, Protocol, Relation, TickRate, Topology};
+use std::cell::Cell as Shared;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A sink that keeps everything in memory.
 #[derive(Debug, Default, Clone)]
@@ -103,6 +107,8 @@ pub struct Run {
     pub settings: LatencySettings,
     /// Machine time that it took.
     pub took: Picos,
+    /// Pairs of which a trial of the map was contaminated.
+    pub bad: BTreeSet<[CpuId; 2]>,
 }
 
 impl Run {
@@ -192,21 +198,82 @@ pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettin
 }
 
 /// Measures on a machine, after what earlier segments said.
-pub fn measure(mut machine: SimMachine, settings: LatencySettings, past: Past) -> Run {
+pub fn measure(machine: SimMachine, settings: LatencySettings, past: Past) -> Run {
     let mut kept = Kept::default();
-    let began = machine.now();
-    let (result, ended) =
-        latency::run(&mut machine, &settings, past, &mut kept, &mut (), &Stop::new()).unwrap();
-    let took = machine.now() - began;
-    Run { result, ended, kept, machine, settings, took }
+    let run = measure_into(machine, settings, past, &mut kept);
+    Run { kept, ..run }
 }
 
-/// Measures and keeps the result alone.
-pub fn measure_briefly(mut machine: SimMachine, settings: LatencySettings) -> Run {
+/// Measures and keeps the result alone: for large machines.
+pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
+    measure_into(machine, settings, Past::default(), &mut Nowhere)
+}
+
+fn measure_into(machine: SimMachine, settings: LatencySettings, past: Past, sink: &mut dyn Sink) -> Run {
+    let phase = Rc::new(Shared::new(Purpose::Pilot));
+    let mut watched = Watched { machine, phase: Rc::clone(&phase), bad: BTreeSet::new() };
+    let began = watched.now();
     let (result, ended) =
-        latency::run(&mut machine, &settings, Past::default(), &mut Nowhere, &mut (), &Stop::new()).unwrap();
-    let took = machine.now();
-    Run { result, ended, kept: Kept::default(), machine, settings, took }
+        latency::run(&mut watched, &settings, past, sink, &mut Phases(phase), &Stop::new()).unwrap();
+    let took = watched.now() - began;
+    let Watched { machine, bad, .. } = watched;
+    Run { result, ended, kept: Kept::default(), machine, settings, took, bad }
+}
+
+/// Knows which phase a run is in.
+struct Phases(Rc<Shared<Purpose>>);
+
+impl Observer for Phases {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Phase { purpose } = event {
+            self.0.set(purpose);
+        }
+    }
+}
+
+/// A simulated machine that notes which pairs it spoilt during the map.
+struct Watched {
+    machine: SimMachine,
+    phase: Rc<Shared<Purpose>>,
+    bad: BTreeSet<[CpuId; 2]>,
+}
+
+impl Machine for Watched {
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        if self.phase.get() == Purpose::Map {
+            let trials = batch.iter().flat_map(|round| &round.assignments);
+            let bad = trials.filter(|trial| self.machine.contamination(trial).is_some());
+            self.bad.extend(bad.map(|trial| [trial.placement[0], trial.placement[1]]));
+        }
+        self.machine.perform(batch, stop)
+    }
+    fn topology(&self) -> &Topology {
+        self.machine.topology()
+    }
+    fn allowance(&self) -> &Allowance {
+        self.machine.allowance()
+    }
+    fn environment(&self) -> &Environment {
+        self.machine.environment()
+    }
+    fn examine(&mut self) -> Vec<Finding> {
+        self.machine.examine()
+    }
+    fn rate(&self) -> TickRate {
+        self.machine.rate()
+    }
+    fn now(&self) -> Picos {
+        self.machine.now()
+    }
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        self.machine.pause(span, stop);
+    }
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        self.machine.engage(crew)
+    }
+    fn is_busy(&self) -> Option<bool> {
+        self.machine.is_busy()
+    }
 }
 
 /// What `plan` says of a scenario under default settings, changed in some way.
@@ -215,4 +282,40 @@ pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySetti
     let mut settings = defaults(&machine, seed);
     change(&mut settings);
     latency::plan(&mut machine, &settings, &Stop::new()).unwrap()
+}
+
+/// How well contaminated cells were found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Found {
+    /// Cells of which a trial of the map was contaminated.
+    pub bad: usize,
+    /// Of those, flagged or measured again.
+    pub found: usize,
+    /// Flagged or measured again in all.
+    pub flagged: usize,
+}
+
+impl Found {
+    /// Share of the bad cells that were found.
+    pub fn recall(self) -> f64 {
+        self.found as f64 / self.bad.max(1) as f64
+    }
+
+    /// Share of the flagged cells that are bad.
+    pub fn precision(self) -> f64 {
+        self.found as f64 / self.flagged.max(1) as f64
+    }
+}
+
+/// Holds the flags of the first map against what the machine spoilt.
+pub fn bad_cells(run: &Run) -> Found {
+    let mut found = Found::default();
+    for (pair, value) in run.values() {
+        let bad = run.bad.contains(&pair);
+        let flagged = value.flags.contains(Flag::Drift) || value.flags.contains(Flag::Remeasured);
+        found.bad += usize::from(bad);
+        found.flagged += usize::from(flagged);
+        found.found += usize::from(bad && flagged);
+    }
+    found
 }

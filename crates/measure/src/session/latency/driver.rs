@@ -150,6 +150,13 @@ impl<'a> Driver<'a> {
         self.failed.contains(&cell)
     }
 
+    /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
+    pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
+        let of_pass = self.record.others(purpose).filter(|entry| entry.pass == pass);
+        let made: BTreeSet<u32> = of_pass.map(|entry| entry.cell).collect();
+        cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.has_failed(cell)).collect()
+    }
+
     /// Whether somebody wishes to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_raised()

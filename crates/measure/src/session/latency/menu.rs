@@ -28,7 +28,7 @@ const STEP_SHARE: f64 = 0.005;
 /// The clock's own reading is in every batch and makes it longer. It may be this share of a batch, and this share of
 /// the precision asked for: at ± 1 % a hundredth of bias would leave hardly more than half of the intervals true.
 const COST_SHARE: f64 = 0.01;
-const COST_OF_PRECISION: f64 = 0.4;
+const COST_OF_PRECISION: f64 = 0.5;
 const FEWEST_ROUND_TRIPS: u32 = 16;
 const MOST_ROUND_TRIPS: u32 = 1 << 16;
 /// Round trips of a batch before the pilot has seen how long one takes: the longest relation known (0.5 µs) stays
@@ -113,6 +113,11 @@ impl Menu {
     /// Notes how long a round trip takes in each relation.
     pub fn learn(&mut self, round_trip_ns: BTreeMap<Relation, f64>) {
         self.round_trip_ns = round_trip_ns;
+    }
+
+    /// Whether each line is timed several times in a visit, so that its median removes stalls.
+    pub fn repeats_lines(&self) -> bool {
+        self.visits > 1
     }
 
     /// Round trip of a relation in nanoseconds, as far as known.

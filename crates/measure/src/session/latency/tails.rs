@@ -31,11 +31,10 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         })
         .collect();
     driver.menu.prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
-    let done = driver.record.others(Purpose::Tails).map(|entry| entry.pass + 1).max().unwrap_or(0);
-    for pass in done..VISITS {
-        let cells: Vec<u32> =
-            (0..driver.pairs.len() as u32).filter(|&cell| !driver.has_failed(cell)).collect();
-        let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Tails, pass));
+    let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    for pass in 0..VISITS {
+        let due = driver.due(Purpose::Tails, pass, &cells);
+        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Tails, pass));
         let flow = driver.perform(Purpose::Tails, pass, &rounds, &|menu, cell| menu.other("tails", cell))?;
         if flow != Flow::On {
             return Ok(flow);
