@@ -65,7 +65,7 @@ pub fn main_state(record: &Record, passes: &CellPasses) -> Vec<usize> {
     let Some(slot) = record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0) else {
         return (0..passes.passes.len()).collect();
     };
-    let values = series(passes, slot);
+    let values: Vec<(usize, f64)> = series(passes, slot).collect();
     let states = split_states(&values.iter().map(|value| value.1).collect::<Vec<_>>(), Detector::CAS);
     let main = states.into_iter().max_by_key(|state| state.passes.len());
     main.map_or_else(Vec::new, |state| state.passes.into_iter().map(|member| values[member].0).collect())
