@@ -176,9 +176,9 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) 
     if width > context.settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);
     }
-    if kept.len() < of_main && kept.len() < PASSES_TO_SPARE {
-        // Set aside, and no replacement was measured: see `again`.
-        flags.set(Flag::Drift);
+    if kept.len() < of_main {
+        // Set aside: either further passes took their place, or nothing did yet and the session measures again.
+        flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
     let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
     numbers.clear();
@@ -210,6 +210,11 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) 
 
 fn known(value: f32) -> Option<f64> {
     value.is_finite().then_some(f64::from(value))
+}
+
+/// What is held against the requested precision: the narrower of nanoseconds and core cycles.
+pub fn width(value: &CellValue) -> f64 {
+    value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns))
 }
 
 /// How far the interval reaches from its point, relative: the longer side, so that "±" is true on both.
@@ -288,7 +293,7 @@ pub enum Confirmation {
 
 /// Grades a cell by its flags and interval, and puts the gravest doubt into words.
 pub fn grade(value: &mut CellValue, precision: f64, confirmation: Confirmation) {
-    let width = value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns));
+    let width = width(value);
     value.grade = match (value.flags.has_doubt(), confirmation) {
         (false, _) if width <= 0.01 => Grade::A,
         (false, _) if width <= precision.max(0.02) * (1.0 + 1e-9) => Grade::B,

@@ -23,13 +23,16 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     }
     driver.phase(Purpose::Again);
     let pairs = driver.choices.regime.as_ref().map_or(1, |regime| regime.pairs) as usize;
-    let done = driver.record.others(Purpose::Again).map(|entry| entry.pass + 1).max().unwrap_or(0);
-    for pass in done..VISITS {
+    for pass in 0..VISITS {
         let key = driver.key(Purpose::Again, pass);
+        let due = driver.due(Purpose::Again, pass, &suspects);
+        if due.is_empty() {
+            continue;
+        }
         let rounds = if pairs > 1 {
-            schedule::parallel(&driver.topology, &driver.pairs, &suspects, pairs, key)
+            schedule::parallel(&driver.topology, &driver.pairs, &due, pairs, key)
         } else {
-            schedule::serial(&suspects, key)
+            schedule::serial(&due, key)
         };
         let began = driver.machine.now();
         let flow = driver.perform(Purpose::Again, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;

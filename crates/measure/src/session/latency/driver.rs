@@ -11,7 +11,7 @@ use coretalk_model::latency::{
 };
 use coretalk_model::stats::{Key, LineScratch};
 use coretalk_model::{CpuId, Picos, Relation, Topology, TrialFailure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Whether to go on with the next phase.
@@ -48,8 +48,8 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that a look found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
-    /// Trials that this run has made itself: zero for a resumed run that needed nothing more.
-    trials: u64,
+    /// Cells of which some trial gave nothing.
+    failed: BTreeSet<u32>,
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     stop: &'a Stop,
@@ -93,6 +93,7 @@ impl<'a> Driver<'a> {
         choices.budget_ended = false;
         let began = machine.now();
         Ok(Driver {
+            failed: failed(&past.record, pairs.len()),
             topology,
             pairs,
             relations,
@@ -101,7 +102,6 @@ impl<'a> Driver<'a> {
             menu,
             budget_ended: false,
             closed: Vec::new(),
-            trials: 0,
             segment: past.segments,
             scale,
             scratch: LineScratch::default(),
@@ -142,6 +142,19 @@ impl<'a> Driver<'a> {
     /// Machine time since the run began.
     pub fn elapsed(&self) -> Picos {
         self.machine.now() - self.began
+    }
+
+    /// Whether some trial of a cell gave nothing: its CPU is gone, its partner hangs. The map tries every cell once, so
+    /// that each has its reason; nothing else comes back to one that failed, since a hang costs its whole limit.
+    pub fn has_failed(&self, cell: u32) -> bool {
+        self.failed.contains(&cell)
+    }
+
+    /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
+    pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
+        let of_pass = self.record.others(purpose).filter(|entry| entry.pass == pass);
+        let made: BTreeSet<u32> = of_pass.map(|entry| entry.cell).collect();
+        cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.has_failed(cell)).collect()
     }
 
     /// Whether somebody wishes to end.
@@ -267,7 +280,9 @@ impl<'a> Driver<'a> {
             if outcome == Err(TrialFailure::Interrupted) {
                 continue;
             }
-            self.trials += 1;
+            if outcome.is_err() {
+                self.failed.insert(cell);
+            }
             if purpose == Purpose::Map {
                 self.record.push_map(self.segment, pass, cell, &outcome);
             } else {
@@ -339,4 +354,12 @@ impl<'a> Driver<'a> {
         self.sink.finish(&result)?;
         Ok((result, ended))
     }
+}
+
+/// Cells of which earlier sittings got nothing.
+fn failed(record: &Record, cells: usize) -> BTreeSet<u32> {
+    let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
+    let others = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| entry.cell);
+    let of_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
+    others.chain((0..cells as u32).filter(of_map)).collect()
 }

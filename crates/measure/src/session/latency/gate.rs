@@ -7,8 +7,8 @@ use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
 use coretalk_model::stats::compare::Equivalence;
 use coretalk_model::stats::gate::{GATE_CELLS, GATE_MARGIN, parallel_bias};
-use coretalk_model::stats::{self, Estimate};
-use coretalk_model::{Hint, KernelId, Picos, Relation};
+use coretalk_model::stats::{self, Estimate, LOOKS};
+use coretalk_model::{Hint, KernelId, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Visits of each gate cell alone: their median repeats within half of the margin.
@@ -22,21 +22,30 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         return Ok(Flow::On);
     }
     driver.phase(Purpose::Gate);
-    let mut left: BTreeSet<Relation> = driver.relations.iter().copied().collect();
-    let mut widths: BTreeMap<Relation, u32> = BTreeMap::new();
+    // What an earlier sitting of the run has judged is not judged again.
+    let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
+    let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
+    let mut left: BTreeSet<Relation> =
+        driver.relations.iter().copied().filter(|relation| !judged(relation)).collect();
+    let mut widths: BTreeMap<Relation, u32> =
+        known.iter().map(|outcome| (outcome.relation, outcome.pairs)).collect();
     loop {
         let flow = alone(driver, &left)?;
         if flow != Flow::On {
             return Ok(flow);
         }
         let outcomes = judge(driver, &left, &widths);
+        // A relation without a cell to compare has nothing to measure again either.
         let refused: Vec<GateOutcome> =
-            outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1).cloned().collect();
+            outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1 && o.cells > 0).cloned().collect();
         note(driver, outcomes)?;
         left.clear();
+        let mut sweep_ns = 0.0;
         for outcome in refused {
             let narrower = outcome.pairs / 2;
-            if fits(driver, outcome.relation, narrower) {
+            let more_ns = sweep_ns + sweep_of_ns(driver, outcome.relation, narrower);
+            if fits(driver, more_ns) {
+                sweep_ns = more_ns;
                 widths.insert(outcome.relation, narrower);
                 left.insert(outcome.relation);
             }
@@ -44,8 +53,14 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         if left.is_empty() {
             return Ok(Flow::On);
         }
+        let before = driver.choices.regime.clone();
         begin_again(driver, &left, &widths)?;
         let flow = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
+        if flow == Flow::BudgetEnded && map::fewest_made(driver, &left) < LOOKS[0] as u32 {
+            // Biased values that say so are better than none.
+            driver.choices.regime = before;
+            driver.decide()?;
+        }
         if flow != Flow::On {
             return Ok(flow);
         }
@@ -74,8 +89,8 @@ pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
 }
 
 fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
-    let mut cells: Vec<u32> =
-        (0..driver.pairs.len() as u32).filter(|&cell| driver.relations[cell as usize] == relation).collect();
+    let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.has_failed(*cell);
+    let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(fits).collect();
     driver.key(Purpose::Gate, 0).with(relation as u64).shuffle(&mut cells);
     cells.truncate(GATE_CELLS);
     cells
@@ -121,9 +136,9 @@ fn judge(
         .collect()
 }
 
-/// No cell was measured both ways: nothing is known of the bias.
-const UNKNOWN: Estimate =
-    Estimate { point: 0.0, low: f64::NEG_INFINITY, high: f64::INFINITY, confidence: 0.0, effective_n: 0.0 };
+/// No cell was measured both ways (yet): nothing is known of the bias. Finite, because decisions travel as JSON, which
+/// has no infinity; the confidence of zero says it.
+const UNKNOWN: Estimate = Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
 fn shown(driver: &Driver<'_>) -> KernelId {
     let protocol = driver.settings.protocols[0];
@@ -141,14 +156,17 @@ fn note(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunEr
     driver.decide()
 }
 
-/// Whether a relation can be measured again with fewer pairs at a time in what is left of the budget.
-fn fits(driver: &Driver<'_>, relation: Relation, pairs: u32) -> bool {
-    let cells: Vec<usize> =
-        (0..driver.pairs.len()).filter(|&cell| driver.relations[cell] == relation).collect();
-    let Some(&first) = cells.first() else { return false };
-    let sweep = map::visit_ns(driver, first) * cells.len() as f64 / f64::from(pairs);
-    let passes = coretalk_model::stats::LOOKS[0] as f64;
-    Picos::from_ns(sweep * passes) < Picos::from_secs(driver.left().secs() * map::MAP_SHARE)
+/// Expected time of a pass over a relation with so many pairs at a time, in nanoseconds.
+fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
+    let cells = driver.relations.iter().filter(|&&of| of == relation).count();
+    let first = driver.relations.iter().position(|&of| of == relation).unwrap_or(0);
+    map::visit_ns(driver, first) * cells as f64 / f64::from(pairs)
+}
+
+/// Whether passes that take so long can be made again as often as the first look needs, in what is left.
+fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
+    let passes = LOOKS[0] as f64 * sweep_ns.max(map::PASS_GAP.ns());
+    passes < driver.left().ns() * map::MAP_SHARE
 }
 
 /// Passes made so far do not count for these relations any more; they stay in the run file.
@@ -165,8 +183,12 @@ fn begin_again(
     for relation in relations {
         regime.valid_from.insert(*relation, next);
         for outcome in regime.gate.iter_mut().filter(|outcome| outcome.relation == *relation) {
-            outcome.pairs = widths[relation];
+            let pairs = widths[relation];
+            *outcome = GateOutcome { relation: *relation, pairs, bias: UNKNOWN, cells: 0, equivalent: false };
         }
+    }
+    for (cell, closed) in driver.closed.iter_mut().enumerate() {
+        *closed &= !relations.contains(&driver.relations[cell]);
     }
     driver.decide()
 }

@@ -15,8 +15,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             .filter(|entry| entry.pass == pass)
             .map(|entry| entry.cell)
             .collect();
-        let cells: Vec<u32> =
-            (0..driver.pairs.len() as u32).filter(|cell| !measured.contains(cell)).collect();
+        let cells: Vec<u32> = (0..driver.pairs.len() as u32)
+            .filter(|cell| !measured.contains(cell) && !driver.has_failed(*cell))
+            .collect();
         // In the order of the list and one after another: the tools do not shuffle.
         let rounds: Vec<Vec<u32>> = cells.into_iter().map(|cell| vec![cell]).collect();
         let flow =

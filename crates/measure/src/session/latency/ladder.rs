@@ -21,9 +21,12 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     kernels.extend(LADDER_TOOLS.iter().map(|&tool: &Tool| KernelId::imitating(tool)));
     driver.menu.prepare_other("ladder", &kernels, LINES);
     let cells = representative_cells(driver);
-    let done = driver.record.others(Purpose::Ladder).map(|entry| entry.pass + 1).max().unwrap_or(0);
-    for pass in done..LOOKS[0] as u32 {
-        let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Ladder, pass));
+    for pass in 0..LOOKS[0] as u32 {
+        let due = driver.due(Purpose::Ladder, pass, &cells);
+        if due.is_empty() {
+            continue;
+        }
+        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Ladder, pass));
         let began = driver.machine.now();
         let flow =
             driver.perform(Purpose::Ladder, pass, &rounds, &|menu, cell| menu.other("ladder", cell))?;

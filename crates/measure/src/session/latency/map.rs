@@ -5,14 +5,14 @@ use super::driver::{Driver, Flow};
 use super::menu::{candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
-use coretalk_model::latency::cell::Scratch;
+use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
 use coretalk_model::stats::{Decision, LOOKS, decide, normal};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Passes closer than this add little: their autocorrelation is 0.43 at 20 ms and 0.24 at 100 (measured).
-const PASS_GAP: Picos = Picos::from_ms(60);
+pub const PASS_GAP: Picos = Picos::from_ms(60);
 /// Distance of passes where the machine is watched for plateaus: autocorrelation 0.1.
 const WATCH_GAP: Picos = Picos::from_ms(250);
 /// A serial map that takes longer than this is measured in parallel, if the gate allows.
@@ -136,12 +136,13 @@ pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool
 fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
     let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
     loop {
-        let open = open(driver, target, of);
+        let mut open = open(driver, target, of);
         if open.is_empty() {
             return Ok(Flow::On);
         }
-        // Passes are numbered by the cell that has most, so that a resumed pass goes on where it broke off.
+        // A pass that broke off goes on with the cells that it had not reached: those that have one pass less.
         let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
+        open.retain(|&cell| made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
@@ -165,6 +166,13 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             return Ok(if done { Flow::On } else { Flow::BudgetEnded });
         }
     }
+}
+
+/// Passes that count for the cell of these relations that has fewest; one that fails does not count.
+pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
+    let cells = (0..driver.pairs.len())
+        .filter(|&cell| of.contains(&driver.relations[cell]) && !has_failed(driver, cell));
+    cells.map(|cell| made(driver, cell)).min().unwrap_or(0)
 }
 
 /// Passes that count for a cell.
@@ -223,11 +231,10 @@ fn look(driver: &mut Driver<'_>) {
         .into_iter()
         .filter(|&cell| {
             surveys.iter().all(|survey| {
-                survey.judge_with(cell, &mut scratch).is_none_or(|value| {
-                    let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
-                    let width = width.min(value.latency_ns.relative_half_width());
-                    decide(LOOKS[0], width, requested) != Decision::More
-                })
+                // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
+                survey
+                    .judge_with(cell, &mut scratch)
+                    .is_none_or(|value| decide(LOOKS[0], cell::width(&value), requested) != Decision::More)
             })
         })
         .collect();
@@ -335,8 +342,13 @@ pub struct Outline {
     pub basis: String,
 }
 
-/// Rounds of a parallel schedule that are tried for an outline.
+/// Rounds of a parallel schedule that are tried for an outline, and how often: three visits have a median to deviate
+/// from.
 const TRIED_ROUNDS: usize = 24;
+const TRIED_TIMES: u32 = 3;
+/// Share of the visits that ticks and spikes push out of ± 2 % where each line is timed once: 4 in 10,000 on simulated
+/// machines, too rare for the few cells of a serial pilot to show.
+const RARELY: f64 = 4e-4;
 
 /// Tries a few cells of each relation, and some rounds in company where there will be company, and extrapolates.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
@@ -353,11 +365,16 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     }
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     let schedule = rounds(driver, &all, 0);
+    let mut beyond = if driver.menu.repeats_lines() { 0.0 } else { RARELY };
     let sweep_ns = if parallel > 1 {
         let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
         let began = driver.machine.now();
-        driver.perform(Purpose::Map, tries, tried, &|menu, cell| menu.map(cell, 0))?;
-        (driver.machine.now() - began).ns() * schedule.len() as f64 / tried.len() as f64
+        for pass in tries..tries + TRIED_TIMES {
+            driver.perform(Purpose::Map, pass, tried, &|menu, cell| menu.map(cell, 0))?;
+        }
+        beyond = share_beyond(driver, tried.iter().flatten());
+        let once = (driver.machine.now() - began).ns() / f64::from(TRIED_TIMES);
+        once * schedule.len() as f64 / tried.len() as f64
     } else {
         (0..driver.pairs.len())
             .map(|cell| driver.expect(Purpose::Map, &vec![cell as u32]).unwrap_or(0.0))
@@ -368,10 +385,10 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let (passes, expected_passes, map_time) = match target {
         Target::Fixed(passes) => ([passes; 2], f64::from(passes), sweep * f64::from(passes)),
         Target::Looks => {
-            let share = share_open(driver, &cells);
+            let share = share_open(driver, &cells, beyond);
             let rest = rest_share(driver, share, parallel, schedule.len());
-            // With a cell or two left to expect, the second look is as likely as not.
-            let likely = (share * driver.pairs.len() as f64).min(1.0);
+            // With a cell or two to expect, the second look is as likely as not.
+            let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
             let more = (LOOKS[1] - LOOKS[0]) as f64;
             let second = likely * more * (sweep_ns * rest).max(gap.ns());
             let again = likely * (gap.ns() + AGAIN_SHARE * sweep_ns);
@@ -403,19 +420,34 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
 const AGAIN_SHARE: f64 = 0.08;
 
 /// Share of all cells that will need the second look, from the noise of the tried ones: a cell stays open when one of
-/// its eight passes lies outside the requested precision, which for normal noise happens with 1 − (1 − p)⁸.
-fn share_open(driver: &Driver<'_>, cells: &[u32]) -> f64 {
+/// its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as it
+/// is known otherwise; normal noise gives a lower bound.
+fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let surveys = surveys(driver, &regime);
     let shares = surveys.iter().map(|survey| {
         let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
             let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
+            let beyond = beyond.max(known_beyond);
             1.0 - (1.0 - beyond).powi(LOOKS[0] as i32)
         });
         let shares: Vec<f64> = by_cell.collect();
         coretalk_model::stats::mean(&shares).unwrap_or(1.0)
     });
     shares.fold(0.0, f64::max)
+}
+
+/// Share of the visits of tried cells that lie outside the requested precision. Three visits take part in their own
+/// median: one of each three deviates by nothing.
+fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
+    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
+    let Some(slot) = kernels.filter_map(|kernel| driver.record.slot(&kernel, 0)).next() else { return 0.0 };
+    let mut residuals = Vec::new();
+    for passes in cells.filter_map(|&cell| driver.record.passes(cell as usize)) {
+        cell::pass_residuals(passes, slot, 0, &mut residuals);
+    }
+    let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
+    1.5 * beyond as f64 / residuals.len().max(1) as f64
 }
 
 /// Share of a full sweep that the open cells take: serially their own share; in company as many rounds as the CPU

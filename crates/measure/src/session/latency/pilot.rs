@@ -19,9 +19,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Pilot);
     let cells = representative_cells(driver);
     driver.menu.prepare_other("pilot", &candidates(driver.settings), LINES);
-    let done = driver.record.others(Purpose::Pilot).map(|entry| entry.pass + 1).max().unwrap_or(0);
-    for pass in done..PASSES {
-        let rounds = crate::schedule::serial(&cells, driver.key(Purpose::Pilot, pass));
+    for pass in 0..PASSES {
+        let due = driver.due(Purpose::Pilot, pass, &cells);
+        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass));
         let flow = driver.perform(Purpose::Pilot, pass, &rounds, &|menu, cell| menu.other("pilot", cell))?;
         if flow != Flow::On {
             return Ok(flow);

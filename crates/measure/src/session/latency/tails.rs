@@ -5,7 +5,7 @@ use super::driver::{Driver, Flow};
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::LOOKS;
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Visits of each pair, spread over the rest of the budget.
@@ -41,14 +41,8 @@ fn one_way(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
 fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Flow, RunError> {
     let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for pass in passes {
-        let done: BTreeSet<u32> = driver
-            .record
-            .others(Purpose::Tails)
-            .filter(|entry| entry.pass == pass)
-            .map(|entry| entry.cell)
-            .collect();
-        let open: Vec<u32> = cells.iter().copied().filter(|cell| !done.contains(cell)).collect();
-        let rounds = crate::schedule::serial(&open, driver.key(Purpose::Tails, pass));
+        let due = driver.due(Purpose::Tails, pass, &cells);
+        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Tails, pass));
         let flow = driver.perform(Purpose::Tails, pass, &rounds, &|menu, cell| menu.other(name, cell))?;
         if flow != Flow::On {
             return Ok(flow);

@@ -1,0 +1,195 @@
+//! Every setting has an effect, and what is chosen on the way is the better.
+
+use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
+use coretalk_measure::Machine;
+use coretalk_measure::session::latency::Past;
+use coretalk_model::latency::{
+    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime, Spacing, Tails,
+};
+use coretalk_model::{Hint, Home, Picos, Protocol, Relation, Tool};
+
+/// Twelve pairs of a large machine with two nodes: every setting can show.
+fn base() -> LatencySettings {
+    let machine = open(builtin("epyc-2s-192"), 3);
+    LatencySettings { pairs: PairChoice::Representatives, ladder: false, ..defaults(&machine, 3) }
+}
+
+fn performed(settings: &LatencySettings) -> Run {
+    measure(open(builtin("epyc-2s-192"), 3), settings.clone(), Past::default())
+}
+
+/// The settings with one field changed, for every field: a new one does not compile without its line here.
+fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings)> {
+    let LatencySettings {
+        cpus,
+        pairs,
+        protocols,
+        hint,
+        home,
+        lines,
+        counts,
+        parallel,
+        precision,
+        budget,
+        spacing,
+        seed,
+        tails,
+        imitate,
+        ladder,
+        keep_raw,
+    } = base.clone();
+    assert_eq!((hint, home, counts), (HintChoice::Auto, HomeSetting::Auto, Counts::Adaptive));
+    assert_eq!((parallel, spacing, tails), (Parallel::Auto, Spacing::Brief, None));
+    assert!(lines.is_none() && imitate.is_empty() && pairs == PairChoice::Representatives);
+    let with = |name, change: &dyn Fn(&mut LatencySettings)| {
+        let mut settings = base.clone();
+        change(&mut settings);
+        (name, settings)
+    };
+    vec![
+        with("cpus", &|s| s.cpus = cpus[..128].to_vec()),
+        with("pairs", &|s| s.pairs = PairChoice::Listed(vec![[cpus[0], cpus[1]]])),
+        with("protocols", &|s| s.protocols = [protocols.clone(), vec![Protocol::Store]].concat()),
+        with("hint", &|s| s.hint = HintChoice::None),
+        with("home", &|s| s.home = HomeSetting::Node(Home(1))),
+        with("lines", &|s| s.lines = Some(48)),
+        with("counts", &|s| s.counts = Counts::Fixed { samples: 10, iterations: 100 }),
+        with("parallel", &|s| s.parallel = Parallel::AtMost(4)),
+        with("precision", &|s| s.precision = precision / 10.0),
+        with("budget", &|s| s.budget = Picos(budget.0 / 200)),
+        with("spacing", &|s| s.spacing = Spacing::Watch),
+        with("seed", &|s| s.seed = seed + 1),
+        with("tails", &|s| s.tails = Some(Tails { rate_per_s: 1e6 })),
+        with("imitate", &|s| s.imitate = vec![Tool::C2clat]),
+        with("ladder", &|s| s.ladder = !ladder),
+        with("keep_raw", &|s| s.keep_raw = !keep_raw),
+    ]
+}
+
+#[test]
+fn every_setting_changes_what_is_performed() {
+    let base = base();
+    let reference = performed(&base);
+    for (name, mut settings) in one_change_each(&base) {
+        if name == "tails" {
+            settings.budget = Picos::from_ms(2_000);
+        }
+        let changed = performed(&settings);
+        assert_ne!(changed.kept.rounds, reference.kept.rounds, "`{name}` has no effect");
+    }
+}
+
+#[test]
+fn the_rate_of_tails_changes_what_messages_would_have_seen() {
+    let at = |rate_per_s| {
+        let run = run(toml("based_on = 'laptop-smt'"), 3, |settings| {
+            settings.cpus.truncate(2);
+            settings.budget = Picos::from_ms(2_000);
+            settings.tails = Some(Tails { rate_per_s });
+        });
+        run.result.tails[0].clone()
+    };
+    let (slow, fast) = (at(1e4), at(1e7));
+    assert_eq!(slow.raw, fast.raw);
+    assert_ne!(slow.at_rate, fast.at_rate);
+}
+
+#[test]
+fn the_hint_is_chosen_for_a_gain_and_obeyed_where_asked_for() {
+    let with = |scenario, hint| run(scenario, 3, |settings| settings.hint = hint);
+    let gaining = || builtin("chiplet-16");
+    let indifferent = || toml("based_on = 'chiplet-16'\n[eager_penalty]\nl3 = 1.0\npackage = 1.0");
+    for (scenario, choice, hint, reason) in [
+        (gaining(), HintChoice::Auto, Hint::Pause, "a pause gains up to"),
+        (gaining(), HintChoice::None, Hint::None, "asked for"),
+        (indifferent(), HintChoice::Auto, Hint::None, "a pause gains less than 5 %"),
+        (indifferent(), HintChoice::Pause, Hint::Pause, "asked for"),
+    ] {
+        let run = with(scenario, choice);
+        let map = &run.result.maps[0];
+        assert_eq!(map.hint, hint, "{choice:?}");
+        assert!(map.hint_reason.starts_with(reason), "{choice:?}: {}", map.hint_reason);
+        let kernels: std::collections::BTreeSet<_> = run
+            .kept
+            .rounds
+            .iter()
+            .filter(|round| round.purpose == Purpose::Map)
+            .flat_map(|round| &round.trials)
+            .filter_map(|trial| trial.outcome.as_ref().ok())
+            .flat_map(|visit| visit.spans.iter().map(|span| span.kernel.clone()))
+            .collect();
+        assert!(kernels.contains(&map.kernel));
+    }
+}
+
+#[test]
+fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
+    let auto = performed(&base());
+    let across = |run: &Run| -> Vec<_> {
+        let topology = run.machine.topology();
+        let values = run.values().into_iter();
+        values
+            .filter(|(pair, _)| topology.relation(pair[0], pair[1]) == Relation::Machine)
+            .map(|(pair, value)| (pair, value.clone()))
+            .collect()
+    };
+    let seen = across(&auto);
+    assert!(seen.len() >= 4);
+    for (pair, value) in &seen {
+        let [near, far] = [0, 1].map(|node| auto.machine.truth(pair[0], pair[1], auto.kernel(), Home(node)));
+        assert_eq!(value.home, Home(u32::from(far < near)), "{pair:?}");
+        let penalty = value.home_penalty.unwrap();
+        assert!((penalty / (near.max(far) / near.min(far)) - 1.0).abs() < 0.02, "{pair:?}: {penalty}");
+    }
+    for (pair, value) in auto.values() {
+        let crosses = seen.iter().any(|(across, _)| *across == pair);
+        assert_eq!(value.home_penalty.is_some(), crosses, "{pair:?}");
+    }
+    let fixed = performed(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
+    for (pair, value) in fixed.values() {
+        assert_eq!((value.home, value.home_penalty), (Home(1), None), "{pair:?}");
+        let ratio = value.latency_ns.point / fixed.truth(pair, value);
+        assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
+    }
+}
+
+#[test]
+fn fixed_counts_measure_exactly_what_was_asked() {
+    for (samples, iterations) in [(1, 100), (10, 1000), (24, 7), (300, 100), (301, 64)] {
+        let run = run(builtin("laptop-smt"), 3, |settings| {
+            settings.counts = Counts::Fixed { samples, iterations };
+            settings.ladder = false;
+        });
+        for (pair, value) in run.values() {
+            assert_eq!(value.batches + value.dropped, u64::from(samples), "{pair:?}");
+            assert_eq!(value.passes, samples.min(24), "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn serial_parallel_and_automatic_are_what_they_say() {
+    let regime = |name: &str, parallel| {
+        let run = run(builtin(name), 3, |settings| {
+            settings.parallel = parallel;
+            settings.ladder = false;
+        });
+        let most = run.kept.rounds.iter().map(|round| round.trials.len()).max().unwrap();
+        (run.result.maps[0].regime.clone(), most)
+    };
+    assert_eq!(regime("chiplet-16", Parallel::Auto), (Regime::Serial, 1), "fits into 15 s");
+    assert_eq!(regime("chiplet-16", Parallel::AtMost(1)), (Regime::Serial, 1));
+    assert!(matches!(regime("chiplet-16", Parallel::AtMost(3)), (Regime::Parallel { pairs: 3, .. }, 3)));
+    assert!(matches!(regime("chiplet-16", Parallel::AtMost(99)), (Regime::Parallel { pairs: 8, .. }, 8)));
+}
+
+#[test]
+fn a_busy_machine_is_measured_one_pair_at_a_time() {
+    let scenario = |busy: bool| {
+        toml(&format!("based_on = 'mesh-64'\n[costs]\nrendezvous_us = 900.0\n[failures]\nbusy = {busy}"))
+    };
+    let regime =
+        |busy| run(scenario(busy), 3, |settings| settings.ladder = false).result.maps[0].regime.clone();
+    assert!(matches!(regime(false), Regime::Parallel { pairs: 32, .. }));
+    assert_eq!(regime(true), Regime::Serial);
+}

@@ -1,0 +1,141 @@
+//! What a run says beside its map: states of a guest, tails, other tools' numbers, the ladder, bad cells.
+
+use crate::vocabulary::{bad_cells, builtin, run, toml};
+use coretalk_measure::Machine;
+use coretalk_measure::probes::kernel_by_id;
+use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
+use coretalk_model::{Flag, Home, KernelId, Picos, Tool};
+
+#[test]
+fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
+    let mut told = 0;
+    for seed in 0..6 {
+        let run = run(builtin("noisy-vm"), seed, |settings| {
+            settings.spacing = Spacing::Watch;
+            settings.budget = Picos::from_ms(30_000);
+        });
+        let watch = run.result.watch.as_ref().unwrap();
+        if watch.states.len() < 2 {
+            continue;
+        }
+        told += 1;
+        assert!(watch.pair.is_some() && watch.cells_changed > 0.0, "seed {seed}");
+        assert_eq!(watch.line.len() as u32, run.result.passes, "seed {seed}");
+        for (pair, value) in run.values().iter().filter(|(_, value)| value.states.len() > 1) {
+            assert!(value.flags.contains(Flag::Multimodal), "{pair:?}");
+            assert!(value.flags.contains(Flag::VcpuUnpinned), "{pair:?}");
+            let share: f64 = value.states.iter().map(|state| state.share).sum();
+            assert!((share - 1.0).abs() < 1e-9);
+            // The headline is the largest plateau, and one of the machine's states, not a mean of them.
+            let truths = (0..run.machine.states().len())
+                .map(|state| run.machine.truth_in(state, pair[0], pair[1], run.kernel(), value.home));
+            let off = truths.map(|truth| (value.latency_ns.point / truth - 1.0).abs()).fold(1.0, f64::min);
+            assert!(off < 0.1, "seed {seed} {pair:?}: {} is no state", value.latency_ns.point);
+        }
+    }
+    assert!(told >= 4, "states were told in {told} of 6 runs");
+}
+
+#[test]
+fn a_machine_that_holds_still_says_so() {
+    let run = run(builtin("chiplet-16"), 3, |_| ());
+    let watch = run.result.watch.unwrap();
+    assert_eq!((watch.pair, watch.cells_changed), (None, 0.0));
+}
+
+#[test]
+fn tails_hold_every_single_round_trip_and_what_messages_would_have_seen() {
+    let run = run(builtin("chiplet-16"), 3, |settings| {
+        settings.cpus.truncate(3);
+        settings.budget = Picos::from_ms(3_000);
+        settings.tails = Some(Tails { rate_per_s: 1e5 });
+    });
+    assert_eq!(run.result.tails.len(), 3);
+    for series in &run.result.tails {
+        let total: u64 = series.raw.iter().map(|&(_, count)| count).sum();
+        assert!(total > 10_000, "{total}");
+        assert!(series.raw.windows(2).all(|pair| pair[0].0 < pair[1].0), "values rise");
+        assert!(series.observed >= Picos::from_ms(10) && series.observed < run.took);
+        assert!(!series.at_rate.is_empty() && series.rate_per_s == 1e5);
+        let mut below = 0;
+        let median = series.raw.iter().find(|&&(_, count)| {
+            below += count;
+            2 * below >= total
+        });
+        let kernel = kernel_by_id(series.kernel.as_str()).unwrap();
+        let truth = run.machine.truth(series.placement[0], series.placement[1], kernel, Home(0));
+        // Half a round trip with half a read of the clock in it, on one line of 8 % spread.
+        let expected = truth + series.clock_ns / 2.0;
+        let off = median.unwrap().0 as f64 / 1000.0 / expected - 1.0;
+        assert!(off.abs() < 0.3, "{:?}: {off}", series.placement);
+    }
+}
+
+#[test]
+fn another_tools_numbers_come_from_its_own_kernel() {
+    let run = run(builtin("chiplet-16"), 3, |settings| {
+        settings.cpus.truncate(4);
+        settings.imitate = Tool::ALL.to_vec();
+    });
+    assert!(run.result.maps.is_empty());
+    assert_eq!(run.kept.trials(Purpose::Imitation), 6 * Tool::ALL.len());
+    let tools: Vec<Tool> = run.result.imitated.iter().map(|imitated| imitated.tool).collect();
+    assert_eq!(tools, Tool::ALL);
+    for imitated in &run.result.imitated {
+        let kernel = kernel_by_id(KernelId::imitating(imitated.tool).as_str()).unwrap();
+        for (row, column, cell) in imitated.cells.iter() {
+            let pair = [imitated.cells.cpus()[column], imitated.cells.cpus()[row]];
+            let truth = run.machine.truth(pair[0], pair[1], kernel, Home(0));
+            let ratio = cell.unwrap().value_ns / truth;
+            // One line instead of many (8 % spread), minima, whole nanoseconds.
+            assert!((0.6..1.4).contains(&ratio), "{:?} {pair:?}: {ratio}", imitated.tool);
+        }
+    }
+}
+
+#[test]
+fn the_ladder_tells_every_kernel_close_to_its_truth() {
+    for name in ["chiplet-16", "laptop-smt"] {
+        let run = run(builtin(name), 3, |_| ());
+        assert!(run.result.ladder.len() >= 7 * run.relations().len(), "{name}");
+        for row in run.result.ladder.iter().filter(|row| !row.step.starts_with("as:")) {
+            let kernel = kernel_by_id(row.kernel.as_str()).unwrap();
+            let topology = run.machine.topology();
+            let pairs = run.pairs().into_iter().filter(|p| topology.relation(p[0], p[1]) == row.relation);
+            let truths: Vec<f64> = pairs.map(|p| run.machine.truth(p[0], p[1], kernel, Home(0))).collect();
+            let truth = coretalk_model::stats::median(&truths).unwrap();
+            let ratio = row.latency_ns.point / truth;
+            assert!((ratio - 1.0).abs() < 0.08, "{name} {:?} {}: {ratio}", row.relation, row.step);
+        }
+    }
+}
+
+#[test]
+fn the_parallel_and_the_serial_map_agree() {
+    let of = |parallel| {
+        run(builtin("chiplet-16-smt"), 3, |settings| {
+            settings.parallel = parallel;
+            settings.pairs = PairChoice::All;
+        })
+    };
+    let (serial, company) = (of(Parallel::AtMost(1)), of(Parallel::AtMost(16)));
+    assert!(company.took < serial.took);
+    for ((pair, alone), (other, together)) in serial.values().into_iter().zip(company.values()) {
+        assert_eq!(pair, other);
+        let ratio = together.latency_ns.point / alone.latency_ns.point;
+        assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");
+    }
+}
+
+#[test]
+fn bad_cells_are_measured_again_and_good_ones_are_not() {
+    let run = run(toml("based_on = 'mesh-64'\n[noise]\nbad_share = 0.005"), 3, |settings| {
+        settings.parallel = Parallel::AtMost(32);
+    });
+    let counts = bad_cells(&run);
+    assert!(counts.bad > 40, "{counts:?}");
+    assert!(counts.recall() >= 0.97 && counts.precision() >= 0.9, "{counts:?}");
+    for (relation, ratio) in run.relations() {
+        assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
+    }
+}

@@ -1,0 +1,321 @@
+//! The words of these tests: a scenario is measured through the whole session, and what came out is held against the
+//! truth of the simulated machine.
+
+use coretalk_measure::probes::kernel_by_id;
+use coretalk_measure::session::latency::{self, Ended, Past, PlanReport};
+use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
+use coretalk_measure::{
+    Allowance, Crew, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
+};
+use coretalk_model::latency::{
+    CellValue, Counts, Entry, HintChoice, HomeSetting, LatencyResult, LatencySettings, PairChoice, Parallel,
+    Purpose, Record, Spacing, cells,
+};
+use coretalk_model::{CpuId, Environment, Finding, Flag, Picos, Protocol, Relation, TickRate, Topology};
+use std::cell::Cell as Shared;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A sink that keeps everything in memory.
+#[derive(Debug, Default, Clone)]
+pub struct Kept {
+    pub rounds: Vec<RecordedRound>,
+    /// When each slot was made durable, in rounds.
+    pub slots: Vec<usize>,
+    pub decisions: Vec<Decision>,
+    pub finished: Vec<LatencyResult>,
+}
+
+impl Sink for Kept {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.rounds.extend(slot.rounds.iter().cloned());
+        self.slots.push(self.rounds.len());
+        Ok(())
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        self.decisions.push(decision.clone());
+        Ok(())
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        self.finished.push(result.clone());
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// What a run file would say of these segments: trials and decisions only.
+    pub fn past(segments: &[&Kept]) -> Past {
+        let mut record = Record::new();
+        for (segment, kept) in (0..).zip(segments) {
+            for round in &kept.rounds {
+                for trial in &round.trials {
+                    let entry = Entry {
+                        segment,
+                        purpose: round.purpose,
+                        pass: round.pass,
+                        cell: trial.cell,
+                        outcome: trial.outcome.clone(),
+                    };
+                    record.push(entry, trial.raw.as_ref());
+                }
+            }
+            for decision in &kept.decisions {
+                record.decide(&decision.key, &decision.value);
+            }
+        }
+        Past { record, segments: segments.len() as u32 }
+    }
+
+    /// Trials of a purpose.
+    pub fn trials(&self, purpose: Purpose) -> usize {
+        self.rounds.iter().filter(|round| round.purpose == purpose).map(|round| round.trials.len()).sum()
+    }
+
+    /// Trials by purpose, cell and pass: none may happen twice.
+    pub fn visits(&self) -> BTreeMap<(Purpose, u32, u32), u32> {
+        let mut visits = BTreeMap::new();
+        for round in &self.rounds {
+            for trial in &round.trials {
+                *visits.entry((round.purpose, trial.cell, round.pass)).or_default() += 1;
+            }
+        }
+        visits
+    }
+}
+
+/// Keeps nothing: for runs of which only the result matters.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// What a run said, with the machine it said it of.
+pub struct Run {
+    pub result: LatencyResult,
+    pub ended: Ended,
+    pub kept: Kept,
+    pub machine: SimMachine,
+    pub settings: LatencySettings,
+    /// Machine time that it took.
+    pub took: Picos,
+    /// Pairs of which a trial of the map was contaminated.
+    pub bad: BTreeSet<[CpuId; 2]>,
+}
+
+impl Run {
+    /// Every measured cell of the first map, with its CPUs.
+    pub fn values(&self) -> Vec<([CpuId; 2], &CellValue)> {
+        let map = &self.result.maps[0].cells;
+        map.iter()
+            .filter_map(|(row, column, cell)| Some(([map.cpus()[column], map.cpus()[row]], cell.value()?)))
+            .collect()
+    }
+
+    /// The code of the first map.
+    pub fn kernel(&self) -> &'static Kernel {
+        kernel_by_id(self.result.maps[0].kernel.as_str()).unwrap()
+    }
+
+    /// The true half round trip of a pair in the first map, lines on the home of its headline.
+    pub fn truth(&self, pair: [CpuId; 2], value: &CellValue) -> f64 {
+        self.machine.truth(pair[0], pair[1], self.kernel(), value.home)
+    }
+
+    /// Median over the cells of each reported relation of measured ÷ true.
+    pub fn relations(&self) -> BTreeMap<Relation, f64> {
+        let mut ratios: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+        for (pair, value) in self.values() {
+            let relation = self.machine.topology().relation(pair[0], pair[1]);
+            ratios.entry(relation).or_default().push(value.latency_ns.point / self.truth(pair, value));
+        }
+        ratios
+            .into_iter()
+            .map(|(relation, ratios)| (relation, coretalk_model::stats::median(&ratios).unwrap()))
+            .collect()
+    }
+
+    /// The list of cells that trials speak about.
+    pub fn pairs(&self) -> Vec<[CpuId; 2]> {
+        cells(self.machine.topology(), &self.settings)
+    }
+}
+
+/// The built-in scenario of a name.
+pub fn builtin(name: &str) -> Scenario {
+    Scenario::builtin(name).unwrap()
+}
+
+/// A scenario as its file says.
+pub fn toml(text: &str) -> Scenario {
+    Scenario::from_toml(text).unwrap_or_else(|error| panic!("failed to {error}\n{text}"))
+}
+
+/// The machine of a scenario with every allowed CPU at work.
+pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
+    let mut machine = SimMachine::open(scenario, seed);
+    let cpus = machine.allowance().cpuset.iter().collect();
+    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine
+}
+
+/// What the command line asks for by default.
+pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
+    LatencySettings {
+        cpus: machine.allowance().cpuset.iter().collect(),
+        pairs: PairChoice::All,
+        protocols: vec![Protocol::Cas],
+        hint: HintChoice::Auto,
+        home: HomeSetting::Auto,
+        lines: None,
+        counts: Counts::Adaptive,
+        parallel: Parallel::Auto,
+        precision: 0.02,
+        budget: Picos::from_ms(60_000),
+        spacing: Spacing::Brief,
+        seed,
+        tails: None,
+        imitate: Vec::new(),
+        ladder: true,
+        keep_raw: false,
+    }
+}
+
+/// Measures a scenario with the default settings, changed in some way.
+pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
+    let machine = open(scenario, seed);
+    let mut settings = defaults(&machine, seed);
+    change(&mut settings);
+    measure(machine, settings, Past::default())
+}
+
+/// Measures on a machine, after what earlier segments said.
+pub fn measure(machine: SimMachine, settings: LatencySettings, past: Past) -> Run {
+    let mut kept = Kept::default();
+    let run = measure_into(machine, settings, past, &mut kept);
+    Run { kept, ..run }
+}
+
+/// Measures and keeps the result alone: for large machines.
+pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
+    measure_into(machine, settings, Past::default(), &mut Nowhere)
+}
+
+fn measure_into(machine: SimMachine, settings: LatencySettings, past: Past, sink: &mut dyn Sink) -> Run {
+    let phase = Rc::new(Shared::new(Purpose::Pilot));
+    let mut watched = Watched { machine, phase: Rc::clone(&phase), bad: BTreeSet::new() };
+    let began = watched.now();
+    let (result, ended) =
+        latency::run(&mut watched, &settings, past, sink, &mut Phases(phase), &Stop::new()).unwrap();
+    let took = watched.now() - began;
+    let Watched { machine, bad, .. } = watched;
+    Run { result, ended, kept: Kept::default(), machine, settings, took, bad }
+}
+
+/// Knows which phase a run is in.
+struct Phases(Rc<Shared<Purpose>>);
+
+impl Observer for Phases {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Phase { purpose } = event {
+            self.0.set(purpose);
+        }
+    }
+}
+
+/// A simulated machine that notes which pairs it spoilt during the map.
+struct Watched {
+    machine: SimMachine,
+    phase: Rc<Shared<Purpose>>,
+    bad: BTreeSet<[CpuId; 2]>,
+}
+
+impl Machine for Watched {
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        if self.phase.get() == Purpose::Map {
+            let trials = batch.iter().flat_map(|round| &round.assignments);
+            let bad = trials.filter(|trial| self.machine.contamination(trial).is_some());
+            self.bad.extend(bad.map(|trial| [trial.placement[0], trial.placement[1]]));
+        }
+        self.machine.perform(batch, stop)
+    }
+    fn topology(&self) -> &Topology {
+        self.machine.topology()
+    }
+    fn allowance(&self) -> &Allowance {
+        self.machine.allowance()
+    }
+    fn environment(&self) -> &Environment {
+        self.machine.environment()
+    }
+    fn examine(&mut self) -> Vec<Finding> {
+        self.machine.examine()
+    }
+    fn rate(&self) -> TickRate {
+        self.machine.rate()
+    }
+    fn now(&self) -> Picos {
+        self.machine.now()
+    }
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        self.machine.pause(span, stop);
+    }
+    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        self.machine.engage(crew)
+    }
+    fn is_busy(&self) -> Option<bool> {
+        self.machine.is_busy()
+    }
+}
+
+/// What `plan` says of a scenario under default settings, changed in some way.
+pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> PlanReport {
+    let mut machine = open(scenario, seed);
+    let mut settings = defaults(&machine, seed);
+    change(&mut settings);
+    latency::plan(&mut machine, &settings, &Stop::new()).unwrap()
+}
+
+/// How well contaminated cells were found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Found {
+    /// Cells of which a trial of the map was contaminated.
+    pub bad: usize,
+    /// Of those, flagged or measured again.
+    pub found: usize,
+    /// Flagged or measured again in all.
+    pub flagged: usize,
+}
+
+impl Found {
+    /// Share of the bad cells that were found.
+    pub fn recall(self) -> f64 {
+        self.found as f64 / self.bad.max(1) as f64
+    }
+
+    /// Share of the flagged cells that are bad.
+    pub fn precision(self) -> f64 {
+        self.found as f64 / self.flagged.max(1) as f64
+    }
+}
+
+/// Holds the flags of the first map against what the machine spoilt.
+pub fn bad_cells(run: &Run) -> Found {
+    let mut found = Found::default();
+    for (pair, value) in run.values() {
+        let bad = run.bad.contains(&pair);
+        let flagged = value.flags.contains(Flag::Drift) || value.flags.contains(Flag::Remeasured);
+        found.bad += usize::from(bad);
+        found.flagged += usize::from(flagged);
+        found.found += usize::from(bad && flagged);
+    }
+    found
+}
