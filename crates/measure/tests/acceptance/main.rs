@@ -2,11 +2,7 @@
 //! release, with `--features acceptance --nocapture`; what of it fits into seconds is in `tests/session`.
 
 // Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
-#![allow(
-    clippy::unwrap_used,
-    dead_code,
-    reason = "helpers that fail fail their test, and each test uses its part"
-)]
+#![allow(clippy::unwrap_used, dead_code, reason = "each test uses its part, and fails with it")]
 
 #[path = "../session/vocabulary.rs"]
 mod vocabulary;
