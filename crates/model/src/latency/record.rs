@@ -172,7 +172,7 @@ impl CellPasses {
 
     /// Adds a pass that says nothing yet.
     fn begin(&mut self, head: PassHead) {
-        // Nearly all cells of a large map end at the first look: exactly that much room, in one piece.
+        // Room for exactly the first look, in one piece: growing by doubling leaves a quarter of it unused.
         if self.passes.len() == self.passes.capacity() {
             let more = self.passes.len().max(LOOKS[0]);
             self.passes.reserve_exact(more);

@@ -28,7 +28,7 @@ pub fn encode_recordings(
     out.varint(kept.len() as u64);
     for (position, recording) in kept {
         out.varint(position as u64);
-        let shape = shapes.number(recording.spans.iter().map(|span| (&span.kernel, span.home)));
+        let shape = shapes.number(recording.spans.iter().map(|span| (span.kernel.clone(), span.home)));
         out.varint(u64::from(shape));
         out.signed(recording.started.0.wrapping_sub(started.0) as i64);
         out.varint(recording.elapsed.0);

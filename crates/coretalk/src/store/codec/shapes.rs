@@ -6,9 +6,6 @@ use std::collections::HashMap;
 /// The kernels of a trial with the homes of their lines, in the order of execution.
 pub type Shape = Vec<(KernelId, Home)>;
 
-/// Shapes up to this many are found by comparing, without a copy of what is asked for.
-const FEW: usize = 8;
-
 /// Every shape of a run file by its number.
 #[derive(Debug, Clone, Default)]
 pub struct Shapes {
@@ -27,20 +24,8 @@ impl Shapes {
     }
 
     /// The number of a shape; an unknown one gets the next.
-    pub fn number<'a>(&mut self, spans: impl Iterator<Item = (&'a KernelId, Home)> + Clone) -> u32 {
-        // The few first ones by comparing: a map of 1,024 CPUs asks four million times, for one of 16.
-        let few = &self.by_number[..self.by_number.len().min(FEW)];
-        let is = |shape: &Shape| {
-            let mut asked = spans.clone();
-            shape
-                .iter()
-                .all(|(kernel, home)| asked.next().is_some_and(|next| *next.0 == *kernel && next.1 == *home))
-                && asked.next().is_none()
-        };
-        if let Some(number) = few.iter().position(is) {
-            return number as u32;
-        }
-        let shape: Shape = spans.map(|(kernel, home)| (kernel.clone(), home)).collect();
+    pub fn number(&mut self, spans: impl Iterator<Item = (KernelId, Home)>) -> u32 {
+        let shape: Shape = spans.collect();
         if let Some(&number) = self.numbers.get(&shape) {
             return number;
         }

@@ -33,7 +33,7 @@ pub fn encode_trials(
                 write_failure(&mut out, failure);
             }
             Ok(visit) => {
-                let shape = shapes.number(visit.spans.iter().map(|span| (&span.kernel, span.home)));
+                let shape = shapes.number(visit.spans.iter().map(|span| (span.kernel.clone(), span.home)));
                 out.varint(u64::from(shape) + 1);
                 out.signed(visit.started.0.wrapping_sub(started.0) as i64);
                 out.varint(u64::from(visit.flags.0));

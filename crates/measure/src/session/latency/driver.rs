@@ -27,7 +27,7 @@ pub enum Flow {
 
 /// Commit slots lie at most half a second apart; batches are cut so that one ends in time.
 const SLOT: Picos = Picos::from_ms(350);
-/// Samples of one batch held in memory before they are reduced: 8 MB, and as much again for what holds them.
+/// Samples of one batch held in memory before they are reduced: 8 MB of ticks.
 const BATCH_SAMPLES: u64 = 2 << 20;
 /// Up to this many CPUs raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
