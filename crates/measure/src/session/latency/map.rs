@@ -136,6 +136,10 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
     let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
     loop {
         let open = open(driver, target, of);
+        // Looking over the cells of a large machine, and making its schedule, take long for somebody who waits.
+        if driver.is_stopped() {
+            return Ok(Flow::Stopped);
+        }
         if open.is_empty() {
             return Ok(Flow::On);
         }
@@ -212,13 +216,14 @@ fn look(driver: &mut Driver<'_>) {
     let narrow: Vec<usize> = due
         .into_iter()
         .filter(|&cell| {
-            surveys.iter().all(|survey| {
-                survey.judge(cell).is_none_or(|value| {
-                    let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
-                    let width = width.min(value.latency_ns.relative_half_width());
-                    decide(LOOKS[0], width, requested) != Decision::More
+            !driver.is_stopped()
+                && surveys.iter().all(|survey| {
+                    survey.judge(cell).is_none_or(|value| {
+                        let width = value.cycles.map_or(f64::INFINITY, |cycles| cycles.relative_half_width());
+                        let width = width.min(value.latency_ns.relative_half_width());
+                        decide(LOOKS[0], width, requested) != Decision::More
+                    })
                 })
-            })
         })
         .collect();
     for cell in narrow {
