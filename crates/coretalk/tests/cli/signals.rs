@@ -66,7 +66,7 @@ fn interrupted(words: &[&str], signal: &str) {
     let (code, said) = end(&mut running);
     assert_eq!((code, said.lines().count()), (Some(5), 1), "{signal}: {said}");
     assert!(said.contains("is saved as") && said.contains("`coretalk --resume "), "{signal}: {said}");
-    let lines: Vec<String> = running.lines().into_iter().map(|(_, line)| line).collect();
+    let lines = running.lines();
     nobody_is_left(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert_eq!(exported.lines().collect::<Vec<_>>(), lines, "{signal}");

@@ -81,8 +81,11 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
     assert_eq!(said.code, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
     let cell = &document["matrices"][0]["cells"][0];
-    assert!(cell.to_string().contains("CPU 1 was taken away"), "{cell}");
-    tool.done(&["runs", "show", "latest"]);
+    // What was measured before is shown for what it is worth: little.
+    let doubted = cell["grade"] == "D" && cell["flags"].to_string().contains("few-passes");
+    assert!(doubted || cell.to_string().contains("CPU 1 was taken away"), "{cell}");
+    let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    assert!(lines.contains("CPU 1 was taken away"), "{lines}");
 }
 
 fn needs_two(said: &Said, words: &[&str]) {

@@ -150,16 +150,20 @@ fn a_kernel() -> impl Strategy<Value = KernelId> {
 
 fn a_visit() -> impl Strategy<Value = Visit> {
     let span = (a_kernel(), any::<u32>(), any::<[f32; 2]>(), any::<[Option<f32>; 2]>(), any::<[u32; 2]>())
-        .prop_map(|(kernel, home, [location_ns, floor_ns], [line_error_ns, line_spread], [kept, dropped])| SpanSummary {
-            kernel,
-            home: Home(home),
-            location_ns,
-            line_error_ns,
-            floor_ns,
-            line_spread,
-            kept,
-            dropped,
-        });
+        .prop_map(
+            |(kernel, home, [location_ns, floor_ns], [line_error_ns, line_spread], [kept, dropped])| {
+                SpanSummary {
+                    kernel,
+                    home: Home(home),
+                    location_ns,
+                    line_error_ns,
+                    floor_ns,
+                    line_spread,
+                    kept,
+                    dropped,
+                }
+            },
+        );
     let spans = proptest::collection::vec(span, 0..4);
     (any::<u64>(), any::<Option<f32>>(), any::<u32>(), spans).prop_map(|(started, core_ghz, flags, spans)| {
         Visit { cell: 0, started: Picos(started), core_ghz, flags: Flags(flags), spans }

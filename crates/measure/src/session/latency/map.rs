@@ -137,6 +137,10 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
     let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
     loop {
         let mut open = open(driver, target, of);
+        // Looking over the cells of a large machine, and making its schedule, take long for somebody who waits.
+        if driver.is_stopped() {
+            return Ok(Flow::Stopped);
+        }
         if open.is_empty() {
             return Ok(Flow::On);
         }
@@ -230,12 +234,13 @@ fn look(driver: &mut Driver<'_>) {
     let narrow: Vec<usize> = due
         .into_iter()
         .filter(|&cell| {
-            surveys.iter().all(|survey| {
-                // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
-                survey
-                    .judge_with(cell, &mut scratch)
-                    .is_none_or(|value| decide(LOOKS[0], cell::width(&value), requested) != Decision::More)
-            })
+            !driver.is_stopped()
+                && surveys.iter().all(|survey| {
+                    // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
+                    survey.judge_with(cell, &mut scratch).is_none_or(|value| {
+                        decide(LOOKS[0], cell::width(&value), requested) != Decision::More
+                    })
+                })
         })
         .collect();
     for cell in narrow {
