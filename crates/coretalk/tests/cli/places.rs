@@ -57,7 +57,7 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
     newer[60..64].copy_from_slice(&77u32.to_be_bytes());
     let mut scrambled = good.clone();
     for (index, byte) in scrambled.iter_mut().enumerate().skip(4096) {
-        *byte = (index * 193 >> 3) as u8;
+        *byte = ((index * 193) >> 3) as u8;
     }
     let folder = tool.path().join("files");
     std::fs::create_dir(&folder).unwrap();

@@ -2,6 +2,7 @@
 
 // Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(dead_code, reason = "the acceptance tests share this vocabulary and use the rest")]
 
 mod choices;
 mod endings;

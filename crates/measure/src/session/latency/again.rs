@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 
 /// Two independent second measurements of four visits each, half a pass gap apart at least.
 const VISITS: u32 = 8;
+/// States in more than one cell of so many are those of the machine.
+const MACHINE_WIDE: usize = 10;
 const GAP: Picos = Picos::from_ms(60);
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
@@ -50,7 +52,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     Ok(Flow::On)
 }
 
-/// Cells with disturbed passes, and cells that do not fit their relation, in any map.
+/// Cells with disturbed passes or states of their own, and cells that do not fit their relation, in any map.
 fn suspects(driver: &Driver<'_>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
@@ -71,10 +73,18 @@ fn suspects(driver: &Driver<'_>) -> Vec<u32> {
             })
             .collect();
         flag_outliers(&survey, &mut cells);
-        suspects.extend((0..).zip(&cells).filter_map(|(index, cell)| {
-            let flags = cell.value()?.flags;
-            (flags.contains(Flag::Drift) || flags.contains(Flag::ModelOutlier)).then_some(index)
-        }));
+        let with = |wanted: Flag| {
+            let flagged = (0..)
+                .zip(&cells)
+                .filter(move |(_, cell)| cell.value().is_some_and(|value| value.flags.contains(wanted)));
+            flagged.map(|(index, _)| index)
+        };
+        suspects.extend(with(Flag::Drift).chain(with(Flag::ModelOutlier)));
+        // Two disturbed passes of a cell look like a state of its own. Where many cells show states the machine has
+        // them, and measuring again would only show them again.
+        if with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
+            suspects.extend(with(Flag::Multimodal));
+        }
     }
     suspects.into_iter().collect()
 }

@@ -120,7 +120,7 @@ pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
 }
 
 /// What a round costs beside its round trips: rendezvous, flushing, clock probes.
-fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
+pub fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
     let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
     let pilot: u64 = driver.menu.other("pilot", cell).iter().map(|order| order.round_trips()).sum();
     let Some(round) = driver.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
@@ -466,14 +466,8 @@ fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> 
 }
 
 /// Expected time of what comes after the map: the gate where there is company, and the ladder.
-fn beside_ns(driver: &Driver<'_>, representatives: &[u32], parallel: u32) -> f64 {
+fn beside_ns(driver: &mut Driver<'_>, representatives: &[u32], parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
-    let ladder = if driver.settings.ladder {
-        let sweep: f64 = representatives.iter().map(|&cell| 3.0 * alone(cell)).sum();
-        sweep.max(PASS_GAP.ns()) * LOOKS[0] as f64
-    } else {
-        0.0
-    };
-    gate + ladder
+    gate + super::ladder::expected_ns(driver, representatives)
 }
