@@ -174,7 +174,13 @@ fn plan_says_how_long_the_run_takes() {
             // passes 60 ms apart are as long as all the rest: no pilot can know, so the plan says the mean.
             let chance = matches!(*name, "hybrid" | "chiplet-16-smt");
             // The goal is 10 %; the plan of huge-1024 is 12 % too long.
-            let bound = if chance { 0.45 } else if *name == "huge-1024" { 0.15 } else { 0.10 };
+            let bound = if chance {
+                0.45
+            } else if *name == "huge-1024" {
+                0.15
+            } else {
+                0.10
+            };
             if (ratio - 1.0).abs() > bound {
                 missed.push(format!("{name}, seed {seed}: {ratio:.3}"));
             }
