@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod facts;
+mod files;
 pub mod import;
 pub mod machine;
 pub mod measure;

@@ -154,7 +154,8 @@ fn every_document_fits_the_schema() {
 fn the_schema_check_finds_what_does_not_fit() {
     let root = schema();
     let good = json(&everything(), Identity::Hidden);
-    let damages: [(&str, fn(&mut Value)); 4] = [
+    type Damage = fn(&mut Value);
+    let damages: [(&str, Damage); 4] = [
         ("a number as text", |document| document["run"]["seed"] = "one".into()),
         ("a field too few", |document| drop(document["run"].as_object_mut().unwrap().remove("id"))),
         ("a field too many", |document| document["run"]["extra"] = 1.into()),

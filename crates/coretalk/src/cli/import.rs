@@ -9,7 +9,6 @@ use crate::report::{Look, text};
 use coretalk_model::formats::{ImportedMatrix, read_matrices, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::{CpuSet, Topology, stats};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Reads every file first, so that a bad one is known before anything is written.
@@ -63,13 +62,10 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
 /// # Errors
 /// They cannot be read.
 pub fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    let fail = |error| Failure::Input(format!("failed to read {}: {error}", file.display()));
     if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(fail)?;
-        return Ok(bytes);
+        return super::files::read_at_most(std::io::stdin().lock(), "standard input");
     }
-    std::fs::read(file).map_err(fail)
+    super::files::read(file)
 }
 
 fn screen(file: &Path, imported: &ImportedMatrix, look: &Look) -> String {

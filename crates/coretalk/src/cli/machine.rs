@@ -70,5 +70,5 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::Input(format!("failed to read {}: {error}", path.display())))
+    super::files::read(path)
 }

@@ -14,8 +14,10 @@ use std::path::PathBuf;
 const PRECISION: f64 = 0.02;
 /// The rate that tails are corrected for where nothing was said.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
-/// The most round trips of one pair: at 10 ns each, three hours.
-pub const MOST_ROUND_TRIPS: u64 = 1_000_000_000_000;
+/// The most samples of one pair: their ticks are held in memory and, for few CPUs, in the run file.
+pub const MOST_SAMPLES: u32 = 1_000_000;
+/// The most round trips of one sample: at 500 ns each half a second, which the 32 bits of a sample hold on any clock.
+pub const MOST_ITERATIONS: u32 = 1_000_000;
 
 /// Which command measures.
 #[derive(Debug, Clone, Copy)]
@@ -325,12 +327,14 @@ fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {
     let (Some(samples), Some(iterations)) = (args.samples, args.iterations) else {
         return Ok(Counts::Adaptive);
     };
-    let round_trips = u64::from(samples) * u64::from(iterations);
-    if round_trips > MOST_ROUND_TRIPS {
-        return Err(Failure::Usage(format!(
-            "--samples {samples} × --iterations {iterations} are {round_trips} round trips of each pair; the most is \
-             {MOST_ROUND_TRIPS}"
-        )));
+    for (option, asked, most) in
+        [("--samples", samples, MOST_SAMPLES), ("--iterations", iterations, MOST_ITERATIONS)]
+    {
+        if asked > most {
+            return Err(Failure::Usage(format!(
+                "{option} {asked} is more than this can hold; the most is {most}"
+            )));
+        }
     }
     Ok(Counts::Fixed { samples, iterations })
 }

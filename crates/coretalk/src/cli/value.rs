@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 /// The least and greatest relative half-width that can be asked for.
 const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
 
+/// A pilot and one pass over a pair with its pauses fit into it.
+const SHORTEST_BUDGET: Picos = Picos::from_ms(100);
 /// The longest machine time that can be asked for.
 const LONGEST_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
@@ -22,11 +24,11 @@ pub fn precision(text: &str) -> Result<f64, String> {
     if PRECISION.contains(&share) { Ok(share) } else { Err("the precision lies between 0.1% and 50%".into()) }
 }
 
-/// `60s`, above zero and up to a day.
+/// `60s`, from 100 ms up to a day.
 pub fn budget(text: &str) -> Result<Picos, String> {
     let budget = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
-    if budget == Picos::ZERO {
-        Err("nothing can be measured in no time".into())
+    if budget < SHORTEST_BUDGET {
+        Err("nothing can be measured in less than `100ms`".into())
     } else if budget > LONGEST_BUDGET {
         Err("the longest budget is a day (`24h`)".into())
     } else {
@@ -170,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn budgets_are_above_zero_and_up_to_a_day() {
+    fn budgets_are_from_a_tenth_of_a_second_up_to_a_day() {
         assert_eq!(budget("24h"), Ok(LONGEST_BUDGET));
-        for text in ["0s", "25h", "-1s", "60", "soon"] {
+        for text in ["0s", "99ms", "25h", "-1s", "60", "soon"] {
             assert!(budget(text).is_err(), "{text:?} was accepted");
         }
     }

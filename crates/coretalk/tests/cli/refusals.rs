@@ -25,7 +25,7 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
     (
         &["latency", "--machine", "sim:chiplet-16", "--samples", "4000000000", "--iterations", "4000000000"],
         2,
-        "the most is 1000000000000",
+        "the most is 1000000",
     ),
     (&["latency", "--samples", "99999999999", "--iterations", "1"], 2, "99999999999"),
     (&["latency", "--rate", "1k/s"], 2, "--tails"),

@@ -23,7 +23,7 @@ fn every_scenario_completes_with_its_relations_within_two_percent_of_the_truth()
             assert!((ratio - 1.0).abs() < bound, "{name} {relation:?}: {ratio}");
         }
         assert_eq!(run.values().len(), run.pairs().len(), "{name}: a cell without a value");
-        assert_eq!(run.kept.finished, [run.result.clone()], "{name}");
+        assert_eq!(run.kept.finished, std::slice::from_ref(&run.result), "{name}");
     }
 }
 
@@ -84,7 +84,8 @@ fn the_number_of_simulation_threads_changes_no_byte_of_the_result() {
 #[test]
 fn what_the_sink_was_told_says_the_same_in_any_order_of_cells() {
     let run = run(builtin("chiplet-16"), 9, |_| ());
-    let again = |order: &dyn Fn(&mut Vec<(u32, Entry)>)| -> LatencyResult {
+    type Reorder<'a> = &'a dyn Fn(&mut Vec<(u32, Entry)>);
+    let again = |order: Reorder<'_>| -> LatencyResult {
         let mut record = Record::new();
         for decision in &run.kept.decisions {
             record.decide(&decision.key, &decision.value);

@@ -51,7 +51,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
 
 fn target(driver: &Driver<'_>) -> Target {
     match (driver.settings.counts, driver.settings.spacing) {
-        (Counts::Fixed { samples, .. }, _) => Target::Fixed(samples.min(LOOKS[1] as u32)),
+        (Counts::Fixed { samples, iterations }, _) => {
+            Target::Fixed(fixed_passes(driver, samples, iterations))
+        }
         (Counts::Adaptive, Spacing::Watch) => {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WATCH_GAP.secs()).clamp(LOOKS[1] as f64, 120.0) as u32)
@@ -59,6 +61,18 @@ fn target(driver: &Driver<'_>) -> Target {
         (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(LOOKS[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Looks,
     }
+}
+
+/// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
+const LONGEST_VISIT: Picos = Picos::from_ms(300);
+
+/// Passes of a fixed count: as many as a look, more where a visit would take long.
+fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
+    let slowest = driver.relations.iter().filter_map(|&relation| driver.menu.round_trip_ns(relation));
+    let round_trip_ns = slowest.fold(0.0, f64::max);
+    let all = f64::from(samples) * f64::from(iterations) * round_trip_ns;
+    let passes = (all / LONGEST_VISIT.ns()).ceil().clamp(LOOKS[1] as f64, 10_000.0) as u32;
+    passes.min(samples)
 }
 
 /// Puts the kernels of the map on the menu: those shown, and beside them CAS without pause, which alone shows every

@@ -170,7 +170,7 @@ impl Menu {
                         kernel,
                         two,
                         self.map_lines(pass, passes),
-                        self.map_sampling(relation),
+                        self.map_sampling(relation, pass, passes),
                         WARM_UP,
                     ));
                 }
@@ -197,17 +197,18 @@ impl Menu {
     fn map_lines(&self, pass: u32, passes: u32) -> u32 {
         match self.counts {
             Counts::Adaptive => self.lines,
-            // The remainder goes to the first passes, so that the samples are as many as asked.
-            Counts::Fixed { samples, .. } => samples / passes + u32::from(pass < samples % passes),
+            Counts::Fixed { samples, .. } => fixed_visit(samples, passes, pass).0,
         }
     }
 
-    fn map_sampling(&self, relation: Relation) -> Sampling {
+    fn map_sampling(&self, relation: Relation, pass: u32, passes: u32) -> Sampling {
         match self.counts {
             Counts::Adaptive => {
                 Sampling::Batches { visits: self.visits, round_trips: self.batch_round_trips(relation) }
             }
-            Counts::Fixed { iterations, .. } => Sampling::Batches { visits: 1, round_trips: iterations },
+            Counts::Fixed { samples, iterations } => {
+                Sampling::Batches { visits: fixed_visit(samples, passes, pass).1, round_trips: iterations }
+            }
         }
     }
 
@@ -253,6 +254,18 @@ impl Menu {
     }
 }
 
+/// Lines and visits of a line in one pass of a fixed count, so that all passes together take exactly so many samples.
+fn fixed_visit(samples: u32, passes: u32, pass: u32) -> (u32, u32) {
+    if samples <= LINES * passes {
+        // The remainder goes to the first passes.
+        return (samples / passes + u32::from(pass < samples % passes), 1);
+    }
+    // Whole sets of lines; what is left over is the last pass.
+    let (sets, rest) = (samples / LINES, samples % LINES);
+    let full = passes - u32::from(rest > 0);
+    if pass == full { (rest, 1) } else { (LINES, sets / full + u32::from(pass < sets % full)) }
+}
+
 /// The kernels that the pilot times: every one that the maps may end up with.
 pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
     let mut kernels: Vec<KernelId> = Vec::new();
@@ -281,3 +294,20 @@ pub fn ladder_kernels() -> Vec<KernelId> {
 
 /// The tools whose numbers stand in the ladder.
 pub const LADDER_TOOLS: [Tool; 2] = [Tool::CoreToCoreLatency, Tool::C2clat];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_counts_are_met_to_the_sample() {
+        for (samples, passes) in
+            [(1, 1), (23, 23), (300, 24), (1_536, 24), (1_537, 24), (100_000, 24), (1_000_000, 999)]
+        {
+            let visits = (0..passes).map(|pass| fixed_visit(samples, passes, pass));
+            let made: Vec<u32> = visits.map(|(lines, visits)| lines * visits).collect();
+            assert_eq!(made.iter().sum::<u32>(), samples, "{samples} in {passes}");
+            assert!(made.iter().all(|&made| made > 0), "{samples} in {passes}: {made:?}");
+        }
+    }
+}
