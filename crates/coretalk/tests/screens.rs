@@ -158,6 +158,38 @@ fn a_reported_group_that_values_do_not_show_is_not_praised() {
 }
 
 #[test]
+fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
+    let ladder_of = |report: &RunReport| -> Vec<String> {
+        let text = screen(report, &at(160));
+        text.lines().skip_while(|line| !line.contains("ladder, ns")).take(4).map(str::to_owned).collect()
+    };
+    let is_line = |kernel: &str| kernel == "cas+pause";
+    // Tools first, and the threads of a core without the code of the map.
+    let mut report = samples::laptop();
+    report.result.ladder.reverse();
+    report
+        .result
+        .ladder
+        .retain(|row| row.relation != coretalk_model::Relation::Smt || !is_line(row.kernel.as_str()));
+    let [heading, _, threads, same_l3] = &ladder_of(&report)[..] else { panic!("{report:?}") };
+    assert_eq!(heading.matches("line").count(), 1, "{heading}");
+    let words: Vec<&str> = threads.split_whitespace().collect();
+    assert_eq!(words[..6], ["threads", "of", "a", "core", "4", "·"], "{threads}");
+    assert!(same_l3.contains("24.0 ±0.2") && same_l3.contains("23–25"), "{same_l3}");
+
+    report.result.ladder.retain(|row| !is_line(row.kernel.as_str()));
+    let [heading, _, threads, _] = &ladder_of(&report)[..] else { panic!("{report:?}") };
+    assert!(!heading.contains("line") && heading.contains("~core-to-"), "{heading}");
+    assert!(!threads.contains('±') && !threads.contains('–'), "{threads}");
+}
+
+#[test]
+fn one_pair_has_no_range() {
+    let text = screen(&samples::still_guest(), &at(100));
+    assert!(text.contains("ladder, ns") && !text.contains("range") && !text.contains("23–23"), "{text}");
+}
+
+#[test]
 fn doubtful_and_missing_cells_are_marked_and_explained() {
     let text = screen(&samples::desktop(), &Look { by: By::Thread, ..at(250) });
     assert!(text.contains("! 1 of 495 pairs in doubt: drift 1 pair"), "{text}");

@@ -47,7 +47,8 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     }
     if !report.result.ladder.is_empty() {
         lines.push(String::new());
-        lines.extend(ladder::ladder(&report.result.ladder, &report.topology, look.width));
+        let line = report.result.maps.first().map(|map| &map.kernel);
+        lines.extend(ladder::ladder(&report.result.ladder, line, &report.topology, look.width));
         lines.extend(ladder::footnote(&report.result, look.width));
     }
     if !report.result.tails.is_empty() {
