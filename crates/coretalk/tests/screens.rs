@@ -190,6 +190,53 @@ fn one_pair_has_no_range() {
 }
 
 #[test]
+fn one_pass_has_no_interval() {
+    let mut report = samples::still_guest();
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.passes = 1;
+        value.batches = 1;
+    }
+    report.result.watch = None;
+    for row in &mut report.result.ladder {
+        row.latency_ns.confidence = 0.0;
+    }
+    let text = screen(&report, &at(100));
+    assert!(text.contains("1 batch in one pass, no interval") && !text.contains('±'), "{text}");
+    let mut report = samples::desktop();
+    report.settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.passes = 1;
+    }
+    let text = screen(&report, &at(100));
+    let row = text.lines().find(|line| line.contains("0 ↔ 1")).unwrap();
+    assert!(row.contains("one pass, no interval") && !row.contains('±'), "{row}");
+}
+
+#[test]
+fn the_legend_counts_in_plain_english_and_promises_marks_only_where_they_fit() {
+    let mut report = samples::laptop();
+    let fixed = |samples, iterations| coretalk_model::latency::Counts::Fixed { samples, iterations };
+    report.settings.counts = fixed(1, 1);
+    assert!(screen(&report, &at(160)).contains("fixed counts: 1 sample of 1 round trip; ! is doubtful"));
+    report.settings.counts = fixed(300, 1000);
+    assert!(screen(&report, &at(160)).contains("300 samples of 1 000 round trips"));
+    let mut report = samples::mesh();
+    assert!(!screen(&report, &at(100)).contains('!'));
+    report.settings.counts = fixed(1, 1);
+    assert!(!screen(&report, &at(100)).contains('!'));
+}
+
+#[test]
+fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
+    let mut report = samples::laptop();
+    report.findings = samples::desktop().findings;
+    for screen in [SAVED, Screen::Shown(Saved::As("k3f9")), Screen::Measured(Saved::Not)] {
+        assert!(!latency_screen(&report, screen, &at(100)).contains("doctor"));
+        assert!(latency_screen(&samples::desktop(), screen, &at(100)).contains("coretalk doctor"));
+    }
+}
+
+#[test]
 fn doubtful_and_missing_cells_are_marked_and_explained() {
     let text = screen(&samples::desktop(), &Look { by: By::Thread, ..at(250) });
     assert!(text.contains("! 1 of 495 pairs in doubt: drift 1 pair"), "{text}");

@@ -1,6 +1,6 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation, a column for each step.
 
-use super::text::{columns, count, left, ns, plain, plus_minus, right, short_ns};
+use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
 use coretalk_model::latency::{LadderRow, LatencyResult};
 use coretalk_model::{KernelId, Level, Relation, Topology};
 
@@ -93,7 +93,12 @@ fn headline<'a>(
     shown.push(column(["line", "(95 %)"], &|relation| {
         line(relation).map_or("·".to_owned(), |row| {
             let latency = &row.latency_ns;
-            format!("{} {}", ns(latency.point), left(&plus_minus(latency.point, latency.half_width()), 5))
+            // A single pass has no confidence, and so no interval.
+            let interval = match latency.confidence {
+                none if none <= 0.0 => String::new(),
+                _ => plus_minus(latency.point, latency.half_width()),
+            };
+            format!("{} {}", ns(latency.point), left(&interval, 5))
         })
     }));
     // One pair has no range.
@@ -170,7 +175,10 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
-    let mut text = format!("medians over at most {} of each relation", count(pairs, "representative pair"));
+    let mut text = match pairs {
+        0 | 1 => "medians of one pair of each relation".to_owned(),
+        most => format!("medians over at most {most} representative pairs of each relation"),
+    };
     if tools {
         text.push_str("; ~ is what that tool would print, reproduced");
     }

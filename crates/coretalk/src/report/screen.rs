@@ -62,7 +62,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     lines.extend(words::ending(report, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
-    lines.extend(words::next(saved, look.width));
+    lines.extend(words::next(report, saved, look.width));
     let mut screen = lines.join("\n");
     screen.push('\n');
     screen

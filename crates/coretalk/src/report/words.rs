@@ -95,10 +95,17 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
         let what = if rows == columns { "pixel" } else { "glyph" };
         parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
     }
+    // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
+    let marked = drawn == Drawn::Numbers;
     parts.push(match report.settings.counts {
-        Counts::Adaptive => format!("±{} at 95 % unless !", percent(report.settings.precision)),
+        Counts::Adaptive => {
+            let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
+            format!("±{} at 95 % {but}", percent(report.settings.precision))
+        }
         Counts::Fixed { samples, iterations } => {
-            format!("fixed counts: {samples} samples of {iterations} round trips; ! is doubtful")
+            let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
+            let doubtful = if marked { "! is doubtful" } else { "doubtful pairs are counted below" };
+            format!("fixed counts: {samples} of {trips}; {doubtful}")
         }
     });
     flow(parts.iter().map(String::as_str), " · ", width, 2)
@@ -254,7 +261,8 @@ pub fn doubt(report: &RunReport, width: usize) -> Vec<String> {
         text.push_str(&format!(" · fix: {}", plain(fix)));
     }
     if !rest.is_empty() {
-        text.push_str(&format!(" · {} more: coretalk doctor", rest.len()));
+        let command = if report.header.simulated { "" } else { ": coretalk doctor" };
+        text.push_str(&format!(" · {} more{command}", rest.len()));
     }
     wrap(&text, width, 3)
 }
@@ -284,7 +292,6 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
             " Interrupted after {}: not everything was measured{how}",
             count(u64::from(result.passes), "pass")
         )
-        .replace("passs", "passes")
     } else if result.budget_ended {
         format!(
             " The budget of {} ended before every interval was as narrow as asked; try a longer --budget.",
@@ -316,19 +323,21 @@ pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String
     flow(parts.iter().map(String::as_str), " · ", width, 3)
 }
 
-/// Where the run lies and what to type next.
-pub fn next(saved_as: Option<&str>, width: usize) -> Vec<String> {
-    let parts = match saved_as {
+/// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
+pub fn next(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
+    let mut parts = match saved_as {
         Some(id) => {
             let id = plain(id);
             vec![
                 format!(" saved as {id}"),
                 format!("see it again: coretalk runs show {id}"),
                 format!("as data: coretalk export {id} --format csv"),
-                "this machine: coretalk doctor".to_owned(),
             ]
         }
-        None => vec![" not saved (--no-save)".to_owned(), "this machine: coretalk doctor".to_owned()],
+        None => vec![" not saved (--no-save)".to_owned()],
     };
+    if !report.header.simulated {
+        parts.push("this machine: coretalk doctor".to_owned());
+    }
     flow(parts.iter().map(String::as_str), " · ", width, 1)
 }
