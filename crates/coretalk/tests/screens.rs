@@ -136,6 +136,32 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
 }
 
 #[test]
+fn where_cells_changed_state_nothing_is_concluded_about_groups() {
+    let watch = samples::floating_guest().result.watch;
+    for (name, mut report) in
+        [("laptop", samples::laptop()), ("mesh", samples::mesh()), ("desktop", samples::desktop())]
+    {
+        report.result.watch = watch.clone();
+        report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+        let text = screen(&report, &at(160));
+        let says =
+            "Topology: cannot tell. The system reports one L3 for CPUs 0 and 1; state B contradicts it.";
+        assert_eq!(text.matches("Topology:").count(), 1, "{name}:\n{text}");
+        assert!(text.contains(says), "{name}:\n{text}");
+        for verdict in ["No groups", "as the system reports", "Talk inside", "by value only"] {
+            assert!(!text.contains(verdict), "{name}: {verdict}\n{text}");
+        }
+    }
+    // No state contradicts anything where the states are close.
+    let mut report = samples::laptop();
+    report.result.watch = watch;
+    let states = &mut report.result.watch.as_mut().unwrap().states;
+    states[1].kernels[0].1 = samples::estimate(30.0, 0.02);
+    let text = screen(&report, &at(160));
+    assert!(text.contains("Topology: cannot tell; the states differ by 1.3 ×."), "{text}");
+}
+
+#[test]
 fn a_mesh_gets_no_invented_groups() {
     let text = screen(&samples::mesh(), &at(100));
     assert!(text.contains("No groups: values run from") && !text.contains("× faster"), "{text}");

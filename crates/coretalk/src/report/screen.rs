@@ -105,10 +105,14 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         lines.extend(words::extremes(&all, middle, look.width));
         if listed(report).is_none() && !hybrid {
             let contrasts = contrasts(map, &report.topology);
-            lines.extend(words::groups(&all, &contrasts, &report.topology, look.width));
+            let holding = match &report.result.watch {
+                Some(watch) if states::cells_changed(watch) => words::Holding::Changed,
+                _ => words::Holding::Still,
+            };
+            lines.extend(words::groups(&all, &contrasts, &report.topology, holding, look.width));
         }
         if let Some(watch) = &report.result.watch {
-            lines.extend(states::of_map(watch, look));
+            lines.extend(states::of_map(watch, &report.topology, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }

@@ -228,6 +228,7 @@ pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
 /// "Cannot tell" comes before any guess: a guest whose states do not fit what it reports.
 fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
     let relation = topology.relation(a, b);
+    let who = if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
     let (Some(worst), Some(best)) = (worst(watch), best(watch)) else { return Vec::new() };
     let slowest = watch.states.iter().position(|state| line_ns(state) == Some(worst)).unwrap_or(0);
     let ratio = worst.point / best.point;
@@ -239,7 +240,7 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
     };
     let text = if ratio >= CONTRADICTION && !reported.is_empty() {
         format!(
-            " Topology: cannot tell. The system reports {reported} for both CPUs; state {} contradicts it.",
+            " Topology: cannot tell. The system reports {reported} for {who}; state {} contradicts it.",
             letter(slowest)
         )
     } else {
@@ -248,8 +249,13 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
     wrap(&text, width, 1)
 }
 
-/// Several pairs on a machine that changed its state: how much of it, and the states.
-pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
+/// Whether cells changed their state: values then say nothing certain about groups, nor against reported ones.
+pub fn cells_changed(watch: &StateWatch) -> bool {
+    watch.cells_changed > 0.0 && watch.states.len() > 1
+}
+
+/// Several pairs on a machine that changed its state: how much of it, the states, and what they leave unknown.
+pub fn of_map(watch: &StateWatch, topology: &Topology, look: &Look) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
@@ -266,6 +272,9 @@ pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
         lines.extend(plot(watch, look));
     }
     lines.extend(state_table(watch, look.width));
+    if let Some(pair) = watch.pair.filter(|_| cells_changed(watch)) {
+        lines.extend(contradiction(topology, pair, watch, look.width));
+    }
     lines
 }
 

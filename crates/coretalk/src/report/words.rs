@@ -138,13 +138,33 @@ pub fn extremes(all: &Overall, middle: Middle, width: usize) -> Vec<String> {
     flow(parts.iter().map(String::as_str), " · ", width, 1)
 }
 
-/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only.
-pub fn groups(all: &Overall, contrasts: &[Contrast], topology: &Topology, width: usize) -> Vec<String> {
+/// Whether the cells kept their levels while they were watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// None is known to have changed.
+    Still,
+    /// Some changed: what a value shows of a group may be gone with the next state.
+    Changed,
+}
+
+/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only. Where
+/// cells changed their level, values only, and no verdict on the groups: what the states contradict stands with them.
+pub fn groups(
+    all: &Overall,
+    contrasts: &[Contrast],
+    topology: &Topology,
+    holding: Holding,
+    width: usize,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for contrast in contrasts {
-        lines.extend(wrap(&format!(" {}", contrast_words(contrast)), width, 1));
+        let text = match holding {
+            Holding::Still => contrast_words(contrast),
+            Holding::Changed => contrast_values(contrast),
+        };
+        lines.extend(wrap(&format!(" {text}"), width, 1));
     }
-    if all.measured < 2 || !contrasts.is_empty() {
+    if all.measured < 2 || !contrasts.is_empty() || holding == Holding::Changed {
         return lines;
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
@@ -174,7 +194,7 @@ fn value_words(group: &ValueGroup) -> String {
     format!("{range} ({})", count(group.count as u64, "pair"))
 }
 
-fn contrast_words(contrast: &Contrast) -> String {
+fn contrast_groups(contrast: &Contrast) -> String {
     let number = contrast.groups.len();
     let level = level_words(contrast.level, number);
     let who = match contrast.groups.as_slice() {
@@ -183,6 +203,19 @@ fn contrast_words(contrast: &Contrast) -> String {
         [first, second, .., last] => format!("{first}, {second} … {last}"),
         _ => String::new(),
     };
+    format!("{number} {level}, {who}")
+}
+
+fn contrast_values(contrast: &Contrast) -> String {
+    format!(
+        "The system reports {}; pairs in their most frequent state: {} ns inside, {} ns to the nearest other.",
+        contrast_groups(contrast),
+        ns(contrast.inside_ns),
+        ns(contrast.across_ns)
+    )
+}
+
+fn contrast_words(contrast: &Contrast) -> String {
     let ratio = contrast.across_ns / contrast.inside_ns;
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     let verdict = if ratio >= VISIBLE_CONTRAST {
@@ -192,7 +225,7 @@ fn contrast_words(contrast: &Contrast) -> String {
     } else {
         format!("The values do not show them: {inside} ns inside, {across} ns to the nearest other.")
     };
-    format!("{number} {level}, {who}, as the system reports. {verdict}")
+    format!("{}, as the system reports. {verdict}", contrast_groups(contrast))
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
