@@ -2,7 +2,7 @@
 
 use super::heat_map::Drawn;
 use super::ladder::{level_words, relation_words};
-use super::text::{count, duration, flow, ns, percent, plain, short_ns, wrap};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, wrap};
 use crate::RunReport;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
@@ -190,7 +190,8 @@ pub fn groups(
 }
 
 fn value_words(group: &ValueGroup) -> String {
-    let range = format!("{}–{} ns", short_ns(group.min), short_ns(group.max));
+    let (low, high) = (short_ns(group.min), short_ns(group.max));
+    let range = if group.count == 1 { format!("{low} ns") } else { format!("{low}–{high} ns") };
     format!("{range} ({})", count(group.count as u64, "pair"))
 }
 
@@ -248,7 +249,10 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
             },
             pair.pairs.to_string(),
             ns(pair.median_ns),
-            format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
+            match pair.pairs {
+                1 => String::new(),
+                _ => format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
+            },
         ]);
     }
     table.lines(width)
@@ -275,8 +279,12 @@ pub fn cell_doubts(all: &Overall, width: usize) -> Vec<String> {
             .iter()
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
-        let text =
-            format!(" ! {} of {} in doubt: {}", all.doubtful, count(all.measured, "pair"), flags.join(", "));
+        let text = format!(
+            " ! {} of {} in doubt: {}",
+            grouped(all.doubtful as i64),
+            count(all.measured, "pair"),
+            flags.join(", ")
+        );
         lines.extend(wrap(&text, width, 3));
     }
     lines
