@@ -136,6 +136,32 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
 }
 
 #[test]
+fn where_cells_changed_state_nothing_is_concluded_about_groups() {
+    let watch = samples::floating_guest().result.watch;
+    for (name, mut report) in
+        [("laptop", samples::laptop()), ("mesh", samples::mesh()), ("desktop", samples::desktop())]
+    {
+        report.result.watch = watch.clone();
+        report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+        let text = screen(&report, &at(160));
+        let says =
+            "Topology: cannot tell. The system reports one L3 for CPUs 0 and 1; state B contradicts it.";
+        assert_eq!(text.matches("Topology:").count(), 1, "{name}:\n{text}");
+        assert!(text.contains(says), "{name}:\n{text}");
+        for verdict in ["No groups", "as the system reports", "Talk inside", "by value only"] {
+            assert!(!text.contains(verdict), "{name}: {verdict}\n{text}");
+        }
+    }
+    // No state contradicts anything where the states are close.
+    let mut report = samples::laptop();
+    report.result.watch = watch;
+    let states = &mut report.result.watch.as_mut().unwrap().states;
+    states[1].kernels[0].1 = samples::estimate(30.0, 0.02);
+    let text = screen(&report, &at(160));
+    assert!(text.contains("Topology: cannot tell; the states differ by 1.3 ×."), "{text}");
+}
+
+#[test]
 fn a_mesh_gets_no_invented_groups() {
     let text = screen(&samples::mesh(), &at(100));
     assert!(text.contains("No groups: values run from") && !text.contains("× faster"), "{text}");
@@ -155,6 +181,85 @@ fn a_reported_group_that_values_do_not_show_is_not_praised() {
     report.result.maps = vec![samples::map(32, |a, b| if a % 16 == b % 16 { 7.8 } else { 40.0 })];
     let text = screen(&report, &at(100));
     assert!(text.contains("The values do not show them") && !text.contains("× faster"), "{text}");
+}
+
+#[test]
+fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
+    let ladder_of = |report: &RunReport| -> Vec<String> {
+        let text = screen(report, &at(160));
+        text.lines().skip_while(|line| !line.contains("ladder, ns")).take(4).map(str::to_owned).collect()
+    };
+    let is_line = |kernel: &str| kernel == "cas+pause";
+    // Tools first, and the threads of a core without the code of the map.
+    let mut report = samples::laptop();
+    report.result.ladder.reverse();
+    report
+        .result
+        .ladder
+        .retain(|row| row.relation != coretalk_model::Relation::Smt || !is_line(row.kernel.as_str()));
+    let [heading, _, threads, same_l3] = &ladder_of(&report)[..] else { panic!("{report:?}") };
+    assert_eq!(heading.matches("line").count(), 1, "{heading}");
+    let words: Vec<&str> = threads.split_whitespace().collect();
+    assert_eq!(words[..6], ["threads", "of", "a", "core", "4", "·"], "{threads}");
+    assert!(same_l3.contains("24.0 ±0.2") && same_l3.contains("23–25"), "{same_l3}");
+
+    report.result.ladder.retain(|row| !is_line(row.kernel.as_str()));
+    let [heading, _, threads, _] = &ladder_of(&report)[..] else { panic!("{report:?}") };
+    assert!(!heading.contains("line") && heading.contains("~core-to-"), "{heading}");
+    assert!(!threads.contains('±') && !threads.contains('–'), "{threads}");
+}
+
+#[test]
+fn one_pair_has_no_range() {
+    let text = screen(&samples::still_guest(), &at(100));
+    assert!(text.contains("ladder, ns") && !text.contains("range") && !text.contains("23–23"), "{text}");
+}
+
+#[test]
+fn one_pass_has_no_interval() {
+    let mut report = samples::still_guest();
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.passes = 1;
+        value.batches = 1;
+    }
+    report.result.watch = None;
+    for row in &mut report.result.ladder {
+        row.latency_ns.confidence = 0.0;
+    }
+    let text = screen(&report, &at(100));
+    assert!(text.contains("1 batch in one pass, no interval") && !text.contains('±'), "{text}");
+    let mut report = samples::desktop();
+    report.settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
+    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+        value.passes = 1;
+    }
+    let text = screen(&report, &at(100));
+    let row = text.lines().find(|line| line.contains("0 ↔ 1")).unwrap();
+    assert!(row.contains("one pass, no interval") && !row.contains('±'), "{row}");
+}
+
+#[test]
+fn the_legend_counts_in_plain_english_and_promises_marks_only_where_they_fit() {
+    let mut report = samples::laptop();
+    let fixed = |samples, iterations| coretalk_model::latency::Counts::Fixed { samples, iterations };
+    report.settings.counts = fixed(1, 1);
+    assert!(screen(&report, &at(160)).contains("fixed counts: 1 sample of 1 round trip; ! is doubtful"));
+    report.settings.counts = fixed(300, 1000);
+    assert!(screen(&report, &at(160)).contains("300 samples of 1 000 round trips"));
+    let mut report = samples::mesh();
+    assert!(!screen(&report, &at(100)).contains('!'));
+    report.settings.counts = fixed(1, 1);
+    assert!(!screen(&report, &at(100)).contains('!'));
+}
+
+#[test]
+fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
+    let mut report = samples::laptop();
+    report.findings = samples::desktop().findings;
+    for screen in [SAVED, Screen::Shown(Saved::As("k3f9")), Screen::Measured(Saved::Not)] {
+        assert!(!latency_screen(&report, screen, &at(100)).contains("doctor"));
+        assert!(latency_screen(&samples::desktop(), screen, &at(100)).contains("coretalk doctor"));
+    }
 }
 
 #[test]

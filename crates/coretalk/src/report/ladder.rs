@@ -1,8 +1,8 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation, a column for each step.
 
-use super::text::{columns, count, left, ns, plain, plus_minus, right, short_ns};
+use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
 use coretalk_model::latency::{LadderRow, LatencyResult};
-use coretalk_model::{Level, Relation, Topology};
+use coretalk_model::{KernelId, Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
 /// `across L3` where the package has several.
@@ -42,24 +42,25 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
     }
 }
 
-/// The table, as wide as allowed: steps that have no room stand in a second one.
-pub fn ladder(rows: &[LadderRow], topology: &Topology, width: usize) -> Vec<String> {
+/// The table, as wide as allowed: steps that have no room stand in a second one. `line` is the code of the map above;
+/// its rows alone come with interval and range. Without such rows every step is a plain column.
+pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, width: usize) -> Vec<String> {
     let mut relations: Vec<Relation> = rows.iter().map(|row| row.relation).collect();
     relations.sort_unstable();
     relations.dedup();
     let mut steps: Vec<(&str, &str)> = Vec::new();
-    for row in rows {
+    for row in rows.iter().filter(|row| Some(&row.kernel) != line) {
         if !steps.contains(&(row.step.as_str(), row.kernel.as_str())) {
             steps.push((&row.step, row.kernel.as_str()));
         }
     }
-    let Some((first, others)) = steps.split_first() else { return Vec::new() };
     let cell = |relation: Relation, (step, kernel): &(&str, &str)| {
         rows.iter()
             .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
     };
-    let mut shown = headline(&relations, first, cell);
-    shown.extend(others.iter().map(|step| plain_column(&relations, step, cell)));
+    let line = |relation| rows.iter().find(|row| row.relation == relation && Some(&row.kernel) == line);
+    let mut shown = headline(&relations, rows, line);
+    shown.extend(steps.iter().map(|step| plain_column(&relations, step, cell)));
     let stub = first_column(&relations, topology);
     blocks(&stub, &shown, width)
 }
@@ -72,24 +73,43 @@ fn first_column(relations: &[Relation], topology: &Topology) -> Column {
     ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()
 }
 
+/// How many pairs, and the line of the map where it was climbed: a relation without it has no value there, and other
+/// code never stands in for it.
 fn headline<'a>(
     relations: &[Relation],
-    step: &(&str, &str),
-    cell: impl Fn(Relation, &(&str, &str)) -> Option<&'a LadderRow>,
+    rows: &[LadderRow],
+    line: impl Fn(Relation) -> Option<&'a LadderRow>,
 ) -> Vec<Column> {
-    let column = |head: [&str; 2], text: &dyn Fn(&LadderRow) -> String| -> Column {
-        let cells = relations.iter().map(|&relation| cell(relation, step).map_or("·".to_owned(), text));
-        head.map(str::to_owned).into_iter().chain(cells).collect()
+    let column = |head: [&str; 2], text: &dyn Fn(Relation) -> String| -> Column {
+        head.map(str::to_owned).into_iter().chain(relations.iter().map(|&relation| text(relation))).collect()
     };
-    vec![
-        column(["pairs", ""], &|row| row.pairs.to_string()),
-        column(["line", "(95 %)"], &|row| {
+    let most = |relation| rows.iter().filter(|row| row.relation == relation).map(|row| row.pairs).max();
+    let mut shown = vec![column(["pairs", ""], &|relation| {
+        line(relation).map(|row| row.pairs).or_else(|| most(relation)).unwrap_or(0).to_string()
+    })];
+    if !relations.iter().any(|&relation| line(relation).is_some()) {
+        return shown;
+    }
+    shown.push(column(["line", "(95 %)"], &|relation| {
+        line(relation).map_or("·".to_owned(), |row| {
             let latency = &row.latency_ns;
-            let interval = plus_minus(latency.point, latency.half_width());
+            // A single pass has no confidence, and so no interval.
+            let interval = match latency.confidence {
+                none if none <= 0.0 => String::new(),
+                _ => plus_minus(latency.point, latency.half_width()),
+            };
             format!("{} {}", ns(latency.point), left(&interval, 5))
-        }),
-        column(["range", ""], &|row| format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]))),
-    ]
+        })
+    }));
+    // One pair has no range.
+    let range = |relation| line(relation).filter(|row| row.pairs > 1).map(|row| row.range_ns);
+    if relations.iter().any(|&relation| range(relation).is_some()) {
+        shown.push(column(["range", ""], &|relation| {
+            range(relation)
+                .map_or(String::new(), |[low, high]| format!("{}–{}", short_ns(low), short_ns(high)))
+        }));
+    }
+    shown
 }
 
 fn plain_column<'a>(
@@ -155,7 +175,10 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
-    let mut text = format!("medians over at most {} of each relation", count(pairs, "representative pair"));
+    let mut text = match pairs {
+        0 | 1 => "medians of one pair of each relation".to_owned(),
+        most => format!("medians over at most {most} representative pairs of each relation"),
+    };
     if tools {
         text.push_str("; ~ is what that tool would print, reproduced");
     }

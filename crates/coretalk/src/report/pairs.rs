@@ -1,7 +1,7 @@
 //! A few pairs as a list, where a map would be mostly empty.
 
 use super::ladder::relation_words;
-use super::states::interval;
+use super::states::cell_interval;
 use super::table::{Align, Columns};
 use super::text::{ns, plain};
 use crate::RunReport;
@@ -34,7 +34,7 @@ pub fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]], wi
                 vec![
                     names,
                     share,
-                    interval(&value.latency_ns),
+                    cell_interval(value),
                     ns(value.min_ns),
                     value.grade.to_string(),
                     format!("{mark}{}", flags.join(", ")),

@@ -20,6 +20,11 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// The share of a run that still goes on reaches no further.
+const MOST_SHOWN: f64 = 0.99;
+/// Below so many seconds an estimate of what is left is used up: the run takes as long as it takes.
+const LEAST_LEFT_S: f64 = 0.05;
+
 /// Where progress goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
@@ -124,13 +129,15 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     }
 
     fn line(&self, progress: f64, left: f64) -> String {
-        let share = progress.clamp(0.0, 1.0);
-        let words =
-            format!(" {:>3.0} % · {} left · {}", 100.0 * share, duration(left), phase_words(self.phase));
+        // Whoever reads this waits: nothing is complete before the result stands there.
+        let share = progress.clamp(0.0, MOST_SHOWN);
+        let left =
+            if left < LEAST_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
+        let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, phase_words(self.phase));
         let line = match self.audience {
             Audience::Log => format!("coretalk:{words}"),
             Audience::Terminal { .. } => {
-                let full = (share * 24.0).round() as usize;
+                let full = (share * 24.0).floor() as usize;
                 format!(" ▕{}{}▏{words}", "█".repeat(full), " ".repeat(24 - full))
             }
         };
@@ -229,6 +236,14 @@ mod tests {
         assert_eq!(told(Audience::Log, &[0, 1, 5, 9]), "");
         let log = told(Audience::Log, &[0, 10, 29, 31, 45, 60]);
         assert_eq!(log, "coretalk:  52 % · 29 s left · measuring the map\n");
+    }
+
+    #[test]
+    fn a_run_that_outlives_its_estimate_is_finishing_and_not_complete() {
+        let log = told(Audience::Log, &[0, 60]);
+        assert_eq!(log, "coretalk:  99 % · finishing · measuring the map\n");
+        let bar = told(Audience::Terminal { rows: 5 }, &[60]);
+        assert!(bar.contains("█ ▏  99 % · finishing") && !bar.contains("100 %"), "{bar}");
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     }
     if !report.result.ladder.is_empty() {
         lines.push(String::new());
-        lines.extend(ladder::ladder(&report.result.ladder, &report.topology, look.width));
+        let line = report.result.maps.first().map(|map| &map.kernel);
+        lines.extend(ladder::ladder(&report.result.ladder, line, &report.topology, look.width));
         lines.extend(ladder::footnote(&report.result, look.width));
     }
     if !report.result.tails.is_empty() {
@@ -61,7 +62,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     lines.extend(words::ending(report, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
-    lines.extend(words::next(saved, look.width));
+    lines.extend(words::next(report, saved, look.width));
     let mut screen = lines.join("\n");
     screen.push('\n');
     screen
@@ -104,10 +105,14 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         lines.extend(words::extremes(&all, middle, look.width));
         if listed(report).is_none() && !hybrid {
             let contrasts = contrasts(map, &report.topology);
-            lines.extend(words::groups(&all, &contrasts, &report.topology, look.width));
+            let holding = match &report.result.watch {
+                Some(watch) if states::cells_changed(watch) => words::Holding::Changed,
+                _ => words::Holding::Still,
+            };
+            lines.extend(words::groups(&all, &contrasts, &report.topology, holding, look.width));
         }
         if let Some(watch) = &report.result.watch {
-            lines.extend(states::of_map(watch, look));
+            lines.extend(states::of_map(watch, &report.topology, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }

@@ -35,9 +35,11 @@ fn still(
 ) -> Vec<String> {
     let latency = &value.latency_ns;
     let mark = if value.flags.has_doubt() { " !" } else { "" };
-    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", interval(latency));
+    let several = value.passes > 1;
+    let shown = |estimate: &Estimate| if several { interval(estimate) } else { ns(estimate.point) };
+    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", shown(latency));
     if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
-        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
+        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", shown(cycles)));
     }
     let mut lines = wrap(&text, look.width, 2);
     let shares = relation_words(report.topology.relation(a, b), &report.topology);
@@ -45,13 +47,14 @@ fn still(
         Some(watch) => format!("It held still for {}", duration(watch.watched.secs())),
         None => "Too few passes to say whether it held still".to_owned(),
     };
-    let passes =
-        format!("{} and {} passes", count(value.batches, "batch").replace("batchs", "batches"), value.passes);
+    let batches = count(value.batches, "batch");
+    let over = if several {
+        format!("95 % interval over {batches} and {}", count(value.passes.into(), "pass"))
+    } else {
+        format!("{batches} in one pass, no interval")
+    };
     lines.extend(wrap(
-        &format!(
-            " 95 % interval over {passes}; fastest batch {} ns; they share: {shares}.",
-            ns(value.min_ns)
-        ),
+        &format!(" {over}; fastest batch {} ns; they share: {shares}.", ns(value.min_ns)),
         look.width,
         1,
     ));
@@ -225,6 +228,7 @@ pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
 /// "Cannot tell" comes before any guess: a guest whose states do not fit what it reports.
 fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
     let relation = topology.relation(a, b);
+    let who = if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
     let (Some(worst), Some(best)) = (worst(watch), best(watch)) else { return Vec::new() };
     let slowest = watch.states.iter().position(|state| line_ns(state) == Some(worst)).unwrap_or(0);
     let ratio = worst.point / best.point;
@@ -236,7 +240,7 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
     };
     let text = if ratio >= CONTRADICTION && !reported.is_empty() {
         format!(
-            " Topology: cannot tell. The system reports {reported} for both CPUs; state {} contradicts it.",
+            " Topology: cannot tell. The system reports {reported} for {who}; state {} contradicts it.",
             letter(slowest)
         )
     } else {
@@ -245,8 +249,13 @@ fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, wi
     wrap(&text, width, 1)
 }
 
-/// Several pairs on a machine that changed its state: how much of it, and the states.
-pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
+/// Whether cells changed their state: values then say nothing certain about groups, nor against reported ones.
+pub fn cells_changed(watch: &StateWatch) -> bool {
+    watch.cells_changed > 0.0 && watch.states.len() > 1
+}
+
+/// Several pairs on a machine that changed its state: how much of it, the states, and what they leave unknown.
+pub fn of_map(watch: &StateWatch, topology: &Topology, look: &Look) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
@@ -263,6 +272,9 @@ pub fn of_map(watch: &StateWatch, look: &Look) -> Vec<String> {
         lines.extend(plot(watch, look));
     }
     lines.extend(state_table(watch, look.width));
+    if let Some(pair) = watch.pair.filter(|_| cells_changed(watch)) {
+        lines.extend(contradiction(topology, pair, watch, look.width));
+    }
     lines
 }
 
@@ -278,9 +290,20 @@ fn best(watch: &StateWatch) -> Option<Estimate> {
     watch.states.iter().filter_map(line_ns).min_by(|a, b| a.point.total_cmp(&b.point))
 }
 
-/// A point with half the width of its interval.
+/// A point with half the width of its interval; without one where it has no confidence, as after a single pass.
 pub fn interval(estimate: &Estimate) -> String {
+    if estimate.confidence <= 0.0 {
+        return ns(estimate.point);
+    }
     format!("{} {}", ns(estimate.point), plus_minus(estimate.point, estimate.half_width()))
+}
+
+/// The value of a cell with half the width of its interval; a single pass has none.
+pub fn cell_interval(value: &CellValue) -> String {
+    match value.passes {
+        0 | 1 => format!("{}, one pass, no interval", ns(value.latency_ns.point)),
+        _ => interval(&value.latency_ns),
+    }
 }
 
 /// The doubts about one value in words.

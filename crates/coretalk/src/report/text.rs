@@ -187,9 +187,13 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number with its noun: `1 pair`, `2 pairs`.
+/// A number with its noun: `1 pair`, `2 pairs`, `24 passes`.
 pub fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') || noun.ends_with("ch") => "es",
+        _ => "s",
+    };
     format!("{} {noun}{plural}", grouped(number as i64))
 }
 
@@ -249,6 +253,11 @@ mod tests {
         );
         assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
+        let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
+        assert_eq!(
+            (passes, batches),
+            (["1 pass", "2 passes"].map(str::to_owned), ["1 batch", "2 batches"].map(str::to_owned))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::heat_map::Drawn;
 use super::ladder::{level_words, relation_words};
-use super::text::{count, duration, flow, ns, percent, plain, short_ns, wrap};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, wrap};
 use crate::RunReport;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
@@ -95,10 +95,17 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
         let what = if rows == columns { "pixel" } else { "glyph" };
         parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
     }
+    // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
+    let marked = drawn == Drawn::Numbers;
     parts.push(match report.settings.counts {
-        Counts::Adaptive => format!("±{} at 95 % unless !", percent(report.settings.precision)),
+        Counts::Adaptive => {
+            let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
+            format!("±{} at 95 % {but}", percent(report.settings.precision))
+        }
         Counts::Fixed { samples, iterations } => {
-            format!("fixed counts: {samples} samples of {iterations} round trips; ! is doubtful")
+            let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
+            let doubtful = if marked { "! is doubtful" } else { "doubtful pairs are counted below" };
+            format!("fixed counts: {samples} of {trips}; {doubtful}")
         }
     });
     flow(parts.iter().map(String::as_str), " · ", width, 2)
@@ -131,13 +138,33 @@ pub fn extremes(all: &Overall, middle: Middle, width: usize) -> Vec<String> {
     flow(parts.iter().map(String::as_str), " · ", width, 1)
 }
 
-/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only.
-pub fn groups(all: &Overall, contrasts: &[Contrast], topology: &Topology, width: usize) -> Vec<String> {
+/// Whether the cells kept their levels while they were watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// None is known to have changed.
+    Still,
+    /// Some changed: what a value shows of a group may be gone with the next state.
+    Changed,
+}
+
+/// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only. Where
+/// cells changed their level, values only, and no verdict on the groups: what the states contradict stands with them.
+pub fn groups(
+    all: &Overall,
+    contrasts: &[Contrast],
+    topology: &Topology,
+    holding: Holding,
+    width: usize,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for contrast in contrasts {
-        lines.extend(wrap(&format!(" {}", contrast_words(contrast)), width, 1));
+        let text = match holding {
+            Holding::Still => contrast_words(contrast),
+            Holding::Changed => contrast_values(contrast),
+        };
+        lines.extend(wrap(&format!(" {text}"), width, 1));
     }
-    if all.measured < 2 || !contrasts.is_empty() {
+    if all.measured < 2 || !contrasts.is_empty() || holding == Holding::Changed {
         return lines;
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
@@ -163,11 +190,12 @@ pub fn groups(all: &Overall, contrasts: &[Contrast], topology: &Topology, width:
 }
 
 fn value_words(group: &ValueGroup) -> String {
-    let range = format!("{}–{} ns", short_ns(group.min), short_ns(group.max));
+    let (low, high) = (short_ns(group.min), short_ns(group.max));
+    let range = if group.count == 1 { format!("{low} ns") } else { format!("{low}–{high} ns") };
     format!("{range} ({})", count(group.count as u64, "pair"))
 }
 
-fn contrast_words(contrast: &Contrast) -> String {
+fn contrast_groups(contrast: &Contrast) -> String {
     let number = contrast.groups.len();
     let level = level_words(contrast.level, number);
     let who = match contrast.groups.as_slice() {
@@ -176,6 +204,19 @@ fn contrast_words(contrast: &Contrast) -> String {
         [first, second, .., last] => format!("{first}, {second} … {last}"),
         _ => String::new(),
     };
+    format!("{number} {level}, {who}")
+}
+
+fn contrast_values(contrast: &Contrast) -> String {
+    format!(
+        "The system reports {}; pairs in their most frequent state: {} ns inside, {} ns to the nearest other.",
+        contrast_groups(contrast),
+        ns(contrast.inside_ns),
+        ns(contrast.across_ns)
+    )
+}
+
+fn contrast_words(contrast: &Contrast) -> String {
     let ratio = contrast.across_ns / contrast.inside_ns;
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     let verdict = if ratio >= VISIBLE_CONTRAST {
@@ -185,7 +226,7 @@ fn contrast_words(contrast: &Contrast) -> String {
     } else {
         format!("The values do not show them: {inside} ns inside, {across} ns to the nearest other.")
     };
-    format!("{number} {level}, {who}, as the system reports. {verdict}")
+    format!("{}, as the system reports. {verdict}", contrast_groups(contrast))
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
@@ -208,7 +249,10 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
             },
             pair.pairs.to_string(),
             ns(pair.median_ns),
-            format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
+            match pair.pairs {
+                1 => String::new(),
+                _ => format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
+            },
         ]);
     }
     table.lines(width)
@@ -235,8 +279,12 @@ pub fn cell_doubts(all: &Overall, width: usize) -> Vec<String> {
             .iter()
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
-        let text =
-            format!(" ! {} of {} in doubt: {}", all.doubtful, count(all.measured, "pair"), flags.join(", "));
+        let text = format!(
+            " ! {} of {} in doubt: {}",
+            grouped(all.doubtful as i64),
+            count(all.measured, "pair"),
+            flags.join(", ")
+        );
         lines.extend(wrap(&text, width, 3));
     }
     lines
@@ -254,7 +302,8 @@ pub fn doubt(report: &RunReport, width: usize) -> Vec<String> {
         text.push_str(&format!(" · fix: {}", plain(fix)));
     }
     if !rest.is_empty() {
-        text.push_str(&format!(" · {} more: coretalk doctor", rest.len()));
+        let command = if report.header.simulated { "" } else { ": coretalk doctor" };
+        text.push_str(&format!(" · {} more{command}", rest.len()));
     }
     wrap(&text, width, 3)
 }
@@ -284,7 +333,6 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
             " Interrupted after {}: not everything was measured{how}",
             count(u64::from(result.passes), "pass")
         )
-        .replace("passs", "passes")
     } else if result.budget_ended {
         format!(
             " The budget of {} ended before every interval was as narrow as asked; try a longer --budget.",
@@ -316,19 +364,21 @@ pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String
     flow(parts.iter().map(String::as_str), " · ", width, 3)
 }
 
-/// Where the run lies and what to type next.
-pub fn next(saved_as: Option<&str>, width: usize) -> Vec<String> {
-    let parts = match saved_as {
+/// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
+pub fn next(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
+    let mut parts = match saved_as {
         Some(id) => {
             let id = plain(id);
             vec![
                 format!(" saved as {id}"),
                 format!("see it again: coretalk runs show {id}"),
                 format!("as data: coretalk export {id} --format csv"),
-                "this machine: coretalk doctor".to_owned(),
             ]
         }
-        None => vec![" not saved (--no-save)".to_owned(), "this machine: coretalk doctor".to_owned()],
+        None => vec![" not saved (--no-save)".to_owned()],
     };
+    if !report.header.simulated {
+        parts.push("this machine: coretalk doctor".to_owned());
+    }
     flow(parts.iter().map(String::as_str), " · ", width, 1)
 }

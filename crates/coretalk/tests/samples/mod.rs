@@ -359,6 +359,10 @@ pub fn still_guest() -> RunReport {
         watch.watched = Picos::from_secs(24.0);
     }
     report.result.ladder = ladder(&[(Relation::L3, 22.6)]);
+    for row in &mut report.result.ladder {
+        row.pairs = 1;
+        row.range_ns = [row.latency_ns.point; 2];
+    }
     report
 }
 
