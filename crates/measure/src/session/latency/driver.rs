@@ -48,8 +48,8 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that a look found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
-    /// Cells of which some trial gave nothing.
-    failed: BTreeSet<u32>,
+    /// How many trials of a cell gave nothing.
+    failures: BTreeMap<u32, u32>,
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     stop: &'a Stop,
@@ -93,7 +93,7 @@ impl<'a> Driver<'a> {
         choices.budget_ended = false;
         let began = machine.now();
         Ok(Driver {
-            failed: failed(&past.record, pairs.len()),
+            failures: failures(&past.record, pairs.len()),
             topology,
             pairs,
             relations,
@@ -144,10 +144,10 @@ impl<'a> Driver<'a> {
         self.machine.now() - self.began
     }
 
-    /// Whether some trial of a cell gave nothing: its CPU is gone, its partner hangs. The map tries every cell once, so
-    /// that each has its reason; nothing else comes back to one that failed, since a hang costs its whole limit.
+    /// Whether a cell gave nothing so often that nobody comes back to it: its CPU is gone, its partner hangs, and each
+    /// hang costs its whole limit. A host that stalls for seconds must not cost a cell all its passes, though.
     pub fn has_failed(&self, cell: u32) -> bool {
-        self.failed.contains(&cell)
+        self.failures.get(&cell).is_some_and(|&failures| failures >= PATIENCE)
     }
 
     /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
@@ -281,7 +281,7 @@ impl<'a> Driver<'a> {
                 continue;
             }
             if outcome.is_err() {
-                self.failed.insert(cell);
+                *self.failures.entry(cell).or_default() += 1;
             }
             if purpose == Purpose::Map {
                 self.record.push_map(self.segment, pass, cell, &outcome);
@@ -356,10 +356,17 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Cells of which earlier sittings got nothing.
-fn failed(record: &Record, cells: usize) -> BTreeSet<u32> {
+/// Trials of a cell that may give nothing before it is given up.
+const PATIENCE: u32 = 3;
+
+/// How often earlier sittings got nothing of a cell, as far as the record tells: at least once.
+fn failures(record: &Record, cells: usize) -> BTreeMap<u32, u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
     let others = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| entry.cell);
     let of_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
-    others.chain((0..cells as u32).filter(of_map)).collect()
+    let mut failures = BTreeMap::new();
+    for cell in others.chain((0..cells as u32).filter(of_map)) {
+        *failures.entry(cell).or_default() += 1;
+    }
+    failures
 }
