@@ -1,9 +1,7 @@
 //! Driving a latency run: pilot, map, gate, re-measurement, ladder, tails; or another tool's counts.
 //!
-//! The order of work is in [`run`]; each phase is a file of its own. All of them go through the [`Driver`], which
+//! The order of work is in [`run`]; each phase is a file of its own. All of them go through the driver, which
 //! performs rounds, keeps the budget and hands everything to the sink.
-//!
-//! [`Driver`]: driver::Driver
 
 mod again;
 mod driver;

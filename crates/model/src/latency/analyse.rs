@@ -7,7 +7,9 @@ use super::{
     PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails, watch,
 };
 use crate::stats::{self, MadScale, Pass};
-use crate::{CpuId, Flag, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology};
+use crate::{
+    CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
+};
 use std::collections::BTreeMap;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
@@ -226,8 +228,19 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
             value.flags.set(Flag::VcpuUnpinned);
         }
         cell::grade(value, survey.settings.precision, confirmation);
+        if let Some(lost) = lost(survey, index) {
+            value.grade = Grade::D;
+            value.flags.set(Flag::FewPasses);
+            value.reason = Some(format!("{lost}; what is shown was measured before"));
+        }
     }
     cells
+}
+
+/// Why a cell that had passes got no more of them, where that is for good.
+fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
+    let failure = survey.record.passes(cell)?.failure.as_ref()?;
+    matches!(failure, TrialFailure::CpuLost { .. } | TrialFailure::NotPinned { .. }).then_some(failure)
 }
 
 fn missing(survey: &Survey<'_>, cell: usize) -> String {

@@ -101,7 +101,7 @@ pub struct CellPasses {
     line_errors: Vec<f32>,
     /// The run's slots that this cell has room for in each pass.
     width: usize,
-    /// The last reason why a visit gave nothing.
+    /// Why the last visit gave nothing, if it did.
     pub failure: Option<TrialFailure>,
 }
 
@@ -263,6 +263,8 @@ impl Record {
         };
         self.saw(segment, visit.started);
         let passes = &mut self.map[cell];
+        // Whatever was wrong is over.
+        passes.failure = None;
         passes.widen(visit.spans.len());
         passes.begin(PassHead {
             pass,

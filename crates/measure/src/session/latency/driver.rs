@@ -48,8 +48,8 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that a look found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
-    /// How many trials of a cell gave nothing.
-    failures: BTreeMap<u32, u32>,
+    /// How many trials of a cell gave nothing: in the map, and beside it.
+    failures: BTreeMap<(Side, u32), u32>,
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     stop: &'a Stop,
@@ -144,10 +144,19 @@ impl<'a> Driver<'a> {
         self.machine.now() - self.began
     }
 
-    /// Whether a cell gave nothing so often that nobody comes back to it: its CPU is gone, its partner hangs, and each
-    /// hang costs its whole limit. A host that stalls for seconds must not cost a cell all its passes, though.
+    /// Whether a cell gave nothing so often that nothing comes back to it beside the map: its CPU is gone, its partner
+    /// hangs, and each hang costs its whole limit. A host that stalls must not cost a cell all its passes, though.
     pub fn has_failed(&self, cell: u32) -> bool {
-        self.failures.get(&cell).is_some_and(|&failures| failures >= PATIENCE)
+        [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
+    }
+
+    /// Whether the map has given a cell up. It tries every cell itself, so that each has its reason.
+    pub fn has_failed_in_map(&self, cell: u32) -> bool {
+        self.is_given_up(Side::Map, cell)
+    }
+
+    fn is_given_up(&self, side: Side, cell: u32) -> bool {
+        self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
     }
 
     /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
@@ -280,8 +289,9 @@ impl<'a> Driver<'a> {
             if outcome == Err(TrialFailure::Interrupted) {
                 continue;
             }
-            if outcome.is_err() {
-                *self.failures.entry(cell).or_default() += 1;
+            if let Err(failure) = &outcome {
+                let side = if purpose == Purpose::Map { Side::Map } else { Side::Beside };
+                *self.failures.entry((side, cell)).or_default() += weight(failure);
             }
             if purpose == Purpose::Map {
                 self.record.push_map(self.segment, pass, cell, &outcome);
@@ -356,17 +366,33 @@ impl<'a> Driver<'a> {
     }
 }
 
+/// Where a trial gave nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    /// In a pass of the map.
+    Map,
+    /// In the pilot, the gate, the ladder …
+    Beside,
+}
+
 /// Trials of a cell that may give nothing before it is given up.
 const PATIENCE: u32 = 3;
 
-/// How often earlier sittings got nothing of a cell, as far as the record tells: at least once.
-fn failures(record: &Record, cells: usize) -> BTreeMap<u32, u32> {
-    let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
-    let others = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| entry.cell);
-    let of_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
-    let mut failures = BTreeMap::new();
-    for cell in others.chain((0..cells as u32).filter(of_map)) {
-        *failures.entry(cell).or_default() += 1;
+/// How much of the patience a failure costs: a CPU that is gone or refuses will not be there a moment later.
+fn weight(failure: &TrialFailure) -> u32 {
+    match failure {
+        TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
+        _ => 1,
     }
-    failures
+}
+
+/// What earlier sittings got nothing of is not tried again.
+fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
+    let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
+    let beside = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| (Side::Beside, entry.cell));
+    let in_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
+    beside
+        .chain((0..cells as u32).filter(in_map).map(|cell| (Side::Map, cell)))
+        .map(|cell| (cell, PATIENCE))
+        .collect()
 }

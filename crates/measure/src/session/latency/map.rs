@@ -276,7 +276,7 @@ fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'
 }
 
 fn has_failed(driver: &Driver<'_>, cell: usize) -> bool {
-    driver.has_failed(cell as u32)
+    driver.has_failed_in_map(cell as u32)
 }
 
 fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
