@@ -38,7 +38,7 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
 }
 
 /// Everything that the visits of a run said. Built while measuring and when a run file is read;
-/// [`analyse`](super::analyse) makes the result from it, so both say the same.
+/// [`analyse`](fn@super::analyse) makes the result from it, so both say the same.
 ///
 /// A map of 1,024 CPUs has more than four million visits, so those of the map are kept as columns; the few others
 /// are kept as they came.
