@@ -121,7 +121,7 @@ fn one_pair_gets_no_heat_map_and_says_how_long_it_held_still() {
 
 #[test]
 fn a_pair_that_changed_level_has_no_single_number() {
-    let text = screen(&samples::floating_guest(), &at(100));
+    let text = screen(&samples::floating_guest(), &at(160));
     assert!(text.contains("there is no single number") && text.contains("plan for 116"), "{text}");
     assert!(text.contains("Topology: cannot tell") && text.contains("state B contradicts it"), "{text}");
 }
@@ -132,7 +132,7 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
     report.result.watch = samples::floating_guest().result.watch;
     report.result.watch.as_mut().unwrap().cells_changed = 0.12;
     let text = screen(&report, &at(100));
-    assert!(text.contains("12 % of the pairs changed level") && text.contains("116 ┤"), "{text}");
+    assert!(text.contains("3 of 28 pairs changed level") && text.contains("116 ┤"), "{text}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn where_cells_changed_state_nothing_is_concluded_about_groups() {
         report.result.watch.as_mut().unwrap().cells_changed = 0.12;
         let text = screen(&report, &at(160));
         let says =
-            "Topology: cannot tell. The system reports one L3 for CPUs 0 and 1; state B contradicts it.";
+            "the states differ by 5.1 ×. The system reports one L3 for CPUs 0 and 1; state B contradicts it";
         assert_eq!(text.matches("Topology:").count(), 1, "{name}:\n{text}");
         assert!(text.contains(says), "{name}:\n{text}");
         for verdict in ["No groups", "as the system reports", "Talk inside", "by value only"] {
@@ -164,7 +164,57 @@ fn where_cells_changed_state_nothing_is_concluded_about_groups() {
 #[test]
 fn a_mesh_gets_no_invented_groups() {
     let text = screen(&samples::mesh(), &at(100));
-    assert!(text.contains("No groups: values run from") && !text.contains("× faster"), "{text}");
+    assert!(
+        text.contains("No groups: values range from 29.1 to 56.3 ns") && !text.contains("× faster"),
+        "{text}"
+    );
+    assert!(text.contains("Correlation with the distance between CPU ids: 0.68 (0.61 to 0.75"), "{text}");
+}
+
+#[test]
+fn a_few_pairs_that_changed_level_leave_the_groups_as_they_are() {
+    let mut report = samples::epyc();
+    report.result.watch = samples::floating_guest().result.watch;
+    report.result.watch.as_mut().unwrap().cells_changed = 26.0 / 18_336.0;
+    let text = screen(&report, &at(160));
+    assert!(text.contains("26 of 18 336 pairs changed level for a while"), "{text}");
+    assert!(text.contains("Talk inside one group") && !text.contains("Topology:"), "{text}");
+    assert!(!text.contains("┤"), "{text}");
+}
+
+#[test]
+fn states_whose_ratio_alone_is_known_contradict_nothing() {
+    let level = |watch: &mut coretalk_model::latency::StateWatch, state: usize, cas: f64| {
+        for (_, latency) in &mut watch.states[state].kernels {
+            *latency = samples::estimate(cas, 0.02);
+        }
+    };
+    let mut report = samples::floating_guest();
+    let watch = report.result.watch.as_mut().unwrap();
+    // Near cores, then threads of one core: nothing is known of either but how far they lie apart.
+    level(watch, 0, 35.0);
+    level(watch, 1, 13.0);
+    let text = screen(&report, &at(160));
+    assert!(text.contains("Topology: cannot tell; the states differ by 2.7 ×."), "{text}");
+    assert!(!text.contains("contradicts"), "{text}");
+}
+
+#[test]
+fn what_slows_one_kernel_alone_is_not_called_another_place() {
+    let mut report = samples::floating_guest();
+    let watch = report.result.watch.as_mut().unwrap();
+    watch.states[1].kernels[1].1 = watch.states[0].kernels[1].1;
+    let text = screen(&report, &at(160));
+    assert!(text.contains("twice, but only for 1 of 2 kinds of exchange."), "{text}");
+    assert!(!text.contains("contradicts") && !text.contains("moves vCPUs"), "{text}");
+}
+
+#[test]
+fn a_ladder_never_mixes_kinds_of_cores() {
+    let text = screen(&samples::hybrid(), &at(100));
+    for row in ["P–P, same L3 ", "P–E, same L3 ", "E–E, same cluster ", "E–E, other cluster "] {
+        assert!(text.contains(row), "{row}:\n{text}");
+    }
 }
 
 #[test]

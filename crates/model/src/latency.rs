@@ -6,6 +6,7 @@ pub mod cell;
 pub mod choices;
 pub mod hint;
 pub mod imitated;
+pub mod kinds;
 pub mod ladder;
 pub mod one_way;
 pub mod record;
@@ -19,6 +20,7 @@ pub mod watch;
 
 pub use analyse::analyse;
 pub use choices::{Choices, ChosenHint, ChosenRegime};
+pub use kinds::Kinds;
 pub use record::{Entry, Record, cells, representatives};
 pub use reduce::{Scale, reduce};
 pub use result::{

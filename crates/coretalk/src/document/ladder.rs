@@ -9,6 +9,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LadderDoc {
     relation: &'static str,
+    /// Kinds of the two cores, the faster first; null on a machine with one kind.
+    classes: Option<[String; 2]>,
     /// A protocol, or `as:` and a tool.
     step: String,
     kernel: String,
@@ -24,6 +26,7 @@ impl LadderDoc {
     pub(super) fn of(row: &LadderRow) -> LadderDoc {
         LadderDoc {
             relation: row.relation.name(),
+            classes: row.classes.clone(),
             step: row.step.clone(),
             kernel: row.kernel.to_string(),
             median: known(row.latency_ns.point),

@@ -1,4 +1,5 @@
-//! The ladder: everything that one CPU can do to reach another, a row for each relation, a column for each step.
+//! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
+//! of several kinds, each combination of them; a column for each step.
 
 use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
 use coretalk_model::latency::{LadderRow, LatencyResult};
@@ -45,53 +46,83 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
 /// The table, as wide as allowed: steps that have no room stand in a second one. `line` is the code of the map above;
 /// its rows alone come with interval and range. Without such rows every step is a plain column.
 pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, width: usize) -> Vec<String> {
-    let mut relations: Vec<Relation> = rows.iter().map(|row| row.relation).collect();
-    relations.sort_unstable();
-    relations.dedup();
+    let mut rungs: Vec<Rung> = Vec::new();
+    for rung in rows.iter().map(rung) {
+        if !rungs.contains(&rung) {
+            rungs.push(rung);
+        }
+    }
+    // Stable: kinds of cores keep the order of the rows.
+    rungs.sort_by_key(|(relation, _)| *relation);
     let mut steps: Vec<(&str, &str)> = Vec::new();
     for row in rows.iter().filter(|row| Some(&row.kernel) != line) {
         if !steps.contains(&(row.step.as_str(), row.kernel.as_str())) {
             steps.push((&row.step, row.kernel.as_str()));
         }
     }
-    let cell = |relation: Relation, (step, kernel): &(&str, &str)| {
-        rows.iter()
-            .find(|row| row.relation == relation && row.step == *step && row.kernel.as_str() == *kernel)
+    let cell = |of: Rung, (step, kernel): &(&str, &str)| {
+        rows.iter().find(|row| rung(row) == of && row.step == *step && row.kernel.as_str() == *kernel)
     };
-    let line = |relation| rows.iter().find(|row| row.relation == relation && Some(&row.kernel) == line);
-    let mut shown = headline(&relations, rows, line);
-    shown.extend(steps.iter().map(|step| plain_column(&relations, step, cell)));
-    let stub = first_column(&relations, topology);
+    let line = |of: Rung| rows.iter().find(|row| rung(row) == of && Some(&row.kernel) == line);
+    let mut shown = headline(&rungs, rows, line);
+    shown.extend(steps.iter().map(|step| plain_column(&rungs, step, cell)));
+    let stub = first_column(&rungs, topology);
     blocks(&stub, &shown, width)
+}
+
+/// What the pairs of a row have in common: what they share, and the kinds of their cores where there are several.
+type Rung<'a> = (Relation, Option<&'a [String; 2]>);
+
+fn rung(row: &LadderRow) -> Rung<'_> {
+    (row.relation, row.classes.as_ref())
 }
 
 /// A column: two lines of heading and a cell for each relation.
 type Column = Vec<String>;
 
-fn first_column(relations: &[Relation], topology: &Topology) -> Column {
-    let names = relations.iter().map(|&relation| relation_words(relation, topology));
-    ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(names).collect()
+fn first_column<'a>(rungs: &[Rung<'a>], topology: &Topology) -> Column {
+    let clustered = |kinds: &'a [String; 2]| rungs.contains(&(Relation::Cluster, Some(kinds)));
+    let name = |&(relation, kinds): &Rung<'a>| match kinds {
+        None => relation_words(relation, topology),
+        Some(kinds) => {
+            format!("{}, {}", kind_words(kinds), shared_words(relation, clustered(kinds), topology))
+        }
+    };
+    ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(rungs.iter().map(name)).collect()
+}
+
+/// `P–E`: the kinds of the cores of a pair.
+pub fn kind_words([fast, slow]: &[String; 2]) -> String {
+    format!("{}–{}", plain(fast), plain(slow))
+}
+
+/// What pairs of two kinds share; where these kinds have clusters of their own, what shares only more is in two of them.
+pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> String {
+    match relation {
+        Relation::L3 if clustered => "other cluster".to_owned(),
+        relation => relation_words(relation, topology),
+    }
 }
 
 /// How many pairs, and the line of the map where it was climbed: a relation without it has no value there, and other
 /// code never stands in for it.
 fn headline<'a>(
-    relations: &[Relation],
+    rungs: &[Rung<'a>],
     rows: &[LadderRow],
-    line: impl Fn(Relation) -> Option<&'a LadderRow>,
+    line: impl Fn(Rung<'a>) -> Option<&'a LadderRow>,
 ) -> Vec<Column> {
-    let column = |head: [&str; 2], text: &dyn Fn(Relation) -> String| -> Column {
-        head.map(str::to_owned).into_iter().chain(relations.iter().map(|&relation| text(relation))).collect()
+    let column = |head: [&str; 2], text: &dyn Fn(Rung<'a>) -> String| -> Column {
+        head.map(str::to_owned).into_iter().chain(rungs.iter().map(|&rung| text(rung))).collect()
     };
-    let most = |relation| rows.iter().filter(|row| row.relation == relation).map(|row| row.pairs).max();
-    let mut shown = vec![column(["pairs", ""], &|relation| {
-        line(relation).map(|row| row.pairs).or_else(|| most(relation)).unwrap_or(0).to_string()
+    let most = |of: Rung<'a>| rows.iter().filter(|row| rung(row) == of).map(|row| row.pairs).max();
+    let mut shown = vec![column(["pairs", ""], &|rung| {
+        line(rung).map(|row| row.pairs).or_else(|| most(rung)).unwrap_or(0).to_string()
     })];
-    if !relations.iter().any(|&relation| line(relation).is_some()) {
+    if !rungs.iter().any(|&rung| line(rung).is_some()) {
         return shown;
     }
-    shown.push(column(["line", "(95 %)"], &|relation| {
-        line(relation).map_or("·".to_owned(), |row| {
+    shown.push(column(["line", "(95 %)"], &|rung| {
+        line(rung).map_or("·".to_owned(), |row| {
             let latency = &row.latency_ns;
             // A single pass has no confidence, and so no interval.
             let interval = match latency.confidence {
@@ -102,24 +133,22 @@ fn headline<'a>(
         })
     }));
     // One pair has no range.
-    let range = |relation| line(relation).filter(|row| row.pairs > 1).map(|row| row.range_ns);
-    if relations.iter().any(|&relation| range(relation).is_some()) {
-        shown.push(column(["range", ""], &|relation| {
-            range(relation)
-                .map_or(String::new(), |[low, high]| format!("{}–{}", short_ns(low), short_ns(high)))
+    let range = |rung: Rung<'a>| line(rung).filter(|row| row.pairs > 1).map(|row| row.range_ns);
+    if rungs.iter().any(|&rung| range(rung).is_some()) {
+        shown.push(column(["range", ""], &|rung| {
+            range(rung).map_or(String::new(), |[low, high]| format!("{}–{}", short_ns(low), short_ns(high)))
         }));
     }
     shown
 }
 
 fn plain_column<'a>(
-    relations: &[Relation],
+    rungs: &[Rung],
     step: &(&str, &str),
-    cell: impl Fn(Relation, &(&str, &str)) -> Option<&'a LadderRow>,
+    cell: impl Fn(Rung, &(&str, &str)) -> Option<&'a LadderRow>,
 ) -> Column {
-    let cells = relations
-        .iter()
-        .map(|&relation| cell(relation, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point)));
+    let cells =
+        rungs.iter().map(|&rung| cell(rung, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point)));
     step_heading(step).into_iter().chain(cells).collect()
 }
 
@@ -175,9 +204,10 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
+    let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and kinds of cores" } else { "" };
     let mut text = match pairs {
-        0 | 1 => "medians of one pair of each relation".to_owned(),
-        most => format!("medians over at most {most} representative pairs of each relation"),
+        0 | 1 => format!("medians of one pair of each relation{kinds}"),
+        most => format!("medians over at most {most} representative pairs of each relation{kinds}"),
     };
     if tools {
         text.push_str("; ~ is what that tool would print, reproduced");

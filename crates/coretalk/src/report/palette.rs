@@ -1,6 +1,7 @@
-//! The colours of the heat map: viridis, on a logarithmic scale.
+//! The colours of the heat map: viridis, on a logarithmic scale; and few tones, by the gaps between the values.
 
 use super::ColorDepth;
+use coretalk_model::latency::summary::value_steps;
 
 /// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
 /// perceptually uniform, rises in lightness throughout, and so reads the same for colour-blind eyes and in grey.
@@ -51,10 +52,29 @@ impl Scale {
         let position = (value / self.low).ln() / (self.high / self.low).ln();
         if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
     }
+}
 
-    /// The value at a position.
-    pub fn value(&self, position: f64) -> f64 {
-        self.low * (self.high / self.low).powf(position)
+/// Few tones, for a terminal without colour or with sixteen: values that lie apart get tones of their own, where an even
+/// scale over the same range would give two levels one tone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steps(Vec<[f64; 2]>);
+
+impl Steps {
+    /// As many steps as there are glyphs, or fewer; `None` without a positive value.
+    pub fn over(values: impl Iterator<Item = f64>) -> Option<Steps> {
+        let steps = value_steps(values, SHADES.len());
+        (!steps.is_empty()).then_some(Steps(steps))
+    }
+
+    /// Least and greatest value of each step, ascending.
+    pub fn ranges(&self) -> &[[f64; 2]] {
+        &self.0
+    }
+
+    /// The tone of a value, 0 to 1: the first step has the first tone and the last the last one.
+    pub fn position(&self, value: f64) -> f64 {
+        let index = self.0.iter().rposition(|[low, _]| *low <= value).unwrap_or(0);
+        index as f64 / (self.0.len() - 1).max(1) as f64
     }
 }
 
@@ -172,7 +192,6 @@ mod tests {
     fn equal_ratios_lie_equally_far_apart() {
         let scale = Scale::over([10.0, 1000.0].into_iter()).unwrap();
         assert!((scale.position(100.0) - 0.5).abs() < 1e-12);
-        assert!((scale.value(0.5) - 100.0).abs() < 1e-9);
         assert_eq!((scale.position(1.0), scale.position(1e9), scale.position(0.0)), (0.0, 1.0, 0.0));
     }
 
@@ -181,6 +200,17 @@ mod tests {
         let scale = Scale::over([20.0, 20.4].into_iter()).unwrap();
         assert!(scale.position(20.4) < 0.1);
         assert_eq!(Scale::over([f64::NAN, 0.0].into_iter()), None);
+    }
+
+    #[test]
+    fn levels_that_an_even_scale_folds_together_keep_their_tones() {
+        let levels = [20.0, 60.0, 62.0, 120.0, 300.0];
+        let steps = Steps::over(levels.into_iter()).unwrap();
+        let tones = levels.map(|ns| shade(steps.position(ns)));
+        assert_eq!(tones, ['.', '░', '░', '▓', '█']);
+        // Each tone stands for what the legend says of it.
+        assert_eq!(steps.ranges(), [[20.0, 20.0], [60.0, 62.0], [120.0, 120.0], [300.0, 300.0]]);
+        assert_eq!(Steps::over([f64::NAN].into_iter()), None);
     }
 
     #[test]

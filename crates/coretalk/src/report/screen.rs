@@ -5,7 +5,7 @@ use super::look::Look;
 use super::{ladder, pairs, states, tails, words};
 use crate::RunReport;
 use coretalk_model::CpuId;
-use coretalk_model::latency::summary::{class_pairs, contrasts, overall, readings};
+use coretalk_model::latency::summary::{class_pairs, contrasts, id_distance_correlation, overall, readings};
 use coretalk_model::latency::{LatencyMap, PairChoice};
 
 /// Lists of pairs up to this length are shown as a list.
@@ -106,13 +106,14 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         if listed(report).is_none() && !hybrid {
             let contrasts = contrasts(map, &report.topology);
             let holding = match &report.result.watch {
-                Some(watch) if states::cells_changed(watch) => words::Holding::Changed,
+                Some(watch) if states::levels_changed(watch) => words::Holding::Changed,
                 _ => words::Holding::Still,
             };
-            lines.extend(words::groups(&all, &contrasts, &report.topology, holding, look.width));
+            let by_distance = id_distance_correlation(map);
+            lines.extend(words::groups(&all, &contrasts, &report.topology, holding, by_distance, look.width));
         }
         if let Some(watch) = &report.result.watch {
-            lines.extend(states::of_map(watch, &report.topology, look));
+            lines.extend(states::of_map(watch, all.measured, &report.topology, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }

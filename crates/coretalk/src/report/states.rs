@@ -3,15 +3,15 @@
 use super::ladder::relation_words;
 use super::look::Look;
 use super::table::{Align, Columns};
-use super::text::{count, duration, ns, percent, plain, plus_minus, right, wrap};
+use super::text::{count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
+use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 
-/// A state this many times slower than another contradicts a report that puts the pair inside one cache: neighbours
-/// in one L3 differ by less than a factor of two on every published map.
-const CONTRADICTION: f64 = 2.0;
+/// Below this share of the pairs that changed level, medians over groups of pairs are what they would be without them.
+const FEW_PAIRS: f64 = 0.01;
 
 /// States by letter, largest share first.
 pub fn letter(index: usize) -> char {
@@ -54,7 +54,7 @@ fn still(
         format!("{batches} in one pass, no interval")
     };
     lines.extend(wrap(
-        &format!(" {over}; fastest batch {} ns; they share: {shares}.", ns(value.min_ns)),
+        &format!(" {over}; fastest batch {} ns; the system reports: {shares}.", ns(value.min_ns)),
         look.width,
         1,
     ));
@@ -80,10 +80,16 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
         2 => "twice".to_owned(),
         more => format!("{more} times"),
     };
-    let cause = if report.environment.hypervisor.is_some() || report.header.simulated {
-        ", as when a host moves vCPUs"
-    } else {
-        ""
+    let contrast = state_contrast(watch);
+    let everything_moved = contrast.is_none_or(|contrast| contrast.slowed == contrast.kernels);
+    let cause = match contrast {
+        Some(contrast) if !everything_moved => {
+            format!(", but only for {} of {} kinds of exchange", contrast.slowed, contrast.kernels)
+        }
+        _ if report.environment.hypervisor.is_some() || report.header.simulated => {
+            ", as when a host moves vCPUs".to_owned()
+        }
+        _ => String::new(),
     };
     let guest = match &report.environment.hypervisor {
         Some(_) => "; pinning inside the guest does not help",
@@ -99,7 +105,7 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
     lines.push(String::new());
     lines.extend(state_table(watch, look.width));
     lines.push(String::new());
-    lines.extend(contradiction(&report.topology, [a, b], watch, look.width));
+    lines.extend(topology_words(&report.topology, [a, b], watch, look.width));
     if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
         let text = if common.point == worst.point {
             format!(
@@ -225,55 +231,65 @@ pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
     table.lines(width)
 }
 
-/// "Cannot tell" comes before any guess: a guest whose states do not fit what it reports.
-fn contradiction(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
+/// "Cannot tell" comes before any guess; that the states contradict what the system reports is said only where no pair
+/// of that relation is known to be so slow.
+fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
+    let Some(contrast) = state_contrast(watch) else { return Vec::new() };
     let relation = topology.relation(a, b);
-    let who = if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
-    let (Some(worst), Some(best)) = (worst(watch), best(watch)) else { return Vec::new() };
-    let slowest = watch.states.iter().position(|state| line_ns(state) == Some(worst)).unwrap_or(0);
-    let ratio = worst.point / best.point;
-    let reported = match relation {
-        Relation::SameCpu | Relation::Smt => "one core",
-        Relation::Cluster => "one cluster",
-        Relation::L3 => "one L3",
-        _ => "",
-    };
-    let text = if ratio >= CONTRADICTION && !reported.is_empty() {
-        format!(
-            " Topology: cannot tell. The system reports {reported} for {who}; state {} contradicts it.",
-            letter(slowest)
-        )
-    } else {
-        format!(" Topology: cannot tell; the states differ by {ratio:.1} ×.")
+    let differ = format!("the states differ by {:.1} ×", contrast.ratio);
+    let text = match contradicting_state(watch, relation) {
+        Some(state) => {
+            let who =
+                if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
+            let (reported, known) = match relation {
+                Relation::SameCpu | Relation::Smt => ("one core", "its threads are not known to be so slow"),
+                Relation::Cluster => ("one cluster", "its cores are not known to lie so far apart"),
+                _ => ("one L3", "its cores are not known to lie so far apart"),
+            };
+            format!(
+                " Topology: cannot tell; {differ}. The system reports {reported} for {who}; state {} contradicts it: \
+                 {known}.",
+                letter(state)
+            )
+        }
+        None => format!(" Topology: cannot tell; {differ}."),
     };
     wrap(&text, width, 1)
 }
 
-/// Whether cells changed their state: values then say nothing certain about groups, nor against reported ones.
-pub fn cells_changed(watch: &StateWatch) -> bool {
-    watch.cells_changed > 0.0 && watch.states.len() > 1
+/// Whether so many pairs changed level that values say nothing certain about groups, nor against reported ones.
+pub fn levels_changed(watch: &StateWatch) -> bool {
+    watch.cells_changed >= FEW_PAIRS && watch.states.len() > 1
 }
 
-/// Several pairs on a machine that changed its state: how much of it, the states, and what they leave unknown.
-pub fn of_map(watch: &StateWatch, topology: &Topology, look: &Look) -> Vec<String> {
+/// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.
+/// `measured` is the number of pairs with a value.
+pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, look: &Look) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
+    let changed = (watch.cells_changed * measured as f64).round() as u64;
+    let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
+    let watched = duration(watch.watched.secs());
+    let shown = "Each cell shows its most frequent state; the rest is in the JSON document.";
+    if !levels_changed(watch) {
+        let text =
+            format!(" {how_many} changed level for a while as the machine was watched ({watched}). {shown}");
+        return wrap(&text, look.width, 1);
+    }
     let text = format!(
-        " The machine changed its state while it was watched ({}): {} of the pairs changed level. Each cell shows \
-         its most frequent state; the rest is in the JSON document.",
-        duration(watch.watched.secs()),
-        percent(watch.cells_changed)
+        " The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
     );
     let mut lines = wrap(&text, look.width, 1);
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
-        lines.extend(wrap(" The pair that changed most:", look.width, 1));
+        let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
+        lines.extend(wrap(&format!(" The pair that changed most{who}:"), look.width, 1));
         lines.extend(plot(watch, look));
     }
     lines.extend(state_table(watch, look.width));
-    if let Some(pair) = watch.pair.filter(|_| cells_changed(watch)) {
-        lines.extend(contradiction(topology, pair, watch, look.width));
+    if let Some(pair) = watch.pair {
+        lines.extend(topology_words(topology, pair, watch, look.width));
     }
     lines
 }
@@ -284,10 +300,6 @@ fn line_ns(state: &WatchedState) -> Option<Estimate> {
 
 fn worst(watch: &StateWatch) -> Option<Estimate> {
     watch.states.iter().filter_map(line_ns).max_by(|a, b| a.point.total_cmp(&b.point))
-}
-
-fn best(watch: &StateWatch) -> Option<Estimate> {
-    watch.states.iter().filter_map(line_ns).min_by(|a, b| a.point.total_cmp(&b.point))
 }
 
 /// A point with half the width of its interval; without one where it has no confidence, as after a single pass.

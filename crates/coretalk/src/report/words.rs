@@ -1,11 +1,12 @@
 //! Sentences about a run: what it is, what it found, what to doubt, what to type next.
 
 use super::heat_map::Drawn;
-use super::ladder::{level_words, relation_words};
+use super::ladder::{kind_words, level_words, relation_words, shared_words};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, wrap};
 use crate::RunReport;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
+use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
 use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
@@ -154,6 +155,7 @@ pub fn groups(
     contrasts: &[Contrast],
     topology: &Topology,
     holding: Holding,
+    by_distance: Option<Estimate>,
     width: usize,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -172,9 +174,10 @@ pub fn groups(
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
         [one] => format!(
-            " No groups: values run from {} to {} ns without a gap, and the system reports one group.",
+            " No groups: values range from {} to {} ns without a gap, and the system reports one group.{}",
             ns(one.min),
-            ns(one.max)
+            ns(one.max),
+            by_distance.map_or(String::new(), distance_words)
         ),
         _ if explained => {
             " One group above the core, as the system reports; no other gap in the values.".to_owned()
@@ -187,6 +190,19 @@ pub fn groups(
     };
     lines.extend(wrap(&text, width, 1));
     lines
+}
+
+/// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
+fn distance_words(correlation: Estimate) -> String {
+    let verdict = match correlation {
+        Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to reach each other sooner",
+        Estimate { high, .. } if high < 0.0 => "CPUs with distant ids tend to reach each other sooner",
+        _ => "none can be told",
+    };
+    format!(
+        " Correlation with the distance between CPU ids: {:.2} ({:.2} to {:.2} at 95 %), {verdict}.",
+        correlation.point, correlation.low, correlation.high
+    )
 }
 
 fn value_words(group: &ValueGroup) -> String {
@@ -241,12 +257,8 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
     ]);
     for pair in classes {
         table.row(vec![
-            format!("{}–{}", plain(&pair.classes[0]), plain(&pair.classes[1])),
-            // Where classes have clusters of their own, what shares only more is in two of them.
-            match pair.relation {
-                Relation::L3 if clustered(classes, pair) => "other cluster".to_owned(),
-                relation => relation_words(relation, topology),
-            },
+            kind_words(&pair.classes),
+            shared_words(pair.relation, clustered(classes, pair), topology),
             pair.pairs.to_string(),
             ns(pair.median_ns),
             match pair.pairs {

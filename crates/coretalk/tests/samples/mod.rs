@@ -131,6 +131,7 @@ fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) ->
 fn rung(relation: Relation, step: &str, kernel: &'static str, ns: f64, pairs: u32) -> LadderRow {
     LadderRow {
         relation,
+        classes: None,
         step: step.into(),
         kernel: KernelId(kernel.into()),
         latency_ns: estimate(ns, 0.01),
@@ -273,7 +274,18 @@ pub fn hybrid() -> RunReport {
         _ => 44.0,
     });
     let mut report = report(topology, vec![map], Some("hybrid"));
-    report.result.ladder = ladder(&[(Relation::Smt, 5.0), (Relation::Cluster, 52.0), (Relation::L3, 40.0)]);
+    for (relation, classes, ns) in [
+        (Relation::Smt, ["P", "P"], 5.0),
+        (Relation::Cluster, ["E", "E"], 52.0),
+        (Relation::L3, ["P", "P"], 36.0),
+        (Relation::L3, ["P", "E"], 44.0),
+        (Relation::L3, ["E", "E"], 44.0),
+    ] {
+        let of_kinds = ladder(&[(relation, ns)])
+            .into_iter()
+            .map(|row| LadderRow { classes: Some(classes.map(str::to_owned)), ..row });
+        report.result.ladder.extend(of_kinds);
+    }
     report
 }
 

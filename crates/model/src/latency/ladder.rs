@@ -1,15 +1,19 @@
-//! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs.
+//! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs. Where cores
+//! are of several kinds, per relation and combination of kinds: no median mixes them.
 
 use super::record::SlotId;
-use super::{LadderRow, LatencyMap, Purpose, Record, SpanSummary, watch};
+use super::{Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, watch};
 use crate::stats::{self, Estimate, Look, passes_interval};
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// Passes of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each visit.
-type Values = BTreeMap<(Relation, KernelId), BTreeMap<usize, Vec<f64>>>;
+type Values = BTreeMap<(Rung, KernelId), BTreeMap<usize, Vec<f64>>>;
 
-/// Rows by relation from the nearest, kernels in the order they were measured.
+/// Pairs that are alike: what they share, and the kinds of their cores.
+type Rung = (Relation, Option<Kinds>);
+
+/// Rows by relation from the nearest, then by kinds of cores, kernels in the order they were measured.
 pub fn ladder(
     topology: &Topology,
     record: &Record,
@@ -22,8 +26,8 @@ pub fn ladder(
         if !order.contains(kernel) {
             order.push(kernel.clone());
         }
-        let relation = topology.relation(pairs[cell][0], pairs[cell][1]);
-        values.entry((relation, kernel.clone())).or_default().entry(cell).or_default().push(ns);
+        let rung = (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::of(topology, pairs[cell]));
+        values.entry((rung, kernel.clone())).or_default().entry(cell).or_default().push(ns);
     };
     for entry in record.others(Purpose::Ladder) {
         let Ok(visit) = &entry.outcome else { continue };
@@ -70,28 +74,30 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 pub const TINY_CELLS: usize = 6;
 
 fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap]) -> Vec<LadderRow> {
-    let mut rows: Vec<LadderRow> = values
+    let mut rows: Vec<(Rung, LadderRow)> = values
         .into_iter()
-        .filter_map(|((relation, kernel), by_pair)| {
+        .filter_map(|((rung, kernel), by_pair)| {
             let mut points: Vec<f64> = by_pair.values().filter_map(|passes| stats::median(passes)).collect();
             points.sort_by(f64::total_cmp);
             let latency_ns = across(&by_pair)?;
-            Some(LadderRow {
-                relation,
+            let row = LadderRow {
+                relation: rung.0,
+                classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
                 step: step(&kernel),
                 pairs: points.len() as u32,
                 range_ns: [*points.first()?, *points.last()?],
                 kernel,
                 latency_ns,
-            })
+            };
+            Some((rung, row))
         })
         .collect();
     let rank = |kernel: &KernelId| {
         let shown = maps.iter().any(|map| map.kernel == *kernel);
         (!shown, order.iter().position(|known| known == kernel))
     };
-    rows.sort_by_key(|row| (row.relation, rank(&row.kernel)));
-    rows
+    rows.sort_by_cached_key(|(rung, row)| (rung.clone(), rank(&row.kernel)));
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The protocol of a kernel, or the tool that it imitates.

@@ -1,6 +1,6 @@
 //! [`Record`]: everything that the visits of a run said, compactly, and the list of cells they speak about.
 
-use super::{LatencySettings, PairChoice, Purpose, Visit};
+use super::{Kinds, LatencySettings, PairChoice, Purpose, Visit};
 use crate::stats::LOOKS;
 use crate::{CpuId, Flags, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::collections::BTreeMap;
@@ -18,21 +18,23 @@ pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]>
     }
 }
 
-/// Pairs of one relation that stand for all of it.
+/// Pairs of one relation that stand for all of it, and of one combination of kinds of cores where there are several.
 pub const REPRESENTATIVES_PER_RELATION: usize = 4;
 
-/// A few pairs of each relation, spread over the list: the first, the last, and evenly between.
+/// A few pairs of each relation and combination of kinds of cores, spread over the list: the first, the last, and
+/// evenly between.
 pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 2]>) -> Vec<[CpuId; 2]> {
-    let mut by_relation: BTreeMap<Relation, Vec<[CpuId; 2]>> = BTreeMap::new();
+    let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
-        by_relation.entry(topology.relation(pair[0], pair[1])).or_default().push(pair);
+        let relation = topology.relation(pair[0], pair[1]);
+        alike.entry((relation, Kinds::of(topology, pair))).or_default().push(pair);
     }
-    by_relation
+    alike
         .into_values()
-        .flat_map(|of_relation| {
-            let take = REPRESENTATIVES_PER_RELATION.min(of_relation.len());
-            let last = of_relation.len() - 1;
-            (0..take).map(move |index| of_relation[index * last / (take - 1).max(1)]).collect::<Vec<_>>()
+        .flat_map(|alike| {
+            let take = REPRESENTATIVES_PER_RELATION.min(alike.len());
+            let last = alike.len() - 1;
+            (0..take).map(move |index| alike[index * last / (take - 1).max(1)]).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use crate::{CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, 
 pub struct LatencyResult {
     /// One map per protocol, in the order asked.
     pub maps: Vec<LatencyMap>,
-    /// The ladder, by relation from the nearest.
+    /// The ladder, by relation from the nearest, then by kinds of cores from the fastest.
     pub ladder: Vec<LadderRow>,
     /// Distributions of single round trips.
     pub tails: Vec<TailSeries>,
@@ -148,11 +148,13 @@ pub struct CellState {
     pub latency_ns: Estimate,
 }
 
-/// One number of the ladder: a step under a relation.
+/// One number of the ladder: a step under a relation, of one combination of kinds of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRow {
     /// The relation of the pairs.
     pub relation: Relation,
+    /// The kinds of their cores, the faster first; `None` on a machine with one kind.
+    pub classes: Option<[String; 2]>,
     /// What was done: a protocol, or `as:` and a tool.
     pub step: String,
     /// The code that ran.

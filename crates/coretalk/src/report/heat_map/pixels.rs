@@ -3,7 +3,7 @@
 use super::axis::{Axis, bar_levels};
 use super::{Drawn, HeatMap, Look};
 use crate::report::ColorDepth;
-use crate::report::palette::{self, SHADES, Scale};
+use crate::report::palette::{self, Scale, Steps};
 use crate::report::text::{columns, flow, left, right, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
@@ -18,7 +18,7 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, Drawn) {
     match look.depth {
         ColorDepth::None => {
             let rows = if axis.parts.len() > 1 { 2 * each } else { each };
-            (shaded(map, &axis, gutter, look.width), Drawn::Pixels { rows, columns: each })
+            (shaded(map, look, &axis, gutter), Drawn::Pixels { rows, columns: each })
         }
         _ => (half_blocks(map, look, &axis, gutter), Drawn::Pixels { rows: each, columns: each }),
     }
@@ -47,10 +47,10 @@ fn largest(map: &HeatMap<'_>, level: Level) -> usize {
 
 fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
     let cells = table(map.readings, &axis.parts, &axis.parts);
-    let Some(scale) = scale(&cells) else {
+    let Some(tones) = Tones::of(&cells, look.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
-    let position = |cell: TableCell| cell.median_ns.map(|ns| scale.position(ns));
+    let position = |cell: TableCell| cell.median_ns.map(|ns| tones.position(ns));
     let mut lines = vec![heading(axis, gutter)];
     for run in axis.runs() {
         if run.start > 0 {
@@ -72,24 +72,69 @@ fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Ve
             lines.push(line.trim_end().to_owned());
         }
     }
+    lines.extend(tones.legend(look, gutter));
+    lines
+}
+
+/// How values become tones: evenly where there are many, by the gaps between the values where there are few.
+enum Tones {
+    Even(Scale),
+    Few(Steps),
+}
+
+impl Tones {
+    fn of(cells: &Table, depth: ColorDepth) -> Option<Tones> {
+        let values = cells.iter().filter_map(|cell| cell.median_ns);
+        match depth {
+            ColorDepth::None | ColorDepth::Ansi16 => Steps::over(values).map(Tones::Few),
+            ColorDepth::Ansi256 | ColorDepth::TrueColor => Scale::over(values).map(Tones::Even),
+        }
+    }
+
+    fn position(&self, ns: f64) -> f64 {
+        match self {
+            Tones::Even(scale) => scale.position(ns),
+            Tones::Few(steps) => steps.position(ns),
+        }
+    }
+
+    fn legend(&self, look: &Look, gutter: usize) -> Vec<String> {
+        let steps = match self {
+            Tones::Even(scale) => return vec![even_legend(*scale, look, gutter)],
+            Tones::Few(steps) => steps,
+        };
+        let mut legend = vec![format!("{}ns:", " ".repeat(gutter))];
+        for [low, high] in steps.ranges() {
+            let position = steps.position(*low);
+            let tone = match look.depth {
+                ColorDepth::None => palette::shade(position).to_string(),
+                depth => palette::on(depth, position, "  "),
+            };
+            let (low, high) = (short_ns(*low), short_ns(*high));
+            legend.push(if low == high { format!("{tone} {low}") } else { format!("{tone} {low}–{high}") });
+        }
+        flow(legend.iter().map(String::as_str), "  ", look.width, gutter)
+    }
+}
+
+fn even_legend(scale: Scale, look: &Look, gutter: usize) -> String {
     let (low, high) = (short_ns(scale.low), short_ns(scale.high));
     let around = gutter + columns(&low) + columns(&high) + " ".len() + "  ns, logarithmic".len();
     let steps = look.width.saturating_sub(around).clamp(2, 24);
     let bar: String =
         (0..steps).map(|step| palette::on(look.depth, step as f64 / (steps - 1) as f64, " ")).collect();
-    lines.push(format!("{}{low} {bar} {high} ns, logarithmic", " ".repeat(gutter)));
-    lines
+    format!("{}{low} {bar} {high} ns, logarithmic", " ".repeat(gutter))
 }
 
 /// One glyph for two rows of pixels, so that the picture stays about square.
-fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize, width: usize) -> Vec<String> {
+fn shaded(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
     let rows: Vec<Vec<CpuId>> = axis
         .runs()
         .into_iter()
         .flat_map(|run| axis.parts[run].chunks(2).map(<[Vec<CpuId>]>::concat).collect::<Vec<_>>())
         .collect();
     let cells = table(map.readings, &rows, &axis.parts);
-    let Some(scale) = scale(&cells) else {
+    let Some(tones) = Tones::of(&cells, look.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let mut lines = vec![heading(axis, gutter)];
@@ -104,7 +149,7 @@ fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize, width: usize) -> Vec<St
                 line.push_str(if axis.bars[column] { "│" } else { "" });
                 let cell = cells.get(row, column);
                 line.push(match cell.median_ns {
-                    Some(ns) => palette::shade(scale.position(ns)),
+                    Some(ns) => palette::shade(tones.position(ns)),
                     None if cell.pairs > 0 => '·',
                     None => ' ',
                 });
@@ -113,18 +158,8 @@ fn shaded(map: &HeatMap<'_>, axis: &Axis, gutter: usize, width: usize) -> Vec<St
             row += 1;
         }
     }
-    let steps = SHADES.len();
-    let mut legend = vec![format!("{}glyph up to ns:", " ".repeat(gutter))];
-    for (index, glyph) in SHADES.iter().enumerate() {
-        let up_to = scale.value((index + 1) as f64 / steps as f64);
-        legend.push(format!("{glyph} {}", short_ns(up_to)));
-    }
-    lines.extend(flow(legend.iter().map(String::as_str), "  ", width, gutter));
+    lines.extend(tones.legend(look, gutter));
     lines
-}
-
-fn scale(cells: &Table) -> Option<Scale> {
-    Scale::over(cells.iter().filter_map(|cell| cell.median_ns))
 }
 
 /// CPU ids over the first pixel of each group, as many as have room.

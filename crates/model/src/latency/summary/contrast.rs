@@ -1,7 +1,7 @@
 //! [`Contrast`]: how much sooner CPUs of one reported group reach each other than those of two; [`ClassPair`]: the
 //! same for the kinds of cores of a hybrid machine.
 
-use crate::latency::LatencyMap;
+use crate::latency::{Kinds, LatencyMap};
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 use std::collections::BTreeMap;
@@ -73,26 +73,19 @@ pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
     if topology.classes().len() < 2 {
         return Vec::new();
     }
-    type Key = ([std::cmp::Reverse<u32>; 2], Relation, [String; 2]);
-    let mut by_class: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-    for ([a, b], ns) in pairs(map) {
-        let (Some(mut high), Some(mut low)) = (topology.class_of(a), topology.class_of(b)) else { continue };
-        if high.rank < low.rank {
-            std::mem::swap(&mut high, &mut low);
+    let mut by_class: BTreeMap<(Kinds, Relation), Vec<f64>> = BTreeMap::new();
+    for (pair, ns) in pairs(map) {
+        if let Some(kinds) = Kinds::of(topology, pair) {
+            by_class.entry((kinds, topology.relation(pair[0], pair[1]))).or_default().push(ns);
         }
-        let key = (
-            [high.rank, low.rank].map(std::cmp::Reverse),
-            topology.relation(a, b),
-            [high.name.clone(), low.name.clone()],
-        );
-        by_class.entry(key).or_default().push(ns);
     }
     by_class
         .into_iter()
-        .filter_map(|((_, relation, classes), mut values)| {
+        .filter_map(|((kinds, relation), mut values)| {
             values.sort_unstable_by(f64::total_cmp);
             let range_ns = [*values.first()?, *values.last()?];
             let pairs = values.len() as u64;
+            let classes = kinds.names().clone();
             Some(ClassPair { classes, relation, median_ns: median_in_place(&mut values)?, range_ns, pairs })
         })
         .collect()
@@ -119,14 +112,14 @@ fn reach(level: Level) -> Relation {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::latency::{Cell, CellValue, Regime};
     use crate::stats::Estimate;
     use crate::topology::{CoreClass, Domain};
     use crate::{Flags, Grade, Hint, Home, KernelId, Matrix, Protocol};
 
-    fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
+    pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
         let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
         LatencyMap {
             protocol: Protocol::Cas,

@@ -1,0 +1,133 @@
+//! [`id_distance_correlation`]: whether latency follows the distance between CPU ids, as on a mesh.
+
+use crate::latency::LatencyMap;
+use crate::stats::Estimate;
+
+/// Fewer CPUs have too few distances to speak of.
+const FEWEST_CPUS: usize = 8;
+
+/// Two standard errors of a normal distribution: 95 %.
+const NORMAL_95: f64 = 1.96;
+
+/// Pearson's correlation over all pairs between latency and the absolute difference of the two CPU ids, with a 95 %
+/// interval. `None` below eight CPUs, and where the values or the distances do not vary.
+///
+/// Pairs that share a CPU are not independent, so the interval comes from leaving out one CPU with all its pairs at a
+/// time (the jackknife over nodes of Snijders and Borgatti 1999), on Fisher's scale. Their factor (n − 2) / 2n halves
+/// the variance for pairs that share nothing; the full (n − 1) / n is taken here, because CPUs do differ.
+pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
+    let cpus = map.cells.cpus();
+    if cpus.len() < FEWEST_CPUS {
+        return None;
+    }
+    let mut all = Sums::default();
+    let mut of_cpu = vec![Sums::default(); cpus.len()];
+    for (row, column, cell) in map.cells.iter().filter(|(row, column, _)| row != column) {
+        let Some(value) = cell.value() else { continue };
+        let distance = f64::from(cpus[row].0.abs_diff(cpus[column].0));
+        for sums in [&mut all, &mut of_cpu[row]] {
+            sums.add(distance, value.latency_ns.point);
+        }
+        of_cpu[column].add(distance, value.latency_ns.point);
+    }
+    let correlation = all.correlation()?;
+    let z: Vec<f64> =
+        of_cpu.iter().filter_map(|of_cpu| Some(fisher(all.without(of_cpu).correlation()?))).collect();
+    let n = z.len() as f64;
+    let middle = z.iter().sum::<f64>() / n;
+    let variance = z.iter().map(|z| (z - middle).powi(2)).sum::<f64>() * (n - 1.0) / n;
+    let reach = NORMAL_95 * variance.sqrt();
+    let at = fisher(correlation);
+    Some(Estimate {
+        point: correlation,
+        low: (at - reach).tanh().min(correlation),
+        high: (at + reach).tanh().max(correlation),
+        confidence: 0.95,
+        effective_n: n,
+    })
+}
+
+/// Fisher's transform, finite also for a perfect correlation.
+fn fisher(correlation: f64) -> f64 {
+    correlation.clamp(-1.0 + 1e-12, 1.0 - 1e-12).atanh()
+}
+
+/// Moments of pairs of numbers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    n: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl Sums {
+    fn add(&mut self, x: f64, y: f64) {
+        let one = Sums { n: 1.0, x, y, xx: x * x, xy: x * y, yy: y * y };
+        *self = self.combined(&one, 1.0);
+    }
+
+    fn without(&self, other: &Sums) -> Sums {
+        self.combined(other, -1.0)
+    }
+
+    fn combined(&self, other: &Sums, sign: f64) -> Sums {
+        Sums {
+            n: self.n + sign * other.n,
+            x: self.x + sign * other.x,
+            y: self.y + sign * other.y,
+            xx: self.xx + sign * other.xx,
+            xy: self.xy + sign * other.xy,
+            yy: self.yy + sign * other.yy,
+        }
+    }
+
+    fn correlation(&self) -> Option<f64> {
+        let variance = |sum: f64, squares: f64| squares / self.n - (sum / self.n).powi(2);
+        let (of_x, of_y) = (variance(self.x, self.xx), variance(self.y, self.yy));
+        // Below a millionth of the square only rounding is left.
+        let varies = |variance: f64, sum: f64| variance > 1e-12 * (sum / self.n).powi(2);
+        if self.n < 3.0 || !varies(of_x, self.x) || !varies(of_y, self.y) {
+            return None;
+        }
+        let together = self.xy / self.n - self.x / self.n * (self.y / self.n);
+        Some((together / (of_x * of_y).sqrt()).clamp(-1.0, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contrast::tests::map;
+    use super::*;
+    use crate::stats::Key;
+
+    #[test]
+    fn a_line_of_cpus_follows_its_ids_and_a_bus_does_not() {
+        let line = id_distance_correlation(&map(12, |a, b| 20.0 + f64::from(a.abs_diff(b)))).unwrap();
+        assert!(line.point > 0.999_999 && line.low > 0.999, "{line:?}");
+        assert_eq!(id_distance_correlation(&map(12, |_, _| 30.0)), None);
+        assert_eq!(id_distance_correlation(&map(7, |a, b| f64::from(a + b))), None);
+    }
+
+    #[test]
+    fn a_grid_follows_its_ids_in_part() {
+        let grid = map(64, |a, b| f64::from((a % 8).abs_diff(b % 8) + (a / 8).abs_diff(b / 8)));
+        let found = id_distance_correlation(&grid).unwrap();
+        assert!((0.4..0.9).contains(&found.point) && found.low > 0.3 && found.high < 0.95, "{found:?}");
+    }
+
+    #[test]
+    fn noise_without_order_is_told_apart_from_a_trend_nineteen_times_in_twenty() {
+        let misses = (0..200u64)
+            .filter(|&seed| {
+                // Both a part of its own for each pair and one for each CPU, which pairs share.
+                let unit = |a: u32, b: u32| Key::of(&[seed, u64::from(a)]).uniform(u64::from(b));
+                let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
+                !id_distance_correlation(&noise).unwrap().contains(0.0)
+            })
+            .count();
+        assert!(misses <= 20, "{misses} of 200");
+    }
+}

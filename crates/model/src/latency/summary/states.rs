@@ -1,0 +1,163 @@
+//! [`StateContrast`]: how far the states of a machine lie apart, and what they rule out.
+
+use crate::latency::{StateWatch, WatchedState};
+use crate::stats::{Detector, Estimate};
+use crate::{Protocol, Relation};
+
+/// How far the states of a machine lie apart under the headline's kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StateContrast {
+    /// Position of the slowest state.
+    pub slowest: usize,
+    /// Position of the fastest.
+    pub fastest: usize,
+    /// Slowest ÷ fastest.
+    pub ratio: f64,
+    /// Kernels that were timed in both states.
+    pub kernels: usize,
+    /// Those of them that the slowest state slows as well. Another place of the CPUs slows all of them; other
+    /// programs that take a CPU for moments slow whichever was being timed.
+    pub slowed: usize,
+}
+
+/// The slowest state against the fastest; `None` where the machine held still.
+pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
+    let levels: Vec<(usize, f64)> = watch
+        .states
+        .iter()
+        .enumerate()
+        .filter_map(|(index, state)| Some((index, state.kernels.first()?.1.point)))
+        .collect();
+    let &(slowest, most) = levels.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let &(fastest, least) = levels.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if slowest == fastest {
+        return None;
+    }
+    let (kernels, slowed) = slowed(&watch.states[slowest], &watch.states[fastest]);
+    Some(StateContrast { slowest, fastest, ratio: most / least, kernels, slowed })
+}
+
+/// Two cores of one cache lie no further apart than this many times what two others of it do. On every published map
+/// of a machine with one kind of core whose truth is known the factor is at most 2.6 (siblings left out).
+const WITHIN_ONE_CACHE: f64 = 3.0;
+
+/// Below this, in nanoseconds, the two CPUs may be threads of one core: siblings take up to 20 ns on published maps.
+/// Against a state of siblings any other core is many times slower, also one of the same cache.
+const MAYBE_SIBLINGS_NS: f64 = 20.0;
+
+/// No two threads of one core take longer than this, in nanoseconds: 31 on the slowest published map.
+const SLOWEST_SIBLINGS_NS: f64 = 35.0;
+
+/// The slowest state that the reported relation cannot hold beside the other states, as a position; `None` where the
+/// numbers do not say so much. Told from CAS alone, whose times are known from many machines, and only where the
+/// state slows every kernel, by intervals that lie wholly on the far side of the limits.
+pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usize> {
+    let cas = |state: &WatchedState| -> Option<Estimate> {
+        let of_cas = |name: &str| name.split('+').next() == Some(Protocol::Cas.name());
+        let (_, latency) = state.kernels.iter().find(|(kernel, _)| of_cas(kernel.as_str()))?;
+        (latency.confidence > 0.0).then_some(*latency)
+    };
+    let rules_out = |state: &WatchedState, latency: &Estimate| {
+        let others = watch.states.iter().filter_map(|other| Some((other, cas(other)?)));
+        match reported {
+            Relation::SameCpu | Relation::Smt => {
+                let moved = |(other, _)| is_slower_throughout(state, other);
+                latency.low > SLOWEST_SIBLINGS_NS && others.into_iter().any(moved)
+            }
+            Relation::Cluster | Relation::L3 => others.into_iter().any(|(other, near)| {
+                near.low >= MAYBE_SIBLINGS_NS
+                    && latency.low > WITHIN_ONE_CACHE * near.high
+                    && is_slower_throughout(state, other)
+            }),
+            // A larger thing may hold any distance.
+            Relation::Die | Relation::Node | Relation::Package | Relation::Machine => false,
+        }
+    };
+    let mut found: Option<(usize, f64)> = None;
+    for (index, state) in watch.states.iter().enumerate() {
+        let Some(latency) = cas(state).filter(|latency| rules_out(state, latency)) else { continue };
+        if found.is_none_or(|(_, slowest)| latency.point > slowest) {
+            found = Some((index, latency.point));
+        }
+    }
+    found.map(|(index, _)| index)
+}
+
+fn is_slower_throughout(state: &WatchedState, other: &WatchedState) -> bool {
+    let (kernels, slowed) = slowed(state, other);
+    kernels > 0 && slowed == kernels
+}
+
+/// Kernels timed in both states, and how many of them take longer in the first by what separates states.
+fn slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
+    let ratios = state.kernels.iter().filter_map(|(kernel, here)| {
+        let (_, there) = other.kernels.iter().find(|(known, _)| known == kernel)?;
+        Some(here.point / there.point)
+    });
+    ratios.fold((0, 0), |(all, slowed), ratio| (all + 1, slowed + usize::from(ratio > Detector::CAS.ratio)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KernelId, Picos};
+
+    fn watch(states: &[&[(&'static str, f64)]]) -> StateWatch {
+        let estimate = |ns: f64| Estimate {
+            point: ns,
+            low: 0.98 * ns,
+            high: 1.02 * ns,
+            confidence: 0.95,
+            effective_n: 9.0,
+        };
+        let state = |kernels: &&[(&'static str, f64)]| WatchedState {
+            share: 1.0 / states.len() as f64,
+            visits: 1,
+            longest: Picos::from_ms(500),
+            kernels: kernels.iter().map(|&(name, ns)| (KernelId(name.into()), estimate(ns))).collect(),
+        };
+        StateWatch {
+            watched: Picos::from_ms(1000),
+            pair: None,
+            states: states.iter().map(state).collect(),
+            line: Vec::new(),
+            cells_changed: 1.0,
+        }
+    }
+
+    #[test]
+    fn what_one_relation_can_hold_contradicts_nothing() {
+        let near = &[("cas+pause", 35.0), ("cas", 36.0)][..];
+        let sibling = &[("cas+pause", 13.0), ("cas", 12.0)][..];
+        let far = &[("cas+pause", 116.0), ("cas", 128.0)][..];
+        for (states, reported, expected) in [
+            // Only the ratio is known: near may well be the reported cache, and siblings another place.
+            (&[near, sibling][..], Relation::L3, None),
+            (&[near, far], Relation::L3, Some(1)),
+            (&[sibling, far], Relation::L3, None),
+            (&[far, sibling, near], Relation::Cluster, Some(0)),
+            (&[sibling, far], Relation::Smt, Some(1)),
+            (&[near, far], Relation::Package, None),
+            (&[near], Relation::L3, None),
+        ] {
+            assert_eq!(contradicting_state(&watch(states), reported), expected, "{reported:?} {states:?}");
+        }
+    }
+
+    #[test]
+    fn what_slows_one_kernel_is_no_other_place() {
+        let calm = &[("cas", 30.0), ("cas+pause", 29.0), ("store", 60.0)][..];
+        let disturbed = &[("cas", 1153.0), ("cas+pause", 113.0), ("store", 61.0)][..];
+        let watch = watch(&[calm, disturbed]);
+        assert_eq!(contradicting_state(&watch, Relation::L3), None);
+        let contrast = state_contrast(&watch).unwrap();
+        assert_eq!((contrast.slowest, contrast.kernels, contrast.slowed), (1, 3, 2));
+    }
+
+    #[test]
+    fn limits_known_of_cas_say_nothing_of_other_code() {
+        let watch = watch(&[&[("store", 30.0)], &[("store", 150.0)]]);
+        assert_eq!(contradicting_state(&watch, Relation::L3), None);
+        assert!((state_contrast(&watch).unwrap().ratio - 5.0).abs() < 1e-12);
+    }
+}
