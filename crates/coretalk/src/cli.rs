@@ -18,7 +18,7 @@ pub mod value;
 pub mod watcher;
 
 use crate::exit::{ExitCode, Failure};
-use args::{Command, FormatWord};
+use args::{Command, FormatWord, RunsCommand};
 use parse::{Invocation, Typed};
 use resolve::Measuring;
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
-        Some(Command::Runs(command)) => runs::act(global, command),
+        Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;
             runs::write(global, &saved, global.format.unwrap_or(FormatWord::Json), args.protocol)?;

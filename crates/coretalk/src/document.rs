@@ -4,6 +4,7 @@
 //! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
 
 mod environment;
+mod facts;
 mod ladder;
 pub mod line;
 mod matrix;
@@ -12,6 +13,7 @@ mod topology;
 mod watch;
 
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
+pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
 pub use line::trial_line;
 pub use matrix::{CellDoc, CellList, CyclesDoc, MatrixDoc, StateDoc};
@@ -44,12 +46,12 @@ pub enum Identity {
 pub struct Document<'a> {
     /// `coretalk.run/1`.
     schema: &'static str,
-    /// What it is called and how it went.
-    run: RunDoc,
-    /// What it was measured under.
-    environment: EnvironmentDoc,
-    /// Reported structure.
-    topology: TopologyDoc,
+    /// What it is called and how it went; null in documents that are about several runs or none.
+    run: Option<RunDoc>,
+    /// What it was measured under; null where no machine is spoken of.
+    environment: Option<EnvironmentDoc>,
+    /// Reported structure; null where no machine is spoken of.
+    topology: Option<TopologyDoc>,
     /// Every step on representative pairs, by relation.
     ladder: Vec<LadderDoc>,
     /// One for each protocol or imitated tool, in the order asked.
@@ -64,6 +66,10 @@ pub struct Document<'a> {
     differences: Vec<serde_json::Value>,
     /// Recommended placements; filled by `advise`.
     advice: Vec<serde_json::Value>,
+    /// What can be measured; filled by `probes`.
+    probes: Vec<ProbeDoc>,
+    /// What would be measured; filled by `plan`.
+    plan: Option<PlanDoc>,
 }
 
 /// What a run is called and how it went.
@@ -98,17 +104,33 @@ impl<'a> Document<'a> {
         let mut matrices: Vec<MatrixDoc<'a>> = result.maps.iter().map(MatrixDoc::of_map).collect();
         matrices.extend(result.imitated.iter().map(MatrixDoc::of_imitation));
         Document {
-            schema: SCHEMA,
-            run: RunDoc::of(report, identity),
-            environment: EnvironmentDoc::of(report, identity),
-            topology: TopologyDoc::of(report),
+            run: Some(RunDoc::of(report, identity)),
+            environment: Some(EnvironmentDoc::of(&report.environment, &report.findings, identity)),
+            topology: Some(TopologyDoc::of(&report.topology, &report.settings.cpus)),
             ladder: result.ladder.iter().map(LadderDoc::of).collect(),
             matrices,
             series: result.tails.iter().flat_map(SeriesDoc::of_tails).collect(),
             watch: result.watch.as_ref().map(WatchDoc::of),
+            ..Document::empty()
+        }
+    }
+
+    /// A document about no single run: every part is empty.
+    fn empty() -> Document<'a> {
+        Document {
+            schema: SCHEMA,
+            run: None,
+            environment: None,
+            topology: None,
+            ladder: Vec::new(),
+            matrices: Vec::new(),
+            series: Vec::new(),
+            watch: None,
             comparisons: Vec::new(),
             differences: Vec::new(),
             advice: Vec::new(),
+            probes: Vec::new(),
+            plan: None,
         }
     }
 
@@ -143,24 +165,44 @@ impl RunDoc {
     }
 }
 
+/// Options whose value is the name of a file or folder.
+const NAMES_A_PATH: [&str; 8] = [
+    "-o",
+    "--output",
+    "--store",
+    "--export-csv",
+    "--export-c2c-csv",
+    "--export-markdown",
+    "--export-json",
+    "--export-jsonl",
+];
+
 /// A command line that names no path and nothing of what stands after `--`.
 fn without_private_parts(command: &[String]) -> Vec<String> {
-    let looks_like_path = |text: &str| {
-        let text = text.strip_prefix("sim:").unwrap_or(text);
-        ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start)) || text.contains(":\\")
+    let is_path = |text: &str| {
+        let machine = text.strip_prefix("sim:");
+        let text = machine.unwrap_or(text);
+        let of_a_machine = machine.is_some() && [".toml", ".csv"].iter().any(|end| text.ends_with(end));
+        let looks_so =
+            ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start)) || text.contains(":\\");
+        of_a_machine || looks_so || text.ends_with(".coretalk")
     };
-    let mut shown = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
+    let mut before = "";
     for argument in command {
         if argument == "--" {
             shown.push("--".to_owned());
             shown.push("…".to_owned());
             break;
         }
+        let of_option = |name: &str| NAMES_A_PATH.contains(&name);
         shown.push(match argument.split_once('=') {
-            _ if looks_like_path(argument) => "PATH".to_owned(),
-            Some((name, value)) if looks_like_path(value) => format!("{name}=PATH"),
+            _ if of_option(before) || is_path(argument) => "PATH".to_owned(),
+            Some((name, value)) if of_option(name) || is_path(value) => format!("{name}=PATH"),
+            _ if argument.len() > 2 && argument.starts_with("-o") => "-oPATH".to_owned(),
             _ => argument.clone(),
         });
+        before = argument;
     }
     shown
 }

@@ -150,6 +150,74 @@ fn every_document_fits_the_schema() {
     }
 }
 
+/// What a command prints as one document.
+fn printed(words: &[&str]) -> Value {
+    let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("coretalk"))
+        .args(words)
+        .args(["--format", "json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn commands_that_make_no_run_print_documents_of_the_same_schema() {
+    let root = schema();
+    let sim = ["--machine", "sim:hybrid"];
+    let folder = tempfile::tempdir().unwrap();
+    let matrix = folder.path().join("theirs.csv");
+    std::fs::write(&matrix, ",,\n22.5,,\n90,91,\n").unwrap();
+    let imported = matrix.to_string_lossy().into_owned();
+    let documents = [
+        ("doctor", printed(&[&["doctor"][..], &sim].concat())),
+        ("topology", printed(&[&["topology"][..], &sim].concat())),
+        ("clock", printed(&[&["clock"][..], &sim].concat())),
+        ("probes", printed(&["probes"])),
+        ("plan", printed(&[&["plan", "--seed", "1"][..], &sim].concat())),
+        ("import", printed(&["import", &imported, "-q"])),
+    ];
+    for (name, document) in &documents {
+        check(&root, &root, document, name).unwrap();
+        assert_eq!(
+            (&document["schema"], &document["run"]),
+            (&"coretalk.run/1".into(), &Value::Null),
+            "{name}"
+        );
+    }
+    let of = |name: &str| &documents.iter().find(|(known, _)| *known == name).unwrap().1;
+    assert_eq!(of("doctor")["environment"]["simulated"], "hybrid");
+    assert!(!of("doctor")["environment"]["doctor"].as_array().unwrap().is_empty());
+    assert_eq!(of("topology")["topology"]["reported"]["classes"][1]["cpus"], "0-11");
+    assert!(of("clock")["environment"]["clock"]["hz"].as_f64().unwrap() > 1e6);
+    assert!(of("probes")["probes"].as_array().unwrap().iter().any(|probe| probe["kernel"] == "cas+pause"));
+    assert_eq!(of("plan")["plan"]["pairs"], 190);
+    let cells = of("import")["matrices"][0]["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), &cells[0]["median"], &cells[0]["ci"]), (3, &Value::from(22.5), &Value::Null));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_clock_of_this_machine_is_a_series_of_costs_and_a_matrix_of_offsets() {
+    let root = schema();
+    let document = printed(&["clock"]);
+    check(&root, &root, &document, "clock").unwrap();
+    let series = &document["series"][0];
+    assert_eq!((&series["probe"], &series["unit"]), (&"clock".into(), &"ns".into()));
+    assert!(
+        series["count"].as_u64() > Some(0) && series["percentiles"]["50"].as_f64() > Some(0.0),
+        "{series}"
+    );
+    let offsets = &document["matrices"][0];
+    assert_eq!((&offsets["quantity"], &offsets["regime"]), (&"clock_offset".into(), &Value::Null));
+    for cell in offsets["cells"].as_array().unwrap() {
+        let within = |ends: &Value| {
+            ends[0].as_f64() <= cell["median"].as_f64() && cell["median"].as_f64() <= ends[1].as_f64()
+        };
+        assert!(cell["median"].is_null() || within(&cell["ci"]), "{cell}");
+    }
+}
+
 #[test]
 fn the_schema_check_finds_what_does_not_fit() {
     let root = schema();
@@ -219,14 +287,42 @@ fn an_endless_interval_is_null() {
 #[test]
 fn private_parts_are_left_out_unless_asked_for() {
     let mut report = samples::desktop();
-    let command =
-        ["place", "--store", "/home/me/runs", "--machine=sim:./secret.toml", "--", "tool", "--key=1"];
+    let command = [
+        "place",
+        "--store",
+        "/home/me/runs",
+        "--machine=sim:./secret.toml",
+        "--machine",
+        "sim:secret.csv",
+        "-o",
+        "secret",
+        "--export-csv=secret",
+        "--rate",
+        "10k/s",
+        "--",
+        "tool",
+        "--key=1",
+    ];
     report.header.command = command.map(str::to_owned).to_vec();
     let hidden = json(&report, Identity::Hidden);
     assert_eq!(hidden["environment"]["host"], Value::Null);
     assert_eq!(
         hidden["run"]["command"],
-        serde_json::json!(["place", "--store", "PATH", "--machine=PATH", "--", "…"])
+        serde_json::json!([
+            "place",
+            "--store",
+            "PATH",
+            "--machine=PATH",
+            "--machine",
+            "PATH",
+            "-o",
+            "PATH",
+            "--export-csv=PATH",
+            "--rate",
+            "10k/s",
+            "--",
+            "…"
+        ])
     );
     let included = json(&report, Identity::Included);
     assert_eq!(included["environment"]["host"], "secret-host");

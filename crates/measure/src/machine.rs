@@ -219,7 +219,7 @@ pub enum MachineError {
         reason: String,
     },
     /// Threads could not be started.
-    #[error("start the thread for CPU {cpu}")]
+    #[error("start a thread for CPU {cpu} (is the limit on processes reached? see `ulimit -u`)")]
     Spawn {
         /// The CPU.
         cpu: CpuId,

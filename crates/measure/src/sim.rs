@@ -170,10 +170,15 @@ impl SimMachine {
         } else {
             let parts = round.assignments.chunks(active.div_ceil(threads));
             std::thread::scope(|scope| {
-                let running: Vec<_> = parts.map(|part| scope.spawn(move || perform(part))).collect();
-                let join = |thread: std::thread::ScopedJoinHandle<'_, Vec<Performed>>| match thread.join() {
-                    Ok(performed) => performed,
-                    Err(panic) => std::panic::resume_unwind(panic),
+                let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || perform(part));
+                let running: Vec<_> = parts.map(|part| spawn(part).map_err(|_| part)).collect();
+                let join = |begun: Result<std::thread::ScopedJoinHandle<'_, _>, &[Assignment]>| match begun {
+                    // The number of threads changes no byte, so one that cannot be had is no loss.
+                    Err(part) => perform(part),
+                    Ok(thread) => match thread.join() {
+                        Ok(performed) => performed,
+                        Err(panic) => std::panic::resume_unwind(panic),
+                    },
                 };
                 running.into_iter().flat_map(join).collect()
             })

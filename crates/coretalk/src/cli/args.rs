@@ -11,6 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "coretalk",
+    bin_name = "coretalk",
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
@@ -30,9 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a latency matrix
     Latency(Box<LatencyArgs>),
-    /// List, show, name and remove saved runs
-    #[command(subcommand, arg_required_else_help = false)]
-    Runs(RunsCommand),
+    /// List, show, name and remove saved runs (default: list)
+    Runs(RunsArgs),
     /// Write a saved run as data
     Export(ExportArgs),
     /// Show latency matrices of other tools, or convert them
@@ -188,6 +188,14 @@ pub struct LatencyArgs {
     /// Fixed counts: round trips in each sample
     #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..))]
     pub iterations: Option<u32>,
+}
+
+/// Options of `runs`.
+#[derive(Debug, Clone, Args)]
+pub struct RunsArgs {
+    /// What to do with them (default: list).
+    #[command(subcommand)]
+    pub command: Option<RunsCommand>,
 }
 
 /// What to do with saved runs.

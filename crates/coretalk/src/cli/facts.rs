@@ -1,19 +1,21 @@
-//! The commands that say something about the machine and the tool: doctor, topology, clock, probes, plan.
+//! The commands that say something about the machine and the tool: doctor, topology, clock, probes, plan. Each as text,
+//! and as one document.
 
-use super::args::{Global, PlanArgs, PlannedCommand, ProbesArgs, TopologyArgs};
+use super::args::{FormatWord, Global, PlanArgs, PlannedCommand, ProbesArgs, TopologyArgs};
 use super::output::{self, Out};
 use super::resolve::{self, Measuring};
 use super::value::MachineWord;
 use super::{import, machine, runs, signals};
+use crate::document::{AsmDoc, Document, Identity, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
 use crate::store::StoreError;
 use coretalk_measure::session::latency;
-use coretalk_measure::{asm, probes};
+use coretalk_measure::{Machine, asm, probes};
 use coretalk_model::formats::read_matrices;
-use coretalk_model::{CpuId, Matrix, Topology};
+use coretalk_model::{CpuId, Environment, Matrix, Topology};
 use std::path::Path;
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
@@ -24,8 +26,13 @@ const MOST_COMPARED: usize = 16;
 /// # Errors
 /// The machine cannot be opened, or the output cannot be written.
 pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
-    let findings = machine::open(global.machine.as_ref(), 0)?.examine();
-    say(global, |width| report::doctor::doctor(&findings, width))
+    let shape = shape(global, "doctor")?;
+    let mut machine = machine::open(global.machine.as_ref(), 0)?;
+    let findings = machine.examine();
+    match shape {
+        Shape::Text => say(global, |width| report::doctor::doctor(&findings, width)),
+        Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),
+    }
 }
 
 /// `topology`.
@@ -33,17 +40,26 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
 /// # Errors
 /// As [`doctor`]; or what `--from` names cannot be read.
 pub fn topology(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
-    let topology = match &args.from {
-        None => machine::open(global.machine.as_ref(), 0)?.topology().clone(),
+    let shape = shape(global, "topology")?;
+    let (topology, environment) = match &args.from {
+        None => {
+            let machine = machine::open(global.machine.as_ref(), 0)?;
+            (machine.topology().clone(), Some(machine.environment().clone()))
+        }
         Some(from) => topology_from(global, from)?,
     };
-    say(global, |width| report::topology::topology(&topology, width))
+    match shape {
+        Shape::Text => say(global, |width| report::topology::topology(&topology, width)),
+        Shape::Json(identity) => {
+            hand_over(global, &Document::of_topology(&topology, environment.as_ref(), identity))
+        }
+    }
 }
 
 /// Of a run, or of a matrix file, which names its CPUs and nothing they share.
-fn topology_from(global: &Global, from: &str) -> Result<Topology, Failure> {
+fn topology_from(global: &Global, from: &str) -> Result<(Topology, Option<Environment>), Failure> {
     match runs::open(global, from) {
-        Ok(file) => return Ok(file.topology()?),
+        Ok(file) => return Ok((file.topology()?, Some(file.environment()?))),
         // A file that is no run may be a matrix.
         Err(Failure::Store(StoreError::Foreign { .. })) => {}
         Err(failure) => return Err(failure),
@@ -51,7 +67,7 @@ fn topology_from(global: &Global, from: &str) -> Result<Topology, Failure> {
     let matrices = read_matrices(&import::bytes(Path::new(from))?)
         .map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
     let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
-    Ok(Topology::flat(cpus))
+    Ok((Topology::flat(cpus), None))
 }
 
 /// `clock`.
@@ -59,19 +75,23 @@ fn topology_from(global: &Global, from: &str) -> Result<Topology, Failure> {
 /// # Errors
 /// As [`doctor`].
 pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
-    let view = match &global.machine {
+    let shape = shape(global, "clock")?;
+    let (view, environment) = match &global.machine {
         Some(MachineWord::Sim(_)) => {
             let machine = machine::open(global.machine.as_ref(), 0)?;
-            ClockView { facts: machine.environment().clock.clone(), cost: Vec::new(), offsets: None }
+            let environment = machine.environment().clone();
+            (ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None }, environment)
         }
         _ => host_clock()?,
     };
-    say(global, |width| report::clock::clock(&view, width))
+    match shape {
+        Shape::Text => say(global, |width| report::clock::clock(&view, width)),
+        Shape::Json(identity) => hand_over(global, &Document::of_clock(&environment, &view, identity)),
+    }
 }
 
 #[cfg(target_os = "linux")]
-fn host_clock() -> Result<ClockView, Failure> {
-    use coretalk_measure::Machine;
+fn host_clock() -> Result<(ClockView, Environment), Failure> {
     let mut host = machine::host()?;
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
@@ -87,14 +107,14 @@ fn host_clock() -> Result<ClockView, Failure> {
         let bounds = [offset.ticks - offset.bound_ticks, offset.ticks + offset.bound_ticks];
         Some(bounds.map(|ticks| clock.rate.ns(ticks)))
     });
-    Ok(ClockView { facts: clock.facts(), cost, offsets: Some(offsets) })
+    let view = ClockView { facts: clock.facts(), cost, offsets: Some(offsets) };
+    Ok((view, host.environment().clone()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn host_clock() -> Result<ClockView, Failure> {
-    use coretalk_measure::Machine;
-    let facts = machine::host()?.environment().clock.clone();
-    Ok(ClockView { facts, cost: Vec::new(), offsets: None })
+fn host_clock() -> Result<(ClockView, Environment), Failure> {
+    let environment = machine::host()?.environment().clone();
+    Ok((ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None }, environment))
 }
 
 /// `probes`.
@@ -102,8 +122,14 @@ fn host_clock() -> Result<ClockView, Failure> {
 /// # Errors
 /// There is no kernel of that name, or its code cannot be shown.
 pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
-    if let Some(name) = &args.asm {
-        Out::open(global.output.as_deref())?.text(&code(name)?)?;
+    let shape = shape(global, "probes")?;
+    let blocks = args.asm.as_deref().map(code).transpose()?;
+    if let Shape::Json(_) = shape {
+        return hand_over(global, &Document::of_probes(probe_docs(args.asm.as_deref(), blocks)));
+    }
+    if let Some(blocks) = blocks {
+        let text = |block: &asm::AsmBlock| format!("{}:\n{}\n\n", block.symbol, block.lines.join("\n"));
+        Out::open(global.output.as_deref())?.text(&blocks.iter().map(text).collect::<String>())?;
         return Ok(ExitCode::Done);
     }
     let rows: Vec<ProbeRow> = probes::REGISTRY
@@ -120,19 +146,36 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     say(global, |width| report::probes::probes(&rows, width))
 }
 
+/// Every kernel, or the one whose code was asked for, with it.
+fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<ProbeDoc> {
+    let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
+    let of_kernels = probes::REGISTRY.iter().flat_map(|probe| {
+        let spec = probe.spec();
+        probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))
+    });
+    of_kernels
+        .filter(|(_, kernel)| named.is_none_or(|named| named == kernel))
+        .map(|(spec, kernel)| ProbeDoc {
+            probe: spec.id.to_owned(),
+            kernel,
+            unit: spec.unit.to_owned(),
+            question: spec.question.to_owned(),
+            asm: code.clone(),
+        })
+        .collect()
+}
+
 #[cfg(target_os = "linux")]
-fn code(name: &str) -> Result<String, Failure> {
+fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
     let kernel = probes::kernel_by_id(name).ok_or_else(|| {
         let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
         Failure::Usage(format!("there is no kernel `{name}`; there are {}", known.join(", ")))
     })?;
-    let blocks =
-        asm::disassemble(kernel).map_err(|error| Failure::Environment(format!("failed to {error}")))?;
-    Ok(blocks.iter().map(|block| format!("{}:\n{}\n\n", block.symbol, block.lines.join("\n"))).collect())
+    asm::disassemble(kernel).map_err(|error| Failure::Environment(format!("failed to {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn code(_: &str) -> Result<String, Failure> {
+fn code(_: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
     Err(Failure::Environment("machine code can be shown on Linux only".into()))
 }
 
@@ -145,13 +188,44 @@ pub fn plan(global: &Global, args: &PlanArgs) -> Result<ExitCode, Failure> {
         None => Measuring::QuickLook,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };
+    let shape = shape(global, "plan")?;
     let stop = signals::stop()?;
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
     machine.engage(&request.crew)?;
     let plan = latency::plan(&mut *machine, &request.settings, &stop)?;
-    say(global, |width| report::plan::plan(&plan, machine.topology(), width))
+    match shape {
+        Shape::Text => say(global, |width| report::plan::plan(&plan, machine.topology(), width)),
+        Shape::Json(identity) => {
+            let document = Document::of_plan(&plan, &*machine, &request.settings.cpus, identity);
+            hand_over(global, &document)
+        }
+    }
+}
+
+/// What is handed over: words, or one document.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    Text,
+    Json(Identity),
+}
+
+/// The shape that was asked for; formats that hold a matrix have nothing to hold here.
+fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
+    match global.format {
+        None | Some(FormatWord::Text) => Ok(Shape::Text),
+        Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(resolve::wish(global).identity))),
+        Some(other) => Err(Failure::Usage(format!(
+            "`{}` holds what was measured, and `{command}` measures no matrix; use text or json",
+            output::format_name(other)
+        ))),
+    }
+}
+
+fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
+    Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+    Ok(ExitCode::Done)
 }
 
 fn say(global: &Global, view: impl FnOnce(usize) -> String) -> Result<ExitCode, Failure> {

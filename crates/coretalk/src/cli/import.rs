@@ -3,6 +3,7 @@
 use super::args::{FormatWord, Global, ImportArgs};
 use super::output::{self, Out};
 use super::resolve::{self, Talk};
+use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report::heat_map::HeatMap;
 use crate::report::{Look, text};
@@ -37,6 +38,11 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             imported.len()
         )));
     }
+    if wish.format == FormatWord::Json {
+        let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
+        Out::open(wish.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+        return Ok(ExitCode::Done);
+    }
     let look = output::look(&wish);
     let mut whole = String::new();
     for (file, matrix) in &imported {
@@ -47,8 +53,10 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
             FormatWord::Json | FormatWord::Jsonl => {
                 return Err(Failure::Usage(format!(
-                    "`{}` holds measured runs, and an imported matrix has no intervals; use csv, c2c-csv or markdown",
-                    output::format_name(wish.format)
+                    "`{}` holds the trials of a run, and an imported matrix has none; use `coretalk import {} --format \
+                     json`, csv, c2c-csv or markdown",
+                    output::format_name(wish.format),
+                    file.display()
                 )));
             }
         });

@@ -5,7 +5,9 @@ use crate::exit::Failure;
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::sim::{Scenario, SimMachine};
 use coretalk_measure::{Machine, MachineError};
+use coretalk_model::Matrix;
 use coretalk_model::formats::read_matrices;
+use coretalk_model::stats::Key;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
@@ -58,8 +60,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                     first.unit
                 )));
             }
-            let name = path.file_stem().map_or(what.into(), |stem| stem.to_string_lossy());
-            Scenario::from_matrix(&name, first.matrix)
+            Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
         _ => Err(Failure::Usage(format!(
@@ -67,6 +68,16 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
             Scenario::names().join(", ")
         ))),
     }
+}
+
+/// The name of a machine made of a matrix: of its content, so that equal matrices have equal names whatever their files
+/// are called, and because the name of a file may be private.
+fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
+    let mut key = Key::of(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
+    for (_, _, value) in matrix.iter() {
+        key = key.with(value.map_or(0, f64::to_bits));
+    }
+    format!("matrix-{:08x}", key.bits(0) >> 32)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -10,6 +10,8 @@ const KEPT: &[&str] = &["strict", "resume", "store", "no_save", "name", "keep_ra
 const SHOWN: &[&str] = &["format", "output", "order", "by", "color"];
 /// Files written beside the result.
 const EXPORTED: &[&str] = &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
+/// Options of commands that say something about a machine: as text or as one document.
+const FACTS: &[&str] = &["format", "output", "with_identity"];
 /// Options that concern private facts and remarks.
 const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 
@@ -17,16 +19,17 @@ const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
-        "plan" | "plan latency" => &[MEASURED, &["keep_raw", "output"]],
-        "runs list" => &[&["store", "output"]],
+        "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],
+        "runs" | "runs list" => &[&["store", "output"]],
         "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],
         "runs path" => &[&["store", "output", "quiet"]],
         "runs tag" | "runs rm" => &[&["store", "quiet"]],
         "export" => &[&["store", "format", "output", "with_identity", "quiet"]],
         "import" => &[&["format", "output", "order", "color", "quiet"]],
-        "doctor" | "clock" => &[&["machine", "output"]],
-        "topology" => &[&["machine", "store", "output", "quiet"]],
-        "probes" | "completions" | "man" => &[&["output"]],
+        "doctor" | "clock" => &[FACTS, &["machine"]],
+        "topology" => &[FACTS, &["machine", "store", "quiet"]],
+        "probes" => &[&["format", "output"]],
+        "completions" | "man" => &[&["output"]],
         _ => &[],
     };
     parts.concat()
@@ -43,7 +46,6 @@ pub fn hide_irrelevant(cli: Command) -> Command {
 }
 
 fn hide_below(mut command: Command, path: &str, globals: &[clap::Arg]) -> Command {
-    // `runs` itself is no command: only those below it say what concerns them.
     let concerns = concerning(path);
     for global in globals {
         let irrelevant = !concerns.contains(&global.get_id().as_str());

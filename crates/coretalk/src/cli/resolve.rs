@@ -215,10 +215,7 @@ fn settings(
         },
         home: home(topology, args.home)?,
         lines: args.lines,
-        parallel: match args.parallel {
-            None | Some(AutoOr::Auto) => Parallel::Auto,
-            Some(AutoOr::Number(pairs)) => Parallel::AtMost(pairs),
-        },
+        parallel: parallel(args.parallel, cpus.len())?,
         precision: global.precision.unwrap_or(PRECISION),
         budget: global.budget.unwrap_or(budget),
         spacing,
@@ -321,6 +318,18 @@ fn too_few(chosen: &CpuSet, global: &Global) -> Failure {
 fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let position = |cpu: CpuId| cpus.iter().position(|&known| known == cpu);
     listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
+}
+
+/// A CPU is in one pair at a time.
+fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
+    let Some(AutoOr::Number(pairs)) = typed else { return Ok(Parallel::Auto) };
+    let most = (cpus / 2).max(1);
+    if pairs as usize > most {
+        return Err(Failure::Usage(format!(
+            "--parallel {pairs}: {cpus} CPUs make at most {most} pairs at the same time; ask for so many, or `auto`"
+        )));
+    }
+    Ok(Parallel::AtMost(pairs))
 }
 
 fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {

@@ -11,9 +11,16 @@ const SHORTEST_BUDGET: Picos = Picos::from_ms(100);
 /// The longest machine time that can be asked for.
 const LONGEST_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
-/// `0-3,8`.
+/// `0-3,8`, each CPU named once: whoever names one twice meant another.
 pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
     let set = CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
+    let mut named = CpuSet::default();
+    for part in text.split(',').filter_map(|part| CpuSet::from_list(part).ok()) {
+        if let Some(cpu) = named.intersection(&part).first() {
+            return Err(format!("CPU {cpu} is named twice; name each CPU once"));
+        }
+        named = named.union(&part);
+    }
     if set.is_empty() { Err("it names no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
 }
 
@@ -151,6 +158,14 @@ pub fn tag(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_is_named_once() {
+        assert_eq!(cpu_list("0-3,8").unwrap().len(), 5);
+        for text in ["0,0", "0-3,2", "4-7/2,6", "1,0-8"] {
+            assert!(cpu_list(text).unwrap_err().contains("named twice"), "{text:?}");
+        }
+    }
 
     #[test]
     fn percentages_have_a_sign_and_a_range() {

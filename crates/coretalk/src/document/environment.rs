@@ -1,7 +1,7 @@
 //! The environment block.
 
 use super::{Identity, known};
-use crate::RunReport;
+use coretalk_model::{Environment, Finding};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -66,8 +66,8 @@ pub struct FindingDoc {
 }
 
 impl EnvironmentDoc {
-    pub(super) fn of(report: &RunReport, identity: Identity) -> EnvironmentDoc {
-        let environment = report.environment.clone();
+    pub(super) fn of(environment: &Environment, findings: &[Finding], identity: Identity) -> EnvironmentDoc {
+        let environment = environment.clone();
         let clock = environment.clock;
         let number = |value: Option<f64>| value.and_then(known);
         EnvironmentDoc {
@@ -105,8 +105,7 @@ impl EnvironmentDoc {
             build: environment.build,
             priority: environment.priority,
             notes: environment.notes,
-            doctor: report
-                .findings
+            doctor: findings
                 .iter()
                 .map(|finding| FindingDoc {
                     id: finding.id.clone(),

@@ -10,15 +10,16 @@ use std::collections::BTreeMap;
 /// A square table of pairs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MatrixDoc<'a> {
-    /// `latency`.
+    /// `latency`, `clock`, or `imported`.
     probe: &'static str,
-    /// Null for another tool's numbers.
+    /// Null for another tool's numbers and for offsets of clocks.
     protocol: Option<&'static str>,
     kernel: String,
-    /// `serial` or `parallel`.
-    regime: &'static str,
+    /// `serial` or `parallel`; null where it is not known.
+    regime: Option<&'static str>,
     parameters: BTreeMap<&'static str, String>,
-    /// `half_round_trip`, `read`, `one_way_variation`, or `as_printed` by another tool.
+    /// `half_round_trip`, `read`, `one_way_variation`, `as_printed` by another tool, or `clock_offset`: how far the
+    /// counter of `from` is ahead of that of `to`, with its bounds as `ci`.
     quantity: &'static str,
     unit: &'static str,
     /// One cell for each unordered pair, `from` before `to` in `cpus` order.
@@ -51,6 +52,26 @@ pub enum CellList<'a> {
     Map(&'a Matrix<Cell>),
     /// Of an imitation.
     Imitated(&'a Matrix<Option<ImitatedCell>>),
+    /// Bare values.
+    Plain(Matrix<Option<Plain>>),
+}
+
+/// A value of which no more is known than perhaps its bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plain {
+    pub value: f64,
+    pub bounds: Option<Ci>,
+}
+
+/// A matrix of bare values with what it is.
+#[derive(Debug)]
+pub(super) struct PlainMatrix {
+    pub probe: &'static str,
+    pub kernel: String,
+    pub quantity: &'static str,
+    pub unit: &'static str,
+    pub parameters: Vec<(&'static str, String)>,
+    pub cells: Matrix<Option<Plain>>,
 }
 
 /// One pair.
@@ -114,7 +135,7 @@ impl<'a> MatrixDoc<'a> {
             probe: "latency",
             protocol: Some(map.protocol.name()),
             kernel: map.kernel.to_string(),
-            regime: map.regime.name(),
+            regime: Some(map.regime.name()),
             parameters,
             quantity: match map.protocol {
                 Protocol::Cas | Protocol::Store | Protocol::Msg => "half_round_trip",
@@ -137,7 +158,7 @@ impl<'a> MatrixDoc<'a> {
             probe: "latency",
             protocol: None,
             kernel: format!("as:{}", imitated.tool),
-            regime: Regime::Serial.name(),
+            regime: Some(Regime::Serial.name()),
             parameters: BTreeMap::from([("as", imitated.tool.name().to_owned())]),
             quantity: "as_printed",
             unit: "ns",
@@ -145,6 +166,24 @@ impl<'a> MatrixDoc<'a> {
             gate: Vec::new(),
             cpus: imitated.cells.cpus().iter().map(|cpu| cpu.0).collect(),
             cells: CellList::Imitated(&imitated.cells),
+        }
+    }
+}
+
+impl MatrixDoc<'_> {
+    pub(super) fn plain(matrix: PlainMatrix) -> MatrixDoc<'static> {
+        MatrixDoc {
+            probe: matrix.probe,
+            protocol: None,
+            kernel: matrix.kernel,
+            regime: None,
+            parameters: matrix.parameters.into_iter().collect(),
+            quantity: matrix.quantity,
+            unit: matrix.unit,
+            symmetric: matrix.cells.is_symmetric(),
+            gate: Vec::new(),
+            cpus: matrix.cells.cpus().iter().map(|cpu| cpu.0).collect(),
+            cells: CellList::Plain(matrix.cells),
         }
     }
 }
@@ -170,6 +209,9 @@ impl Serialize for CellList<'_> {
             }
             CellList::Imitated(cells) => serializer
                 .collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref()))),
+            CellList::Plain(cells) => {
+                serializer.collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::plain(pair, *cell)))
+            }
         }
     }
 }
@@ -222,6 +264,16 @@ impl<'a> CellDoc<'a> {
             flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
             reason: value.reason.as_deref(),
             spread: None,
+        }
+    }
+
+    fn plain([from, to]: [u32; 2], cell: Option<Plain>) -> CellDoc<'a> {
+        match cell {
+            None => CellDoc { from, to, reason: Some("no value"), ..CellDoc::default() },
+            Some(Plain { value, bounds }) => {
+                let ci = bounds.and_then(|[low, high]| Some([known(low)?, known(high)?]));
+                CellDoc { from, to, median: known(value), ci, ..CellDoc::default() }
+            }
         }
     }
 

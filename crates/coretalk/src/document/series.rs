@@ -88,10 +88,22 @@ impl SeriesDoc {
         values: BTreeMap<&'static str, Option<f64>>,
     ) -> SeriesDoc {
         let parameters = BTreeMap::from([("kernel", tails.kernel.to_string()), ("view", view.to_owned())]);
+        let placement = tails.placement.iter().map(|cpu| cpu.0).collect();
+        SeriesDoc::events("latency", parameters, placement, counts, values)
+    }
+
+    /// Single events in nanoseconds, from counts in picoseconds.
+    pub(super) fn events(
+        probe: &'static str,
+        parameters: BTreeMap<&'static str, String>,
+        placement: Vec<u32>,
+        counts: &[(u64, u64)],
+        values: BTreeMap<&'static str, Option<f64>>,
+    ) -> SeriesDoc {
         SeriesDoc {
-            probe: "latency",
+            probe,
             parameters,
-            placement: tails.placement.iter().map(|cpu| cpu.0).collect(),
+            placement,
             kind: "event",
             unit: "ns",
             count: counts_total(counts),

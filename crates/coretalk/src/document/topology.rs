@@ -1,7 +1,6 @@
 //! The reported structure. What a matrix suggests is an issue of its own: `inferred` stays null until it lands.
 
-use crate::RunReport;
-use coretalk_model::Level;
+use coretalk_model::{CpuId, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,8 +43,8 @@ pub struct ClassDoc {
 }
 
 impl TopologyDoc {
-    pub(super) fn of(report: &RunReport) -> TopologyDoc {
-        let topology = &report.topology;
+    /// `cpus` in matrix order.
+    pub(super) fn of(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
         let level = |level: Level| LevelDoc {
             level: level.name(),
             groups: topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect(),
@@ -61,7 +60,7 @@ impl TopologyDoc {
                 .to_string(),
         });
         TopologyDoc {
-            cpus: report.settings.cpus.iter().map(|cpu| cpu.0).collect(),
+            cpus: cpus.iter().map(|cpu| cpu.0).collect(),
             reported: ReportedDoc {
                 levels: Level::ALL.into_iter().map(level).filter(|level| !level.groups.is_empty()).collect(),
                 classes: classes.collect(),

@@ -2,10 +2,12 @@
 
 use super::ExportError;
 use crate::RunReport;
+use crate::report::plain;
 use coretalk_model::latency::Imitated;
 use std::io::Write;
 
-/// Writes what each imitated tool would have printed, in the order asked. `render` knows the formats of the tools and
+/// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a line before it says
+/// so: nobody should take it for what the tool printed somewhere. `render` knows the formats of the tools and
 /// lives beside their kernels.
 ///
 /// # Errors
@@ -15,6 +17,10 @@ pub fn write_imitations(
     render: &dyn Fn(&Imitated) -> String,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
+    if report.header.simulated {
+        let machine = plain(report.environment.simulated.as_deref().unwrap_or("machine"));
+        writeln!(out, "SIMULATED {machine}: these numbers say nothing about this computer")?;
+    }
     for imitated in &report.result.imitated {
         out.write_all(render(imitated).as_bytes())?;
     }

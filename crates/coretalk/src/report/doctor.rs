@@ -12,7 +12,7 @@ pub fn doctor(findings: &[Finding], width: usize) -> String {
     for finding in &sorted {
         let mut text = plain(&finding.text);
         if let Some(fix) = &finding.fix {
-            text.push_str(&format!(" Fix: {}", plain(fix)));
+            text = format!("{}. Fix: {}", text.trim_end_matches('.'), plain(fix));
         }
         table.row(vec![word(finding.verdict).to_owned(), plain(&finding.id), text]);
     }

@@ -5,6 +5,8 @@ mod effects;
 mod generated;
 #[cfg(target_os = "linux")]
 mod kill;
+#[cfg(unix)]
+mod limits;
 mod places;
 mod refusals;
 #[cfg(target_os = "linux")]

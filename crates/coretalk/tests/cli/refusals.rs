@@ -5,12 +5,14 @@ use super::tool::Tool;
 /// What is typed, the exit code, and a part of the sentence that names the culprit.
 const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["queue"], 2, "unrecognized subcommand 'queue'"),
-    (&["runs"], 2, "subcommand"),
+    (&["runs", "lst"], 2, "list"),
     (&["latncy"], 2, "latency"),
     (&["--nonsense"], 2, "--nonsense"),
     (&["latency", "--cpus", "0-"], 2, "0-"),
     (&["latency", "--cpus", ""], 2, "names no CPU"),
     (&["latency", "--cpus", "3-1"], 2, "ends before it begins"),
+    (&["latency", "--cpus", "0,0"], 2, "CPU 0 is named twice"),
+    (&["latency", "--cpus", "0-3,2"], 2, "CPU 2 is named twice"),
     (&["latency", "--cpus", "9999999999"], 2, "9999999999"),
     (&["latency", "--machine", "sim:chiplet-16", "--cpus", "0,16"], 2, "CPU 16 does not exist"),
     (&["latency", "--machine", "sim:chiplet-16", "--cpus", "3"], 3, "only CPU 3 is chosen"),
@@ -45,6 +47,11 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["latency", "--pairs", "0-1,1-0"], 2, "second time"),
     (&["latency", "--machine", "sim:chiplet-16", "--pairs", "0-1", "--cpus", "2-5"], 2, "CPU 0"),
     (&["latency", "--parallel", "0"], 2, "--parallel"),
+    (
+        &["latency", "--machine", "sim:chiplet-16", "--cpus", "0-8", "--parallel", "9999"],
+        2,
+        "9 CPUs make at most 4 pairs",
+    ),
     (&["latency", "--lines", "0"], 2, "--lines"),
     (&["latency", "--precision", "0.05%"], 2, "0.1%"),
     (&["latency", "--precision", "2"], 2, "2%"),
@@ -70,6 +77,8 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["import"], 2, "<FILE>"),
     (&["topology", "--from", "nothing"], 2, "nothing"),
     (&["probes", "--asm", "cas+nap"], 2, "cas+pause"),
+    (&["doctor", "--format", "csv"], 2, "use text or json"),
+    (&["plan", "--machine", "sim:chiplet-16", "--format", "jsonl"], 2, "use text or json"),
     (&["completions", "tcsh"], 2, "bash"),
 ];
 

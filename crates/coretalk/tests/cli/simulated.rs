@@ -125,6 +125,55 @@ fn the_other_commands_answer_on_a_simulated_machine() {
 }
 
 #[test]
+fn runs_alone_lists_them() {
+    let tool = Tool::new();
+    tool.done(&with(&["latency"], &["--seed", "1", "-q", "--name", "first"]));
+    assert_eq!(tool.done(&["runs"]).out, tool.done(&["runs", "list"]).out);
+    assert!(tool.done(&["runs"]).out.contains("#first"));
+}
+
+#[test]
+fn what_a_tool_would_print_of_a_simulated_machine_is_called_simulated() {
+    let tool = Tool::new();
+    let said = tool.done(&with(&["latency", "--as", "c2clat"], &["--seed", "1", "-q", "--no-save"]));
+    let mut lines = said.out.lines();
+    assert_eq!(
+        lines.next(),
+        Some("SIMULATED chiplet-16: these numbers say nothing about this computer"),
+        "{}",
+        said.out
+    );
+    assert!(lines.next().unwrap().starts_with(" CPU"), "{}", said.out);
+}
+
+#[test]
+fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
+    let tool = Tool::new();
+    let content = "cpu,0,1\n0,,22.5\n1,22.5,\n";
+    let name_of = |file: &str, content: &str| {
+        std::fs::write(tool.path().join(file), content).unwrap();
+        let machine = format!("sim:{file}");
+        let said = tool.done(&[
+            "latency",
+            "--machine",
+            &machine,
+            "--format",
+            "json",
+            "-q",
+            "--no-save",
+            "--seed",
+            "1",
+        ]);
+        assert!(!said.out.contains("customer"), "{}", said.out);
+        document(&said.out)["environment"]["simulated"].as_str().unwrap().to_owned()
+    };
+    let one = name_of("customer.csv", content);
+    assert!(one.starts_with("matrix-"), "{one}");
+    assert_eq!(one, name_of("customer-again.csv", content));
+    assert_ne!(one, name_of("customer-else.csv", &content.replace("22.5", "23.5")));
+}
+
+#[test]
 fn strict_fails_where_a_cell_that_was_asked_for_cannot_be_trusted() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nmiscount = \"3\"\n";
@@ -190,7 +239,11 @@ fn a_closed_pipe_ends_quietly() {
     let tool = Tool::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = tool.command(&["man"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-    let said = super::tool::said(output.wait_with_output().unwrap());
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let unsaved = with(&["latency"], &["--seed", "1", "-q", "--no-save"]);
+    for words in [&["man"][..], &["doctor", "--machine", "sim:hybrid"], &unsaved] {
+        let stdout = writer.try_clone().unwrap();
+        let output = tool.command(words).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        let said = super::tool::said(output.wait_with_output().unwrap());
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{words:?}");
+    }
 }

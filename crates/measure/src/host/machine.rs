@@ -230,6 +230,12 @@ fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineErro
         affinity::pin_current_thread(cpu).map_err(|error| no_pinning(error.to_string()))?;
         Ok(task())
     };
-    std::thread::scope(|scope| scope.spawn(pinned).join())
-        .unwrap_or_else(|_| Err(no_pinning("a thread ended at once".to_owned())))
+    let here = affinity::current_cpu().map_err(|error| no_pinning(error.to_string()))?;
+    std::thread::scope(|scope| {
+        // A limit on threads is the environment's refusal, and no defect.
+        let thread = std::thread::Builder::new()
+            .spawn_scoped(scope, pinned)
+            .map_err(|source| MachineError::Spawn { cpu: here, source })?;
+        thread.join().unwrap_or_else(|_| Err(no_pinning("a thread ended at once".to_owned())))
+    })
 }

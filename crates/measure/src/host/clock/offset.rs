@@ -53,18 +53,21 @@ pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
         let (ready, in_place) = mpsc::channel();
         let (begin, go) = mpsc::channel();
         let answering = &exchange;
-        scope.spawn(move || {
+        let answer = move || {
             // The other side may be gone, and then so is the need for an answer.
             let _ = ready.send(affinity::pin_current_thread(to).is_ok());
             if go.recv() == Ok(true) {
                 answering.answer();
             }
-        });
-        let asking = scope.spawn(move || {
+        };
+        let ask = move || {
             let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
             let _ = begin.send(agreed);
             if agreed { answering.ask(from, to) } else { None }
-        });
+        };
+        // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
+        std::thread::Builder::new().spawn_scoped(scope, answer).ok()?;
+        let asking = std::thread::Builder::new().spawn_scoped(scope, ask).ok()?;
         asking.join().ok().flatten()
     })
 }

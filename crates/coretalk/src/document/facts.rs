@@ -1,0 +1,184 @@
+//! Documents of the commands that say something about the machine and the tool, and of imported matrices: no run, so the
+//! block `run` is null.
+
+use super::matrix::{Plain, PlainMatrix};
+use super::{Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, TopologyDoc, known};
+use crate::report::clock::ClockView;
+use coretalk_measure::Machine;
+use coretalk_measure::asm::AsmBlock;
+use coretalk_measure::session::latency::PlanReport;
+use coretalk_model::formats::{ImportedMatrix, Unit};
+use coretalk_model::{CpuId, Environment, Finding, Topology};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One kernel that can be measured.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ProbeDoc {
+    /// Its probe.
+    pub probe: String,
+    /// The stable name of the kernel.
+    pub kernel: String,
+    /// Unit of its result.
+    pub unit: String,
+    /// The question that the probe answers.
+    pub question: String,
+    /// The machine code of the timed loop; null unless asked for.
+    pub asm: Option<Vec<AsmDoc>>,
+}
+
+/// A function of a timed loop.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AsmDoc {
+    symbol: String,
+    /// One instruction each, with its offset in hexadecimal.
+    lines: Vec<String>,
+}
+
+/// What would be measured and how long it takes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PlanDoc {
+    pairs: u64,
+    relations: Vec<PlannedPairsDoc>,
+    /// Passes that every pair gets, and the most that a wide one can get.
+    passes: [u32; 2],
+    rounds_per_pass: u64,
+    /// Pairs at the same time.
+    parallel: u32,
+    kernels: Vec<String>,
+    machine_time_s: f64,
+    /// What the expectation rests on, in words.
+    basis: String,
+    file_bytes: u64,
+}
+
+/// Pairs of a relation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PlannedPairsDoc {
+    relation: &'static str,
+    pairs: u64,
+}
+
+impl AsmDoc {
+    /// A block of machine code.
+    pub fn of(block: AsmBlock) -> AsmDoc {
+        AsmDoc { symbol: block.symbol, lines: block.lines }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// What a machine says of itself, with what `doctor` found, where it was asked.
+    pub fn of_machine(machine: &dyn Machine, findings: &[Finding], identity: Identity) -> Document<'a> {
+        let topology = machine.topology();
+        let cpus = topology.order(topology.cpus());
+        Document {
+            environment: Some(EnvironmentDoc::of(machine.environment(), findings, identity)),
+            topology: Some(TopologyDoc::of(topology, &cpus)),
+            ..Document::empty()
+        }
+    }
+
+    /// The structure of a run or a file, with the environment of the former.
+    pub fn of_topology(
+        topology: &Topology,
+        environment: Option<&Environment>,
+        identity: Identity,
+    ) -> Document<'a> {
+        Document {
+            environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
+            topology: Some(TopologyDoc::of(topology, &topology.order(topology.cpus()))),
+            ..Document::empty()
+        }
+    }
+
+    /// What is known of the clock: its facts, the cost of reading it as a series, the offsets between CPUs as a matrix.
+    pub fn of_clock(environment: &Environment, view: &ClockView, identity: Identity) -> Document<'a> {
+        let environment = Environment { clock: view.facts.clone(), ..environment.clone() };
+        let bounds = |[low, high]: [f64; 2]| Plain { value: (low + high) / 2.0, bounds: Some([low, high]) };
+        let offsets = view.offsets.as_ref().map(|offsets| {
+            let cells = offsets.map(|cell| cell.map(bounds));
+            MatrixDoc::plain(PlainMatrix {
+                probe: "clock",
+                kernel: view.facts.source.clone(),
+                quantity: "clock_offset",
+                unit: "ns",
+                parameters: Vec::new(),
+                cells,
+            })
+        });
+        Document {
+            environment: Some(EnvironmentDoc::of(&environment, &[], identity)),
+            series: SeriesDoc::of_clock(view).into_iter().collect(),
+            matrices: offsets.into_iter().collect(),
+            ..Document::empty()
+        }
+    }
+
+    /// What can be measured.
+    pub fn of_probes(probes: Vec<ProbeDoc>) -> Document<'a> {
+        Document { probes, ..Document::empty() }
+    }
+
+    /// What would be measured on a machine.
+    pub fn of_plan(
+        plan: &PlanReport,
+        machine: &dyn Machine,
+        cpus: &[CpuId],
+        identity: Identity,
+    ) -> Document<'a> {
+        let relations = plan.relations.iter();
+        let planned = PlanDoc {
+            pairs: plan.cells,
+            relations: relations
+                .map(|&(relation, pairs)| PlannedPairsDoc { relation: relation.name(), pairs })
+                .collect(),
+            passes: plan.passes,
+            rounds_per_pass: plan.rounds_per_pass,
+            parallel: plan.parallel,
+            kernels: plan.kernels.clone(),
+            machine_time_s: plan.machine_time.secs(),
+            basis: plan.basis.clone(),
+            file_bytes: plan.file_bytes,
+        };
+        Document {
+            environment: Some(EnvironmentDoc::of(machine.environment(), &[], identity)),
+            topology: Some(TopologyDoc::of(machine.topology(), cpus)),
+            plan: Some(planned),
+            ..Document::empty()
+        }
+    }
+
+    /// Somebody else's matrices: values as they stand in the file, without intervals.
+    pub fn of_imported<'m>(imported: impl Iterator<Item = &'m ImportedMatrix>) -> Document<'a> {
+        let matrix = |imported: &ImportedMatrix| {
+            let mut parameters = vec![("format", imported.format.to_string())];
+            parameters.extend(imported.title.iter().map(|title| ("title", title.clone())));
+            MatrixDoc::plain(PlainMatrix {
+                probe: "imported",
+                kernel: "unknown".into(),
+                quantity: "as_printed",
+                unit: match imported.unit {
+                    Unit::Ns => "ns",
+                    Unit::Cycles => "cycles",
+                },
+                parameters,
+                cells: imported.matrix.map(|cell| cell.map(|value| Plain { value, bounds: None })),
+            })
+        };
+        Document { matrices: imported.map(matrix).collect(), ..Document::empty() }
+    }
+}
+
+impl SeriesDoc {
+    /// The cost of a start-stop pair of reads; `None` where it was not measured.
+    fn of_clock(view: &ClockView) -> Option<SeriesDoc> {
+        let counts: Vec<(u64, u64)> =
+            view.cost.iter().map(|&(ns, count)| ((ns * 1e3).round().max(0.0) as u64, count)).collect();
+        let values =
+            [("cost_ns", view.facts.cost_ns), ("step_ns", view.facts.step_ns), ("hz", Some(view.facts.hz))];
+        let values = values.map(|(name, value)| (name, value.and_then(known)));
+        let parameters = [("source", view.facts.source.clone())];
+        (!counts.is_empty())
+            .then(|| SeriesDoc::events("clock", parameters.into(), Vec::new(), &counts, values.into()))
+    }
+}

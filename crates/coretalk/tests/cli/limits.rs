@@ -1,0 +1,109 @@
+//! Little of everything: file descriptors, threads, memory, rights; and several runs at once. What cannot be had is
+//! refused with a sentence, never a crash.
+
+use super::tool::{Tool, said};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const SIM: [&str; 8] = ["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--seed", "1", "-q"];
+
+/// The tool under a limit of the shell.
+fn limited(tool: &Tool, limit: &str, words: &[&str]) -> super::tool::Said {
+    let plain = tool.command(words);
+    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(plain.get_program()).args(words).current_dir(tool.path()).env_clear();
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    said(command.output().unwrap())
+}
+
+#[test]
+fn sixteen_file_descriptors_are_enough() {
+    let tool = Tool::new();
+    let said = limited(&tool, "-n 16", &SIM);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("saved as"), "{}", said.out);
+}
+
+#[test]
+fn little_memory_is_enough_or_refused_in_a_sentence() {
+    let tool = Tool::new();
+    let unsaved = [&SIM[..], &["--no-save"]].concat();
+    assert_eq!(limited(&tool, "-v 200000", &unsaved).code, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_cannot_be_had_are_the_environments_refusal() {
+    // Root is under no limit of processes, so somebody else is asked for.
+    let as_nobody = |program: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups", "prlimit", "--nproc=1"]).arg(program);
+        command
+    };
+    if !as_nobody(Path::new("true")).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        println!("skipped: user and limit cannot be changed here");
+        return;
+    }
+    let place = std::env::temp_dir().join(format!("coretalk-limits-{}", std::process::id()));
+    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &place).unwrap();
+    let words = ["latency", "--no-save", "--budget", "1s", "-q"];
+    let output = as_nobody(&place).args(words).current_dir(std::env::temp_dir()).output();
+    std::fs::remove_file(&place).unwrap();
+    let said = said(output.unwrap());
+    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
+    assert!(!said.err.contains("internal error"), "{}", said.err);
+}
+
+#[test]
+fn two_runs_at_once_share_a_store() {
+    let tool = Tool::new();
+    let begun: Vec<_> = ["1", "2", "3"]
+        .map(|name| {
+            let words = [&SIM[..], &["--name", name]].concat();
+            tool.command(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .into();
+    for running in begun {
+        let said = said(running.wait_with_output().unwrap());
+        assert_eq!((said.code, said.err.as_str()), (0, ""));
+    }
+    let listed = tool.done(&["runs"]).out;
+    assert_eq!(listed.matches("complete").count(), 3, "{listed}");
+}
+
+#[test]
+fn hostile_scenarios_are_refused_in_a_sentence() {
+    let tool = Tool::new();
+    let deep = format!("a = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let dotted = format!("[{}a]\nx = 1", "a.".repeat(50_000));
+    let wide = |width: &str| {
+        format!(
+            "based_on = \"mesh-64\"\n[structure]\nkind = \"mesh\"\nwidth = {width}\nheight = 1000\nnear_ns = 1\nfar_ns = 2"
+        )
+    };
+    let noisy = |value: &str| format!("based_on = \"chiplet-16\"\n[noise]\nbatch_sd = {value}");
+    for content in [
+        deep,
+        dotted,
+        wide("1000"),
+        wide("4294967295"),
+        wide("99999999999999999999"),
+        wide("-4"),
+        noisy("nan"),
+        noisy("inf"),
+        noisy("-1.0"),
+        noisy("1e400"),
+        "based_on = \"hostile.toml\"".to_owned(),
+        "\0\x07".to_owned(),
+        String::new(),
+    ] {
+        std::fs::write(tool.path().join("hostile.toml"), &content).unwrap();
+        let said = tool.call(&["latency", "--machine", "sim:hostile.toml", "--no-save", "-q"]);
+        let shown: String = content.chars().take(120).collect();
+        assert_eq!((said.code, said.err.lines().count()), (4, 1), "{shown}: {}", said.err);
+        assert!(said.err.contains("hostile.toml") && said.err.len() < 600, "{shown}: {}", said.err);
+    }
+}
