@@ -439,9 +439,10 @@ fn small_views_read_well() {
     insta::assert_snapshot!("runs", runs::runs(&[row, partial], 100));
     assert!(runs::runs(&[], 80).starts_with("No runs here yet"));
     let probe = probes::ProbeRow {
-        id: "cas".into(),
+        id: "latency".into(),
         unit: "ns".into(),
-        question: "How soon does another core have my cache line?".into(),
+        question: "how soon does another core have my cache line?".into(),
+        kernels: ["cas", "cas+pause", "one-way", "as:c2clat"].map(str::to_owned).to_vec(),
     };
     insta::assert_snapshot!("probes", probes::probes(&[probe], 80));
 }

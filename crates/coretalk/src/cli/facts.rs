@@ -13,7 +13,7 @@ use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
 use crate::store::StoreError;
 use coretalk_measure::session::latency;
-use coretalk_measure::{Machine, asm, probes};
+use coretalk_measure::{Machine, Probe, asm, probes};
 use coretalk_model::formats::read_matrices;
 use coretalk_model::{CpuId, Environment, Matrix, Topology};
 use std::path::Path;
@@ -132,17 +132,16 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         Out::open(global.output.as_deref())?.text(&blocks.iter().map(text).collect::<String>())?;
         return Ok(ExitCode::Done);
     }
-    let rows: Vec<ProbeRow> = probes::REGISTRY
-        .iter()
-        .flat_map(|probe| {
-            let spec = probe.spec();
-            probe.kernels().iter().map(move |kernel| ProbeRow {
-                id: kernel.id.to_string(),
-                unit: spec.unit.to_owned(),
-                question: format!("{}: {}", spec.id, spec.question),
-            })
-        })
-        .collect();
+    let row = |probe: &&dyn Probe| {
+        let spec = probe.spec();
+        ProbeRow {
+            id: spec.id.to_owned(),
+            question: spec.question.to_owned(),
+            unit: spec.unit.to_owned(),
+            kernels: probe.kernels().iter().map(|kernel| kernel.id.to_string()).collect(),
+        }
+    };
+    let rows: Vec<ProbeRow> = probes::REGISTRY.iter().map(row).collect();
     say(global, |width| report::probes::probes(&rows, width))
 }
 

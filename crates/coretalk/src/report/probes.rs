@@ -1,26 +1,77 @@
 //! The view of `probes`: what can be measured.
 
 use super::table::{Align, Columns};
-use super::text::plain;
+use super::text::{plain, wrap};
+use coretalk_model::{Hint, Protocol, Tool};
 
-/// What a list says of a kernel.
+/// What a list says of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRow {
     /// Its stable name.
     pub id: String,
-    /// Unit of its result.
-    pub unit: String,
     /// The question it answers.
     pub question: String,
+    /// Unit of its result.
+    pub unit: String,
+    /// The stable names of its kernels.
+    pub kernels: Vec<String>,
 }
 
-/// The list in the order of the registry.
+/// Probes and their kernels in the order of the registry.
 pub fn probes(rows: &[ProbeRow], width: usize) -> String {
-    let mut table = Columns::new(&[("probe", Align::Left), ("unit", Align::Left), ("answers", Align::Left)]);
+    let mut lines = Vec::new();
     for row in rows {
-        table.row(vec![plain(&row.id), plain(&row.unit), plain(&row.question)]);
+        let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
+        lines.extend(wrap(&question, width, 2));
+        let mut table = Columns::new(&[("kernel", Align::Left), ("what is timed", Align::Left)]);
+        for kernel in &row.kernels {
+            table.row(vec![plain(kernel), timed(kernel)]);
+        }
+        lines.extend(table.lines(width));
+        lines.push(String::new());
     }
-    let mut lines = table.lines(width);
-    lines.push(super::text::cut(" machine code of a timed loop: coretalk probes --asm NAME", width));
+    lines.extend(wrap(" machine code of a timed loop: coretalk probes --asm KERNEL", width, 1));
     lines.join("\n") + "\n"
+}
+
+/// What a kernel does, in a line; empty for one that has no words yet.
+fn timed(kernel: &str) -> String {
+    if let Some(tool) = Tool::ALL.into_iter().find(|tool| kernel.strip_prefix("as:") == Some(tool.name())) {
+        return format!("what {tool} times: its loop, counts and statistic");
+    }
+    let (protocol, hint) =
+        kernel.split_once('+').map_or((kernel, Hint::None), |(name, _)| (name, Hint::Pause));
+    let Some(protocol) = Protocol::ALL.into_iter().find(|known| known.name() == protocol) else {
+        return String::new();
+    };
+    let what = match protocol {
+        Protocol::Cas => "both sides compare-and-swap one line, in turn",
+        Protocol::Store => "both sides load and store one line, in turn",
+        Protocol::Msg => "a message each way, a mailbox line for each direction",
+        Protocol::Xfer => "reads of lines that the other CPU wrote, no spin",
+        Protocol::OneWay => "a time stamp sent one way, against the fastest of its visit",
+    };
+    let hint = match hint {
+        Hint::None => "",
+        Hint::Pause => "; waiting with a pause",
+    };
+    format!("{what}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_and_tool_is_told_in_words_of_its_own() {
+        let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
+        let tools = Tool::ALL.map(|tool| format!("as:{tool}"));
+        let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
+        told.push(timed("cas+pause"));
+        let count = told.len();
+        told.sort();
+        told.dedup();
+        assert!(told.len() == count && !told[0].is_empty(), "{told:?}");
+        assert_eq!(timed("unheard-of"), "");
+    }
 }

@@ -136,7 +136,9 @@ pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (Some(first), Some(last)) = (watch.line.first(), watch.line.last()) else { return Vec::new() };
-    let labels = rows.iter().map(|(_, level)| ns(*level).chars().count()).max().unwrap_or(3).max(4);
+    // The letter is that of the table below: states may differ under another kernel than the one that is drawn.
+    let label = |state: usize, level: f64| format!("{} {}", letter(state), right(&ns(level), 4));
+    let labels = rows.iter().map(|&(state, level)| label(state, level).chars().count()).max().unwrap_or(4);
     let room = look.width.saturating_sub(labels + 3).clamp(8, 160);
     let span = last.0.saturating_sub(first.0);
     let place = |at: Picos| {
@@ -158,7 +160,7 @@ pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
             }
         }
         let row: String = cells.into_iter().collect();
-        lines.push(format!("{} ┤{}", right(&ns(*level), labels), row.trim_end()));
+        lines.push(format!("{} ┤{}", right(&label(*state, *level), labels), row.trim_end()));
     }
     lines.push(time_axis(span.secs(), room, labels));
     lines

@@ -95,6 +95,7 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
     {
         let what = if rows == columns { "pixel" } else { "glyph" };
         parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
+        parts.extend(hidden_words(&report.topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
     let marked = drawn == Drawn::Numbers;
@@ -110,6 +111,18 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
         }
     });
     flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// The reported levels whose groups are so small that no pixel shows what is inside one.
+fn hidden_words(topology: &Topology, rows: usize, what: &str) -> Option<String> {
+    let hidden = |&level: &Level| {
+        let groups = topology.level(level);
+        let cores = |cpus: &CpuSet| topology.one_per_core(cpus).len();
+        level > Level::Core && groups.len() > 1 && groups.iter().all(|group| cores(&group.cpus) < rows)
+    };
+    let levels: Vec<&str> =
+        Level::ALL.into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
+    (!levels.is_empty()).then(|| format!("the insides of {} are smaller than a {what}", levels.join(" and ")))
 }
 
 /// Whether a map has one middle worth telling.

@@ -57,6 +57,40 @@ fn threads_that_cannot_be_had_are_the_environments_refusal() {
     assert!(!said.err.contains("internal error"), "{}", said.err);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_user_without_rights_measures_and_is_told_what_cannot_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let (open, closed) = (place.path().join("open"), place.path().join("closed"));
+    for (path, mode) in [(place.path(), 0o755), (&open, 0o777), (&closed, 0o555)] {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let tool = place.path().join("coretalk");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &tool).unwrap();
+    let as_nobody = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).arg(&tool).args(words);
+        // A folder that cannot be written, and no home.
+        command.current_dir(&closed).env_clear().env("HOME", "/nonexistent");
+        command.output().map(said)
+    };
+    if !as_nobody(&["--version"]).is_ok_and(|said| said.code == 0) {
+        println!("skipped: the user cannot be changed here");
+        return;
+    }
+    let store = open.to_string_lossy().into_owned();
+    let saved = as_nobody(&[&SIM[..], &["--store", &store]].concat()).unwrap();
+    assert_eq!((saved.code, saved.err.as_str()), (0, ""), "{}", saved.out);
+    let homeless = as_nobody(&SIM).unwrap();
+    assert_eq!((homeless.code, homeless.err.lines().count()), (6, 1), "{}", homeless.err);
+    assert!(homeless.err.contains("--store DIR") && homeless.err.contains("--no-save"), "{}", homeless.err);
+    let unwritable = as_nobody(&[&SIM[..], &["--no-save", "-o", "result"]].concat()).unwrap();
+    assert_eq!((unwritable.code, unwritable.err.lines().count()), (6, 1), "{}", unwritable.err);
+    assert!(unwritable.err.contains("result") && unwritable.out.is_empty(), "{}", unwritable.err);
+}
+
 #[test]
 fn two_runs_at_once_share_a_store() {
     let tool = Tool::new();

@@ -431,7 +431,12 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         spans_per_visit: mean(&|orders| orders.len() as u64),
         batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
         machine_time: piloted + Picos::from_ns(map_time + beside),
-        basis: format!("a pilot on {} pairs that took {}", cells.len(), driver.elapsed()),
+        basis: format!(
+            "a pilot on {} {} that took {}",
+            cells.len(),
+            if cells.len() == 1 { "pair" } else { "pairs" },
+            driver.elapsed()
+        ),
     })
 }
 
