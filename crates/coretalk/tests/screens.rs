@@ -172,6 +172,25 @@ fn a_mesh_gets_no_invented_groups() {
 }
 
 #[test]
+fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
+    let text = screen(&samples::huge(), &at(100));
+    assert!(text.contains("a glyph may hold several L3"), "{text}");
+    let legend = text.lines().find(|line| line.trim_start().starts_with("ns:")).unwrap();
+    let steps: Vec<&str> =
+        legend.split("  ").map(str::trim).filter(|part| part.len() > "ns:".len()).collect();
+    let glyphs: Vec<char> = steps.iter().filter_map(|step| step.chars().next()).collect();
+    assert_eq!(glyphs, ['.', '▒', '█'], "{legend}");
+    // No level reaches into the range of another.
+    for (step, level) in steps.iter().zip([60.0, 120.0, 300.0]) {
+        let (_, range) = step.split_once(' ').unwrap();
+        for end in range.split('–') {
+            let end: f64 = end.parse().unwrap();
+            assert!((end / level - 1.0).abs() < 0.05, "{legend}");
+        }
+    }
+}
+
+#[test]
 fn a_few_pairs_that_changed_level_leave_the_groups_as_they_are() {
     let mut report = samples::epyc();
     report.result.watch = samples::floating_guest().result.watch;

@@ -122,7 +122,7 @@ fn hidden_words(topology: &Topology, rows: usize, what: &str) -> Option<String> 
     };
     let levels: Vec<&str> =
         Level::ALL.into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
-    (!levels.is_empty()).then(|| format!("the insides of {} are smaller than a {what}", levels.join(" and ")))
+    (!levels.is_empty()).then(|| format!("a {what} may hold several {}", levels.join(" and ")))
 }
 
 /// Whether a map has one middle worth telling.
