@@ -20,6 +20,7 @@ mod spec;
 mod stalls;
 mod stamp;
 mod states;
+pub mod stream;
 mod structure;
 mod trial;
 mod truth;

@@ -1,0 +1,308 @@
+//! The pattern of a queue: one role puts messages in, another takes them out, each waiting when it must. Simulated
+//! event by event; nothing here knows the closed formulas that check it.
+
+/// What the machine and the queue do for each message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow {
+    /// Messages that wait when the queue is full.
+    pub capacity: u64,
+    /// Both roles share one CPU.
+    pub one_cpu: bool,
+    /// How a role waits.
+    pub waiting: Waiting,
+    /// From one thread to another on one CPU.
+    pub switch_ns: f64,
+    /// How long a role that only looks keeps a shared CPU.
+    pub slice_ns: f64,
+    /// From a message put in (or a place given back) until a role that looks has seen it.
+    pub sight_ns: f64,
+    /// What looking at the other side's index costs, when what is known of it has run out.
+    pub look_ns: f64,
+}
+
+/// How a role waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Waiting {
+    /// It looks until it can go on.
+    Awake,
+    /// It looks for a while, then sleeps.
+    Asleep {
+        /// How long it looks first.
+        looks_ns: f64,
+        /// From the waker's call until it runs again.
+        wake_ns: f64,
+        /// What waking costs the waker.
+        waker_ns: f64,
+    },
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Passed {
+    /// Messages taken out.
+    pub messages: u64,
+    /// Time until then.
+    pub elapsed_ns: f64,
+    /// How often the producer found it full.
+    pub full: u64,
+    /// How often the consumer found it empty.
+    pub empty: u64,
+    /// How often producer and consumer gave their CPU away.
+    pub sleeps: [u64; 2],
+    /// How often it was taken from them.
+    pub preempted: [u64; 2],
+    /// CPU time of producer and consumer, looking included.
+    pub busy_ns: [f64; 2],
+}
+
+/// Lets so many messages pass. `work` says what the next message costs a role (0 produces, 1 consumes) by itself, in
+/// nanoseconds; a message leaves its place before it is worked on.
+pub fn run(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+    if flow.one_cpu { alternate(flow, messages, work) } else { side_by_side(flow, messages, work) }
+}
+
+/// One side of the queue while both run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Side {
+    /// When it can do its next step.
+    at_ns: f64,
+    /// Since when it waits, if it does.
+    waits_since: Option<f64>,
+    /// Steps that it may take before it has to look at the other side again.
+    known: u64,
+}
+
+fn side_by_side(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+    let mut passed = Passed::default();
+    let mut sides = [Side { at_ns: work(0), ..Side::default() }, Side::default()];
+    passed.busy_ns[0] = sides[0].at_ns;
+    let mut queued = 0;
+    while passed.messages < messages {
+        let role = match [sides[0].waits_since, sides[1].waits_since] {
+            [None, None] => usize::from(sides[1].at_ns < sides[0].at_ns),
+            [None, Some(_)] => 0,
+            // Never both: a queue is not full and empty at once.
+            _ => 1,
+        };
+        let now_ns = sides[role].at_ns;
+        // The consumer steps over messages, the producer over places.
+        let open = if role == 0 { flow.capacity - queued } else { queued };
+        if open == 0 {
+            *if role == 0 { &mut passed.full } else { &mut passed.empty } += 1;
+            sides[role].waits_since = Some(now_ns);
+            sides[role].known = 0;
+            continue;
+        }
+        let mut step_ns = 0.0;
+        if sides[role].known == 0 {
+            step_ns += flow.look_ns;
+            sides[role].known = open;
+        }
+        sides[role].known -= 1;
+        if role == 0 {
+            queued += 1
+        } else {
+            queued -= 1
+        }
+        passed.messages += u64::from(role == 1);
+        passed.elapsed_ns = now_ns;
+        let other = 1 - role;
+        if let Some(since) = sides[other].waits_since.take() {
+            step_ns += wake(flow, &mut sides[other], since, now_ns, other, &mut passed);
+        }
+        step_ns += work(role);
+        passed.busy_ns[role] += step_ns;
+        sides[role].at_ns = now_ns + step_ns;
+    }
+    passed
+}
+
+/// Lets a role go on that has waited; says what that costs the one who let it.
+fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, passed: &mut Passed) -> f64 {
+    // It saw the other side on the way: no further look is due.
+    side.known = 1;
+    let looked_ns = (now_ns - since_ns).max(0.0);
+    match flow.waiting {
+        Waiting::Asleep { looks_ns, wake_ns, waker_ns } if looked_ns >= looks_ns => {
+            passed.sleeps[role] += 1;
+            passed.busy_ns[role] += looks_ns;
+            side.at_ns = now_ns + wake_ns;
+            waker_ns
+        }
+        _ => {
+            passed.busy_ns[role] += looked_ns + flow.sight_ns;
+            side.at_ns = now_ns.max(since_ns) + flow.sight_ns;
+            0.0
+        }
+    }
+}
+
+/// One role at a time, until it cannot go on.
+fn alternate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+    let mut passed = Passed::default();
+    let mut queued = 0;
+    // The producer makes a message before it knows that there is room.
+    let mut in_hand = false;
+    while passed.messages < messages {
+        let mut slice_ns = 0.0;
+        while queued < flow.capacity {
+            if !std::mem::take(&mut in_hand) {
+                slice_ns += work(0);
+            }
+            queued += 1;
+        }
+        slice_ns += work(0);
+        in_hand = true;
+        passed.full += 1;
+        hand_over(flow, 0, slice_ns, &mut passed);
+        let mut slice_ns = 0.0;
+        while queued > 0 && passed.messages < messages {
+            slice_ns += work(1);
+            queued -= 1;
+            passed.messages += 1;
+        }
+        passed.empty += 1;
+        hand_over(flow, 1, slice_ns, &mut passed);
+    }
+    passed
+}
+
+/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice.
+fn hand_over(flow: &Flow, role: usize, worked_ns: f64, passed: &mut Passed) {
+    let spent_ns = match flow.waiting {
+        Waiting::Awake => {
+            passed.preempted[role] += 1;
+            // It may have worked through some slices before it began to wait in one.
+            let slices = (worked_ns / flow.slice_ns).floor() + 1.0;
+            slices * flow.slice_ns
+        }
+        Waiting::Asleep { looks_ns, .. } => {
+            passed.sleeps[role] += 1;
+            worked_ns + looks_ns.min(flow.slice_ns)
+        }
+    };
+    passed.busy_ns[role] += spent_ns;
+    passed.elapsed_ns += spent_ns + flow.switch_ns;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rng::Stream;
+    use super::*;
+
+    const AWAKE: Flow = Flow {
+        capacity: 1,
+        one_cpu: false,
+        waiting: Waiting::Awake,
+        switch_ns: 1_500.0,
+        slice_ns: 4e6,
+        sight_ns: 0.0,
+        look_ns: 0.0,
+    };
+
+    fn exponential(stream: &mut Stream, mean_ns: f64) -> f64 {
+        -mean_ns * (1.0 - stream.unit()).ln()
+    }
+
+    /// Messages per nanosecond.
+    fn rate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> f64 {
+        let passed = run(flow, messages, work);
+        passed.messages as f64 / passed.elapsed_ns
+    }
+
+    fn close(found: f64, expected: f64, within: f64, what: &str) {
+        assert!((found / expected - 1.0).abs() <= within, "{what}: {found} for {expected}");
+    }
+
+    #[test]
+    fn random_work_meets_the_formula_of_a_line_with_a_bound() {
+        for capacity in [1, 2, 8, 64] {
+            for (producer, consumer) in [(1.0, 0.8), (0.8, 1.0), (1.0, 1.0)] {
+                // Rates are the inverse of the means.
+                let (lambda, mu) = (1.0 / producer, 1.0 / consumer);
+                let rho: f64 = lambda / mu;
+                let k = capacity as f64;
+                let formula = if rho == 1.0 {
+                    mu * (k + 2.0) / (k + 3.0)
+                } else {
+                    mu * (1.0 - (1.0 - rho) / (1.0 - rho.powf(k + 3.0)))
+                };
+                let mut stream = Stream::of(7 + capacity);
+                let mut work = |role: usize| exponential(&mut stream, [producer, consumer][role]);
+                let found = rate(&Flow { capacity, ..AWAKE }, 400_000, &mut work);
+                close(found, formula, 0.02, &format!("capacity {capacity}, {producer} against {consumer}"));
+            }
+        }
+    }
+
+    #[test]
+    fn even_work_goes_at_the_pace_of_the_slower_side() {
+        for capacity in [1, 2, 100] {
+            for (producer, consumer) in [(30.0, 50.0), (50.0, 30.0), (40.0, 40.0)] {
+                let mut work = |role: usize| [producer, consumer][role];
+                let found = rate(&Flow { capacity, ..AWAKE }, 10_000, &mut work);
+                close(found, 1.0 / f64::max(producer, consumer), 0.02, &format!("capacity {capacity}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_shared_cpu_pays_two_switches_for_each_lap() {
+        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 5_000.0, waker_ns: 500.0 };
+        for capacity in [1u64, 8, 64, 512] {
+            let k = capacity as f64;
+            let formula = k / (k * 60.0 + 2.0 * 1_500.0);
+            let flow = Flow { capacity, one_cpu: true, waiting, ..AWAKE };
+            let found = rate(&flow, 200 * capacity, &mut |_| 30.0);
+            // The message in the producer's hand when it first finds no room is made before the first lap.
+            close(found, formula, 0.02, &format!("capacity {capacity}"));
+        }
+    }
+
+    #[test]
+    fn looking_on_a_shared_cpu_hands_over_once_in_a_slice() {
+        let passed = run(&Flow { capacity: 10, one_cpu: true, ..AWAKE }, 1_000, &mut |_| 30.0);
+        close(passed.messages as f64 / passed.elapsed_ns, 10.0 / 8e6, 0.02, "capacity 10");
+        assert_eq!((passed.sleeps, passed.preempted), ([0, 0], [100, 100]));
+    }
+
+    #[test]
+    fn a_consumer_that_sleeps_costs_its_producer_a_wake_up_for_each_time_it_found_nothing() {
+        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 300.0 };
+        let flow = Flow { capacity: 1_000, waiting, ..AWAKE };
+        let passed = run(&flow, 50_000, &mut |role| [100.0, 20.0][role]);
+        let share = passed.empty as f64 / passed.messages as f64;
+        assert!(share > 0.01 && share < 0.9, "found empty for {share} of the messages");
+        close(passed.messages as f64 / passed.elapsed_ns, 1.0 / (100.0 + share * 300.0), 0.02, "wake-ups");
+        assert_eq!(passed.full, 0);
+    }
+
+    #[test]
+    fn with_one_place_both_sides_wait_for_each_others_wake_up() {
+        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 20_000.0, waker_ns: 500.0 };
+        let passed = run(&Flow { waiting, ..AWAKE }, 10_000, &mut |_| 30.0);
+        // Each message waits until the consumer is awake, and its place until the producer is.
+        close(passed.messages as f64 / passed.elapsed_ns, 1.0 / 40_000.0, 0.02, "one place");
+        assert_eq!(passed.sleeps[0] / 100, passed.sleeps[1] / 100);
+    }
+
+    #[test]
+    fn looks_that_are_long_enough_spare_the_wake_up() {
+        let sleepy = |looks_ns| Waiting::Asleep { looks_ns, wake_ns: 20_000.0, waker_ns: 500.0 };
+        let flow = |looks_ns| Flow { waiting: sleepy(looks_ns), sight_ns: 60.0, ..AWAKE };
+        let sees = run(&flow(10_000.0), 10_000, &mut |_| 30.0);
+        assert_eq!(sees.sleeps, [0, 0]);
+        let sleeps = run(&flow(0.0), 10_000, &mut |_| 30.0);
+        assert!(sleeps.elapsed_ns > 50.0 * sees.elapsed_ns, "{sleeps:?} against {sees:?}");
+    }
+
+    #[test]
+    fn an_index_is_looked_at_once_for_each_run_of_messages() {
+        let flow = Flow { capacity: 100, look_ns: 80.0, sight_ns: 80.0, ..AWAKE };
+        let slow_consumer = run(&flow, 100_000, &mut |role| [10.0, 20.0][role]);
+        // The consumer never waits, and each look shows it a hundred messages or the few that came since.
+        let per_message = slow_consumer.elapsed_ns / 100_000.0;
+        assert!((20.0..24.0).contains(&per_message), "{per_message} ns");
+        assert!(slow_consumer.empty < 10, "{slow_consumer:?}");
+    }
+}
