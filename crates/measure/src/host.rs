@@ -24,7 +24,7 @@ mod fixture;
 #[cfg(any(test, not(target_os = "linux")))]
 mod foreign;
 #[cfg(target_os = "linux")]
-mod futex;
+pub(crate) mod futex;
 #[cfg(target_os = "linux")]
 mod machine;
 #[cfg(target_os = "linux")]

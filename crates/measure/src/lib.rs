@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod machine;
 pub mod probe;
 pub mod probes;
+pub mod queues;
 #[cfg(not(loom))]
 pub mod schedule;
 #[cfg(not(loom))]

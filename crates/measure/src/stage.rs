@@ -140,10 +140,10 @@ impl Guard<'_> {
 /// Looks, or wait hints, between two calls of [`Guard::check`]: rare enough to cost nothing, often enough to leave
 /// within milliseconds, and within the time slice in which a partner on the same CPU is not running.
 #[cfg(not(any(loom, miri)))]
-const LOOKS: u32 = 1 << 16;
+pub(crate) const LOOKS: u32 = 1 << 16;
 /// Loom explores every look as a branch of its own, and Miri takes microseconds for each.
 #[cfg(any(loom, miri))]
-const LOOKS: u32 = 1;
+pub(crate) const LOOKS: u32 = 1;
 
 /// Looks until `look` is content, executing `W` between two looks.
 ///

@@ -1,0 +1,29 @@
+//! Bounded queues between threads: what `queue` measures, each behind the same two traits, so that the timed loop is
+//! compiled for each queue and each payload.
+//!
+//! A queue has two ends, [`Sender`](ends::Sender) and [`Receiver`](ends::Receiver), each owned by one thread. Letting
+//! an end go closes the queue: whoever sleeps on the other end wakes. Since one of two ends can always go on, and
+//! looks at its guard while it does, every wait ends.
+
+pub mod bounded;
+pub mod catalogue;
+pub mod ends;
+pub mod exchange;
+pub mod futex;
+pub mod message;
+pub mod mutex;
+pub mod semaphore;
+pub mod slot;
+pub mod spinning;
+pub mod spsc;
+pub mod stamps;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod kernel_objects;
+#[cfg(not(loom))]
+pub mod libraries;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod registry;
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+mod tests;

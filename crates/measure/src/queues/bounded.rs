@@ -1,0 +1,205 @@
+//! [`Bounded`]: a ring between two counting semaphores, free places and items: the reference among queues, over
+//! semaphores of three makers.
+
+use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::message::Message;
+use super::semaphore::MOST_PERMITS;
+use super::slot::Slots;
+use crate::stage::{Guard, Halt};
+use crate::sync::Ordering::Relaxed;
+use crate::sync::{Arc, AtomicBool, AtomicUsize};
+use std::io;
+use std::marker::PhantomData;
+
+/// A counting semaphore. Giving orders everything before it before everything after the taking.
+pub trait Permits: Send + Sync + Sized + 'static {
+    /// With so many permits, looking so often before it sleeps, where it can.
+    ///
+    /// # Errors
+    /// The system's reason to refuse one.
+    fn with(permits: u32, spins: u32) -> io::Result<Self>;
+
+    /// Takes a permit if there is one. A kind that cannot tell waits for one.
+    fn try_take(&self) -> bool;
+
+    /// Takes a permit, asleep until there is one; may return without one after a nap.
+    fn take(&self) -> bool;
+
+    /// Gives a permit.
+    fn give(&self);
+}
+
+/// A ring of exactly `capacity` places between two semaphores of this kind.
+#[derive(Debug)]
+pub struct Bounded<P>(PhantomData<P>);
+
+#[derive(Debug)]
+struct Core<M, P: Permits> {
+    free: P,
+    items: P,
+    slots: Slots<M>,
+    /// Messages put in, written once by the sender when it goes.
+    sent: AtomicUsize,
+    /// Messages taken out, written once by the receiver when it goes.
+    received: AtomicUsize,
+    sender_gone: AtomicBool,
+    receiver_gone: AtomicBool,
+}
+
+/// The producer's end: takes a free place, fills it, gives an item.
+#[derive(Debug)]
+pub struct BoundedSender<M, P: Permits> {
+    core: Arc<Core<M, P>>,
+    place: usize,
+    sent: usize,
+}
+
+/// The consumer's end: takes an item, empties its place, gives the place back.
+#[derive(Debug)]
+pub struct BoundedReceiver<M, P: Permits> {
+    core: Arc<Core<M, P>>,
+    place: usize,
+    received: usize,
+}
+
+impl<P: Permits> Subject for Bounded<P> {
+    type Sender<M: Message> = BoundedSender<M, P>;
+    type Receiver<M: Message> = BoundedReceiver<M, P>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<(BoundedSender<M, P>, BoundedReceiver<M, P>), Refusal> {
+        let capacity = shape.capacity;
+        if capacity == 0 || capacity > MOST_PERMITS {
+            let reason = format!("its semaphores count 1 to {MOST_PERMITS}");
+            return Err(Refusal::Capacity { capacity, reason });
+        }
+        let permits = |permits: usize| {
+            P::with(permits as u32, shape.spins)
+                .map_err(|source| Refusal::System { what: "a semaphore", source })
+        };
+        let core = Arc::new(Core {
+            free: permits(capacity)?,
+            items: permits(0)?,
+            slots: Slots::new(capacity)?,
+            sent: AtomicUsize::new(0),
+            received: AtomicUsize::new(0),
+            sender_gone: AtomicBool::new(false),
+            receiver_gone: AtomicBool::new(false),
+        });
+        let sender = BoundedSender { core: Arc::clone(&core), place: 0, sent: 0 };
+        Ok((sender, BoundedReceiver { core, place: 0, received: 0 }))
+    }
+}
+
+impl<M, P: Permits> BoundedSender<M, P> {
+    /// Fills the next place; the caller has taken a permit for it.
+    #[inline(always)]
+    fn put(&mut self, message: M) -> Result<(), Halt> {
+        // The last permit of a receiver that goes is no place. Relaxed: the permit that we took orders the flag, which
+        // is set before that permit is given.
+        if self.core.receiver_gone.load(Relaxed) {
+            return Err(Halt::Partner);
+        }
+        // SAFETY: the permit says that this place was never filled or has been emptied, and taking it orders that
+        // before us; no other thread touches the place until the item is given.
+        unsafe { self.core.slots.write(self.place, message) };
+        self.place = if self.place + 1 == self.core.slots.len() { 0 } else { self.place + 1 };
+        self.sent += 1;
+        self.core.items.give();
+        Ok(())
+    }
+}
+
+impl<M: Message, P: Permits> Sender<M> for BoundedSender<M, P> {
+    #[inline(always)]
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        if !self.core.free.try_take() {
+            return Err(Refused::Full(message));
+        }
+        self.put(message).map_err(|_| Refused::Closed)
+    }
+
+    fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
+        while !self.core.free.take() {
+            watch.check()?;
+        }
+        Ok(self.put(message)?)
+    }
+}
+
+impl<M, P: Permits> BoundedReceiver<M, P> {
+    /// Empties the next place; the caller has taken a permit for it. Nothing if it is the one that the sender gave
+    /// when it went.
+    #[inline(always)]
+    fn get(&mut self) -> Option<M> {
+        // Relaxed: as in `put`. The count of messages is written before the flag.
+        if self.core.sender_gone.load(Relaxed) && self.received == self.core.sent.load(Relaxed) {
+            return None;
+        }
+        // SAFETY: the permit says that this place has been filled, and taking it orders that before us; no other
+        // thread touches the place until it is given back.
+        let message = unsafe { self.core.slots.take(self.place) };
+        self.place = if self.place + 1 == self.core.slots.len() { 0 } else { self.place + 1 };
+        self.received += 1;
+        self.core.free.give();
+        Some(message)
+    }
+}
+
+impl<M: Message, P: Permits> Receiver<M> for BoundedReceiver<M, P> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Result<M, Nothing> {
+        if !self.core.items.try_take() {
+            return Err(Nothing::Yet);
+        }
+        self.get().ok_or(Nothing::Ever)
+    }
+
+    fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
+        while !self.core.items.take() {
+            guard.check()?;
+        }
+        Ok(self.get())
+    }
+}
+
+impl<M, P: Permits> Drop for BoundedSender<M, P> {
+    fn drop(&mut self) {
+        self.core.sent.store(self.sent, Relaxed);
+        // Relaxed: the permit below publishes both; whoever takes one permit more than there are items sees them.
+        self.core.sender_gone.store(true, Relaxed);
+        self.core.items.give();
+    }
+}
+
+impl<M, P: Permits> Drop for BoundedReceiver<M, P> {
+    fn drop(&mut self) {
+        self.core.received.store(self.received, Relaxed);
+        // Relaxed: as for the sender.
+        self.core.receiver_gone.store(true, Relaxed);
+        self.core.free.give();
+    }
+}
+
+impl<M, P: Permits> Drop for Core<M, P> {
+    fn drop(&mut self) {
+        // Both ends have gone, and the count of owners orders what they left behind before us.
+        for number in self.received.load(Relaxed)..self.sent.load(Relaxed) {
+            // SAFETY: messages between the two counts were put in and not taken out; nobody else is left.
+            drop(unsafe { self.slots.take(number % self.slots.len()) });
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::exchange::loom_duel;
+    use super::super::semaphore::Semaphore;
+    use super::*;
+
+    #[test]
+    fn loom_a_bounded_ring_loses_nothing() {
+        for (capacity, messages) in [(1, 3), (2, 3)] {
+            loom_duel::<Bounded<Semaphore>>(capacity, messages);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
+
+/// A queue that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Stable name.
+    pub id: &'static str,
+    /// What it is, in a few words.
+    pub what: &'static str,
+    /// The version, where it comes from a library.
+    pub version: Option<&'static str>,
+    /// What an end does that cannot go on.
+    pub waits: Waits,
+    /// Whether it tells full and empty from the rest.
+    pub tells: bool,
+    /// Whether several producers, and several consumers, may share it.
+    pub several: [bool; 2],
+}
+
+/// What an end does that cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// It gives its CPU away, at once or after some looks.
+    Asleep,
+    /// It looks again and again: two ends on one CPU hand over once in a time slice.
+    Awake,
+}
+
+/// What travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    /// One word.
+    U64,
+    /// A plain block of so many bytes, one of [`BLOCKS`].
+    Bytes(u32),
+    /// Text on the heap.
+    String,
+}
+
+/// The sizes that blocks come in: a size is part of the loop that is compiled.
+pub const BLOCKS: [u32; 4] = [16, 64, 256, 1024];
+
+impl Payload {
+    /// Reads `u64`, `bytes:64`, `string`.
+    ///
+    /// # Errors
+    /// What it can be.
+    pub fn parse(text: &str) -> Result<Payload, String> {
+        let sizes = BLOCKS.map(|bytes| bytes.to_string()).join(", ");
+        match text {
+            "u64" => Ok(Payload::U64),
+            "string" => Ok(Payload::String),
+            _ => match text.strip_prefix("bytes:") {
+                Some(bytes) => {
+                    let known = bytes.parse().ok().filter(|bytes| BLOCKS.contains(bytes));
+                    known
+                        .map(Payload::Bytes)
+                        .ok_or_else(|| format!("a message of `{bytes}` bytes: there are {sizes}"))
+                }
+                None => {
+                    Err(format!("no payload `{text}`: there are u64, string and bytes:N (N one of {sizes})"))
+                }
+            },
+        }
+    }
+
+    /// What one message takes in the queue, in bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Payload::U64 => size_of::<u64>(),
+            Payload::Bytes(bytes) => bytes as usize,
+            Payload::String => size_of::<String>(),
+        }
+    }
+}
+
+impl std::fmt::Display for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Payload::U64 => f.write_str("u64"),
+            Payload::Bytes(bytes) => write!(f, "bytes:{bytes}"),
+            Payload::String => f.write_str("string"),
+        }
+    }
+}
+
+const fn asleep(id: &'static str, what: &'static str) -> Kind {
+    Kind { id, what, version: None, waits: Waits::Asleep, tells: true, several: [false, false] }
+}
+
+const fn awake(id: &'static str, what: &'static str) -> Kind {
+    Kind { waits: Waits::Awake, ..asleep(id, what) }
+}
+
+impl Kind {
+    const fn version(self, version: &'static str) -> Kind {
+        Kind { version: Some(version), ..self }
+    }
+
+    const fn several(self, producers: bool, consumers: bool) -> Kind {
+        Kind { several: [producers, consumers], ..self }
+    }
+
+    const fn silent(self) -> Kind {
+        Kind { tells: false, ..self }
+    }
+}
+
+/// Every queue, in the order of reports. Versions are those of the lock file, which a test holds.
+pub const KINDS: &[Kind] = &[
+    asleep("semaphore", "a ring between two futex semaphores that sleep at once"),
+    asleep("semaphore-spin", "a ring between two futex semaphores that look N times before they sleep"),
+    asleep("sem-t", "a ring between two semaphores of the C library"),
+    asleep("mutex", "a mutex of std and two condition variables").several(true, true),
+    awake("spsc", "our own lock-free ring, one producer and one consumer"),
+    asleep("sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
+    awake("array-queue", "crossbeam's ArrayQueue").version("0.3.14").several(true, true),
+    asleep("crossbeam", "crossbeam's bounded channel").version("0.5.17").several(true, true),
+    awake("rtrb", "rtrb's ring, one producer and one consumer").version("0.4.1"),
+    asleep("flume", "flume's bounded channel").version("0.12.0").several(true, true),
+    asleep("kanal", "kanal's bounded channel").version("0.1.1").several(true, true),
+    asleep("pipe", "a pipe in packet mode").several(true, true).silent(),
+    asleep("socketpair", "a pair of Unix sockets that keep messages apart").several(true, true),
+    asleep("eventfd", "a ring between two event counters of the kernel").silent(),
+];
+
+/// Looks before `semaphore-spin` sleeps where nothing else is said: .NET's SemaphoreSlim, which the known result was
+/// made with, looks 35 times with growing pauses, some 5 µs in all; 256 looks with a wait hint are that long here.
+pub const DEFAULT_SPINS: u32 = 256;
+
+/// A queue by its name, with the looks of `semaphore-spin:N`.
+///
+/// # Errors
+/// What there is.
+pub fn kind(name: &str) -> Result<(&'static Kind, u32), String> {
+    let (id, spins) = match name.split_once(':') {
+        Some(("semaphore-spin", looks)) => {
+            let looks = looks.parse().ok().filter(|looks| (1..=1_000_000).contains(looks));
+            let looks = looks.ok_or_else(|| format!("`{name}`: N is a number of looks from 1 to 1000000"))?;
+            ("semaphore-spin", looks)
+        }
+        _ => (name, if name == "semaphore-spin" { DEFAULT_SPINS } else { 0 }),
+    };
+    let found = KINDS.iter().find(|kind| kind.id == id);
+    found.map(|kind| (kind, spins)).ok_or_else(|| {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.id).collect();
+        format!("no queue `{name}`: there are {}", names.join(", "))
+    })
+}

@@ -1,0 +1,219 @@
+//! The timed loops: producers put messages in, consumers take them out and check them.
+//!
+//! The loops are compiled for each queue and each message, with nothing but calls into the queue between two
+//! messages. What is counted is kept in registers; the clock is read every 20 µs or so.
+
+use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::message::Message;
+use super::stamps::{Stamp, Stamps};
+use crate::stage::{Guard, Halt};
+
+/// Which producer made a message stands in its highest bits, so that the order of each is checked by itself.
+const LANE_SHIFT: u32 = 56;
+/// Producers at most.
+pub const MOST_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
+
+/// What a role is told when it begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    /// Keeps every wait finite.
+    pub guard: &'a Guard<'a>,
+    /// When producers end by themselves.
+    pub until_ticks: u64,
+    /// How many messages each producer sends at most.
+    pub messages: u64,
+    /// How far apart stamps are taken.
+    pub apart_ticks: u64,
+}
+
+/// What a producer did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Messages put in.
+    pub messages: u64,
+    /// How often the queue was found full.
+    pub full: u64,
+    /// The sum of all numbers sent.
+    pub sum: u64,
+}
+
+/// What a consumer did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Messages taken out.
+    pub messages: u64,
+    /// How often the queue was found empty.
+    pub empty: u64,
+    /// The sum of all numbers received.
+    pub sum: u64,
+    /// Messages that were damaged, or did not come in the order in which they were sent.
+    pub wrong: u64,
+    /// How far it was at which time.
+    pub stamps: Vec<Stamp>,
+}
+
+/// A producer that waits to begin.
+pub type Produce = Box<dyn FnOnce(&Course<'_>) -> Result<Sent, Halt> + Send>;
+/// A consumer that waits to begin.
+pub type Consume = Box<dyn FnOnce(&Course<'_>) -> Result<Received, Halt> + Send>;
+
+/// The roles around one queue.
+pub struct Roles {
+    /// One for each producer.
+    pub producers: Vec<Produce>,
+    /// One for each consumer.
+    pub consumers: Vec<Consume>,
+}
+
+impl std::fmt::Debug for Roles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Roles({} → {})", self.producers.len(), self.consumers.len())
+    }
+}
+
+/// A queue of this kind and these messages, and the roles around it.
+///
+/// # Errors
+/// [`Refusal`]: there is no such queue, or it has one end only on a side that asks for several.
+pub fn roles<S: Subject, M: Message>(
+    shape: &Shape,
+    producers: usize,
+    consumers: usize,
+) -> Result<Roles, Refusal> {
+    let (sender, receiver) = S::open::<M>(shape)?;
+    let mut senders = vec![sender];
+    while senders.len() < producers {
+        senders.push(senders[0].another().ok_or(Refusal::OneOnly { side: "producer" })?);
+    }
+    let mut receivers = vec![receiver];
+    while receivers.len() < consumers {
+        receivers.push(receivers[0].another().ok_or(Refusal::OneOnly { side: "consumer" })?);
+    }
+    let producers = (0u64..)
+        .zip(senders)
+        .map(|(lane, sender)| -> Produce { Box::new(move |course| produce::<M, _>(sender, course, lane)) });
+    let alone = consumers == 1;
+    let consumers = receivers
+        .into_iter()
+        .map(|receiver| -> Consume { Box::new(move |course| consume::<M, _>(receiver, course, alone)) });
+    Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
+}
+
+/// Sends until the time or the messages are up; then lets its end go.
+///
+/// # Errors
+/// The reason to leave early.
+#[inline(never)]
+pub fn produce<M: Message, S: Sender<M>>(
+    mut sender: S,
+    course: &Course<'_>,
+    lane: u64,
+) -> Result<Sent, Halt> {
+    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
+    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut sent = Sent::default();
+    let mut look = 0;
+    while sent.messages < course.messages {
+        if sent.messages == look {
+            let now = (course.guard.now_ticks)();
+            course.guard.glance(now)?;
+            if now > course.until_ticks {
+                break;
+            }
+            look = stamps.take(sent.messages, now);
+        }
+        let number = lane << LANE_SHIFT | sent.messages;
+        match sender.try_send(M::make(number)) {
+            Ok(()) => {}
+            Err(Refused::Full(message)) => {
+                sent.full += 1;
+                match sender.send(message, &watch) {
+                    Ok(()) => {}
+                    Err(Leave::Over) => break,
+                    Err(Leave::Halted(halt)) => return Err(halt),
+                }
+            }
+            Err(Refused::Closed) => return Err(Halt::Partner),
+        }
+        sent.sum = sent.sum.wrapping_add(number);
+        sent.messages += 1;
+    }
+    Ok(sent)
+}
+
+/// Receives until nothing will come any more.
+///
+/// # Errors
+/// The reason to leave early.
+#[inline(never)]
+pub fn consume<M: Message, R: Receiver<M>>(
+    mut receiver: R,
+    course: &Course<'_>,
+    alone: bool,
+) -> Result<Received, Halt> {
+    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut expected = Box::new([0u64; MOST_PRODUCERS]);
+    let mut received = Received::default();
+    let mut look = 0;
+    loop {
+        if received.messages == look {
+            let now = (course.guard.now_ticks)();
+            course.guard.glance(now)?;
+            look = stamps.take(received.messages, now);
+        }
+        let message = match receiver.try_receive() {
+            Ok(message) => message,
+            Err(Nothing::Ever) => break,
+            Err(Nothing::Yet) => {
+                received.empty += 1;
+                match receiver.receive(course.guard)? {
+                    Some(message) => message,
+                    None => break,
+                }
+            }
+        };
+        let number = message.read();
+        let value = number.unwrap_or(u64::MAX);
+        let next = &mut expected[(value >> LANE_SHIFT) as usize];
+        // One consumer alone sees every message of each producer, several see some of them, in order.
+        let orderly = if alone { value == *next | value & LANE } else { value & !LANE >= *next };
+        received.wrong += u64::from(number.is_none() || !orderly);
+        *next = (value & !LANE) + 1;
+        received.sum = received.sum.wrapping_add(value);
+        received.messages += 1;
+    }
+    received.stamps = stamps.finish(received.messages, (course.guard.now_ticks)());
+    Ok(received)
+}
+
+/// The bits of a number that name its producer.
+const LANE: u64 = !0 << LANE_SHIFT;
+
+/// Two threads and every order of their steps: nothing is lost, doubled or reordered, and both ends come to an end.
+#[cfg(all(test, loom))]
+pub fn loom_duel<S: Subject>(capacity: usize, messages: u64) {
+    use crate::sync::AtomicU64;
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let (mut sender, mut receiver) = S::open::<u64>(&Shape { capacity, spins: 0 }).unwrap();
+        let producer = loom::thread::spawn(move || {
+            let halt = AtomicU64::new(0);
+            let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
+            let watch = Watch { guard: &guard, until_ticks: u64::MAX };
+            for number in 0..messages {
+                if let Err(Refused::Full(number)) = sender.try_send(number) {
+                    sender.send(number, &watch).unwrap();
+                }
+            }
+        });
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
+        for number in 0..messages {
+            assert_eq!(receiver.receive(&guard), Ok(Some(number)));
+        }
+        assert_eq!(receiver.receive(&guard), Ok(None));
+        drop(receiver);
+        producer.join().unwrap();
+    });
+}

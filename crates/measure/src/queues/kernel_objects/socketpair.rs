@@ -1,0 +1,174 @@
+//! [`Socketpair`]: a pair of connected Unix sockets that keep messages apart. The kernel bounds what waits in it by
+//! memory and not by number, so the size of its buffer is sought that holds exactly the number asked for, by filling
+//! it.
+
+use super::super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::super::message::Message;
+use crate::stage::{Guard, Halt};
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A connected pair of sockets.
+#[derive(Debug)]
+pub struct Socketpair;
+
+/// One end of it.
+#[derive(Debug)]
+pub struct SocketEnd<M> {
+    socket: OwnedFd,
+    message: PhantomData<fn(M) -> M>,
+}
+
+/// Larger buffers than this (4 GiB halved twice) are never asked for.
+const MOST_BUFFER: i32 = 1 << 30;
+
+impl Subject for Socketpair {
+    type Sender<M: Message> = SocketEnd<M>;
+    type Receiver<M: Message> = SocketEnd<M>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
+        // The number is sought anew on each pair, since what a message takes in the kernel depends on its length.
+        let [sender, receiver] = connected()?;
+        let holds = |buffer: i32| holds::<M>(&sender, &receiver, buffer, shape.capacity + 1);
+        let (mut low, mut high) = (0, MOST_BUFFER);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if holds(middle)? >= shape.capacity { high = middle } else { low = middle }
+        }
+        let capacity = shape.capacity;
+        let found = holds(high)?;
+        if capacity == 0 || found != capacity {
+            let least = holds(1)?;
+            let reason = if found < capacity {
+                format!("the system grants a socket memory for {found} such messages")
+            } else {
+                format!("a socket holds at least {least} such messages")
+            };
+            return Err(Refusal::Capacity { capacity, reason });
+        }
+        Ok((
+            SocketEnd { socket: sender, message: PhantomData },
+            SocketEnd { socket: receiver, message: PhantomData },
+        ))
+    }
+}
+
+fn connected() -> Result<[OwnedFd; 2], Refusal> {
+    let mut fds = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: the array takes the two descriptors.
+    if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) } != 0 {
+        return Err(Refusal::System { what: "a pair of sockets", source: io::Error::last_os_error() });
+    }
+    // SAFETY: both descriptors were just opened and belong to nobody else.
+    Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+}
+
+/// How many messages fit, counted up to `most`; the sockets are empty before and after.
+fn holds<M: Message>(
+    sender: &OwnedFd,
+    receiver: &OwnedFd,
+    buffer: i32,
+    most: usize,
+) -> Result<usize, Refusal> {
+    // SAFETY: the option takes a number, whose address and size are passed.
+    let set = unsafe {
+        libc::setsockopt(
+            sender.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUF,
+            (&raw const buffer).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if set != 0 {
+        return Err(Refusal::System { what: "a buffer of a socket", source: io::Error::last_os_error() });
+    }
+    let mut count = 0;
+    while count < most
+        && M::make(count as u64).with_bytes(|bytes| send(sender, bytes, libc::MSG_DONTWAIT)).is_ok()
+    {
+        count += 1;
+    }
+    let mut bytes = vec![0; M::MOST_BYTES];
+    while receive(receiver, &mut bytes, libc::MSG_DONTWAIT).is_ok_and(|count| count > 0) {}
+    Ok(count)
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
+    let flags = flags | libc::MSG_NOSIGNAL;
+    // SAFETY: the buffer is readable for its length.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+fn receive(socket: &OwnedFd, bytes: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the buffer is writable for its length.
+    let count = unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+impl<M> SocketEnd<M> {
+    fn twin(&self) -> Option<SocketEnd<M>> {
+        Some(SocketEnd { socket: self.socket.try_clone().ok()?, message: PhantomData })
+    }
+}
+
+impl<M: Message> SocketEnd<M> {
+    fn put(&self, message: &M, flags: i32) -> io::Result<()> {
+        message.with_bytes(|bytes| {
+            loop {
+                match send(&self.socket, bytes, flags) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other.map(|_| ()),
+                }
+            }
+        })
+    }
+
+    fn get(&self, flags: i32) -> Result<M, Nothing> {
+        // The longest block; a message on the heap is shorter.
+        let mut bytes = [0; 4096];
+        loop {
+            match receive(&self.socket, &mut bytes[..M::MOST_BYTES], flags) {
+                Ok(0) => return Err(Nothing::Ever),
+                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(Nothing::Ever),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Nothing::Yet),
+                Err(_) => return Err(Nothing::Ever),
+            }
+        }
+    }
+}
+
+impl<M: Message> Sender<M> for SocketEnd<M> {
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        self.put(&message, libc::MSG_DONTWAIT).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => Refused::Full(message),
+            _ => Refused::Closed,
+        })
+    }
+
+    fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
+        self.put(&message, 0).map_err(|_| Leave::Halted(Halt::Partner))
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}
+
+impl<M: Message> Receiver<M> for SocketEnd<M> {
+    fn try_receive(&mut self) -> Result<M, Nothing> {
+        self.get(libc::MSG_DONTWAIT)
+    }
+
+    fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
+        Ok(self.get(0).ok())
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}

@@ -1,0 +1,177 @@
+//! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
+
+use super::ends::{Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::message::Message;
+use crate::stage::{Guard, Halt};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A mutex around a ring of messages; `std`'s.
+#[derive(Debug)]
+pub struct Locked;
+
+#[derive(Debug)]
+struct Shared<M> {
+    state: Mutex<State<M>>,
+    has_room: Condvar,
+    has_message: Condvar,
+}
+
+#[derive(Debug)]
+struct State<M> {
+    messages: VecDeque<M>,
+    capacity: usize,
+    senders: usize,
+    receivers: usize,
+    /// Who sleeps: nobody is notified who does not.
+    waiting_for_room: usize,
+    waiting_for_message: usize,
+}
+
+/// One end; `SENDS` says which.
+#[derive(Debug)]
+pub struct LockedEnd<M, const SENDS: bool>(Arc<Shared<M>>);
+
+impl Subject for Locked {
+    type Sender<M: Message> = LockedEnd<M, true>;
+    type Receiver<M: Message> = LockedEnd<M, false>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<(LockedEnd<M, true>, LockedEnd<M, false>), Refusal> {
+        let capacity = shape.capacity;
+        if capacity == 0 {
+            return Err(Refusal::Capacity { capacity, reason: "it holds at least one message".into() });
+        }
+        let mut messages = VecDeque::new();
+        messages.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
+        let state = State {
+            messages,
+            capacity,
+            senders: 1,
+            receivers: 1,
+            waiting_for_room: 0,
+            waiting_for_message: 0,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            has_room: Condvar::new(),
+            has_message: Condvar::new(),
+        });
+        Ok((LockedEnd(Arc::clone(&shared)), LockedEnd(shared)))
+    }
+}
+
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, State<M>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a message in and unlocks; there is room.
+    fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
+        state.messages.push_back(message);
+        let sleeps = state.waiting_for_message > 0;
+        // Notified without the lock, so that whoever wakes does not wait for it.
+        drop(state);
+        if sleeps {
+            self.has_message.notify_one();
+        }
+    }
+
+    /// Says that there is room again, after a message was taken.
+    fn took(&self, state: MutexGuard<'_, State<M>>) {
+        let sleeps = state.waiting_for_room > 0;
+        drop(state);
+        if sleeps {
+            self.has_room.notify_one();
+        }
+    }
+}
+
+impl<M: Message> Sender<M> for LockedEnd<M, true> {
+    #[inline]
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        let state = self.0.lock();
+        if state.receivers == 0 {
+            return Err(Refused::Closed);
+        }
+        if state.messages.len() == state.capacity {
+            return Err(Refused::Full(message));
+        }
+        self.0.put(state, message);
+        Ok(())
+    }
+
+    fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
+        let mut state = self.0.lock();
+        while state.messages.len() == state.capacity {
+            if state.receivers == 0 {
+                return Err(Leave::Halted(Halt::Partner));
+            }
+            state.waiting_for_room += 1;
+            let (woken, nap) =
+                self.0.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.waiting_for_room -= 1;
+            if nap.timed_out() {
+                watch.check()?;
+            }
+        }
+        self.0.put(state, message);
+        Ok(())
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.0.lock().senders += 1;
+        Some(LockedEnd(Arc::clone(&self.0)))
+    }
+}
+
+impl<M: Message> Receiver<M> for LockedEnd<M, false> {
+    #[inline]
+    fn try_receive(&mut self) -> Result<M, Nothing> {
+        let mut state = self.0.lock();
+        match state.messages.pop_front() {
+            Some(message) => {
+                self.0.took(state);
+                Ok(message)
+            }
+            None if state.senders == 0 => Err(Nothing::Ever),
+            None => Err(Nothing::Yet),
+        }
+    }
+
+    fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
+        let mut state = self.0.lock();
+        loop {
+            if let Some(message) = state.messages.pop_front() {
+                self.0.took(state);
+                return Ok(Some(message));
+            }
+            if state.senders == 0 {
+                return Ok(None);
+            }
+            state.waiting_for_message += 1;
+            let (woken, nap) =
+                self.0.has_message.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.waiting_for_message -= 1;
+            if nap.timed_out() {
+                guard.check()?;
+            }
+        }
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.0.lock().receivers += 1;
+        Some(LockedEnd(Arc::clone(&self.0)))
+    }
+}
+
+impl<M, const SENDS: bool> Drop for LockedEnd<M, SENDS> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        *if SENDS { &mut state.senders } else { &mut state.receivers } -= 1;
+        drop(state);
+        self.0.has_room.notify_all();
+        self.0.has_message.notify_all();
+    }
+}

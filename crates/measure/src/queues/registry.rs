@@ -1,0 +1,60 @@
+//! Which code stands behind each [`Kind`].
+
+use super::bounded::Bounded;
+use super::catalogue::{Kind, Payload};
+use super::ends::{Refusal, Shape, Subject};
+use super::exchange::{Roles, roles};
+use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
+use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
+use super::message::{Block, Message};
+use super::mutex::Locked;
+use super::semaphore::Semaphore;
+use super::spsc::Spsc;
+
+type Open = fn(&Shape, usize, usize) -> Result<Roles, Refusal>;
+
+/// A queue of this kind and the roles around it.
+///
+/// # Errors
+/// [`Refusal`] where there is none.
+pub fn open(
+    kind: &Kind,
+    payload: Payload,
+    shape: &Shape,
+    producers: usize,
+    consumers: usize,
+) -> Result<Roles, Refusal> {
+    let of: fn(Payload) -> Open = match kind.id {
+        "sem-t" => open_of::<Bounded<SemT>>,
+        "mutex" => open_of::<Locked>,
+        "spsc" => open_of::<Spsc>,
+        "sync-channel" => open_of::<sync_channel::SyncChannel>,
+        "array-queue" => open_of::<crossbeam::ArrayQueue>,
+        "crossbeam" => open_of::<crossbeam::Channel>,
+        "rtrb" => open_of::<ring::Rtrb>,
+        "flume" => open_of::<flume::Flume>,
+        "kanal" => open_of::<kanal::Kanal>,
+        "pipe" => open_of::<Pipe>,
+        "socketpair" => open_of::<Socketpair>,
+        "eventfd" => open_of::<Bounded<Eventfd>>,
+        // The shape says how often it looks.
+        "semaphore" | "semaphore-spin" => open_of::<Bounded<Semaphore>>,
+        _ => return Err(Refusal::Unknown { kind: kind.id }),
+    };
+    of(payload)(shape, producers, consumers)
+}
+
+fn open_of<S: Subject>(payload: Payload) -> Open {
+    fn with<S: Subject, M: Message>() -> Open {
+        roles::<S, M>
+    }
+    match payload {
+        Payload::U64 => with::<S, u64>(),
+        Payload::Bytes(16) => with::<S, Block<2>>(),
+        Payload::Bytes(64) => with::<S, Block<8>>(),
+        Payload::Bytes(256) => with::<S, Block<32>>(),
+        // `parse` lets no other size in.
+        Payload::Bytes(_) => with::<S, Block<128>>(),
+        Payload::String => with::<S, String>(),
+    }
+}

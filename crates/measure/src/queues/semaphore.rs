@@ -1,0 +1,220 @@
+//! [`Semaphore`]: a counting semaphore of our own over one futex word, which sleeps at once or after some looks.
+
+use super::bounded::Permits;
+use super::futex::Futex;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::{Pause, WaitAction};
+use std::io;
+
+/// The lowest bits count permits.
+const PERMITS: u32 = (1 << 22) - 1;
+/// Somebody who sleeps has been woken and has not looked yet: more wake-ups would be system calls for nothing.
+const WAKING: u32 = 1 << 22;
+/// The bits above count who sleeps or is about to.
+const SLEEPER: u32 = 1 << 23;
+
+/// The most permits that a semaphore holds.
+pub const MOST_PERMITS: usize = PERMITS as usize - 1;
+
+/// Counts permits. All state is in one word, so that giving a permit and looking for sleepers is one step.
+#[derive(Debug)]
+pub struct Semaphore {
+    state: Futex,
+    spins: u32,
+}
+
+impl Semaphore {
+    /// With so many permits, looking so often before it sleeps.
+    pub fn new(permits: u32, spins: u32) -> Semaphore {
+        Semaphore { state: Futex::new(permits), spins }
+    }
+
+    /// Gives a permit; wakes one who sleeps.
+    #[inline]
+    pub fn give(&self) {
+        // Release pairs with the Acquire in `try_take` and `sleep`: who takes the permit sees what its giver did.
+        let before = self.state.word.fetch_add(1, Release);
+        if before >= SLEEPER && before & WAKING == 0 {
+            self.wake();
+        }
+    }
+
+    /// Takes a permit if there is one.
+    #[inline]
+    pub fn try_take(&self) -> bool {
+        let mut state = self.state.word.load(Relaxed);
+        while state & PERMITS != 0 {
+            // Acquire pairs with the Release in `give`. On failure nothing is taken, so Relaxed is enough.
+            match self.state.word.compare_exchange_weak(state, state - 1, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(found) => state = found,
+            }
+        }
+        false
+    }
+
+    /// Takes a permit; looks first if it is to, then sleeps. Returns without one after a nap.
+    pub fn take(&self) -> bool {
+        for _ in 0..self.spins {
+            if self.try_take() {
+                return true;
+            }
+            Pause::wait();
+        }
+        self.sleep()
+    }
+
+    #[cold]
+    fn sleep(&self) -> bool {
+        // Relaxed here and below where no permit is taken: the word orders itself, and carries no other data.
+        let mut state = self.state.word.fetch_add(SLEEPER, Relaxed) + SLEEPER;
+        let mut slept = false;
+        loop {
+            let awake = if state & PERMITS != 0 {
+                state - 1
+            } else if slept {
+                // A nap without a permit: let the caller look at its guard.
+                state
+            } else if state & WAKING != 0 {
+                // Meant for us, or somebody took the permit first. Whoever gives the next one must wake again.
+                match self.state.word.compare_exchange(state, state & !WAKING, Relaxed, Relaxed) {
+                    Ok(_) => state &= !WAKING,
+                    Err(found) => state = found,
+                }
+                continue;
+            } else {
+                self.state.wait(state);
+                slept = true;
+                state = self.state.word.load(Relaxed);
+                continue;
+            };
+            let left = (awake - SLEEPER) & !WAKING;
+            // Acquire pairs with the Release in `give`.
+            match self.state.word.compare_exchange(state, left, Acquire, Relaxed) {
+                Ok(_) => {
+                    if left & PERMITS != 0 && left >= SLEEPER {
+                        // The wake-up that we just accounted for may have been meant for more than one permit.
+                        self.wake();
+                    }
+                    return state & PERMITS != 0;
+                }
+                Err(found) => state = found,
+            }
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        if self.state.word.fetch_or(WAKING, Relaxed) & WAKING == 0 {
+            self.state.wake_one();
+        }
+    }
+}
+
+impl Permits for Semaphore {
+    fn with(permits: u32, spins: u32) -> io::Result<Semaphore> {
+        Ok(Semaphore::new(permits, spins))
+    }
+
+    #[inline]
+    fn try_take(&self) -> bool {
+        Semaphore::try_take(self)
+    }
+
+    fn take(&self) -> bool {
+        Semaphore::take(self)
+    }
+
+    #[inline]
+    fn give(&self) {
+        Semaphore::give(self);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::Arc;
+
+    fn take(semaphore: &Semaphore) {
+        while !semaphore.take() {
+            loom::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn loom_every_sleeper_gets_its_permit() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let semaphore = Arc::new(Semaphore::new(0, 0));
+            let sleepers: Vec<_> = (0..2)
+                .map(|_| {
+                    let semaphore = Arc::clone(&semaphore);
+                    loom::thread::spawn(move || take(&semaphore))
+                })
+                .collect();
+            semaphore.give();
+            semaphore.give();
+            for sleeper in sleepers {
+                sleeper.join().unwrap();
+            }
+            assert_eq!(semaphore.state.word.load(Relaxed) & !WAKING, 0, "permits or sleepers are left");
+        });
+    }
+
+    #[test]
+    fn loom_permits_given_from_two_sides_are_all_taken() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let semaphore = Arc::new(Semaphore::new(0, 1));
+            let givers: Vec<_> = (0..2)
+                .map(|_| {
+                    let semaphore = Arc::clone(&semaphore);
+                    loom::thread::spawn(move || semaphore.give())
+                })
+                .collect();
+            take(&semaphore);
+            take(&semaphore);
+            assert!(!semaphore.try_take());
+            for giver in givers {
+                giver.join().unwrap();
+            }
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_are_counted_and_naps_end_without_one() {
+        let semaphore = Semaphore::new(2, 3);
+        assert!(semaphore.take() && semaphore.try_take() && !semaphore.try_take());
+        #[cfg(not(miri))]
+        assert!(!semaphore.take(), "a nap ends without a permit");
+        semaphore.give();
+        assert!(semaphore.take());
+    }
+
+    #[test]
+    fn two_threads_hand_permits_to_each_other() {
+        let (free, items) = (Semaphore::new(1, 0), Semaphore::new(0, 0));
+        let rounds = if cfg!(miri) { 20 } else { 5_000 };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    while !free.take() {}
+                    items.give();
+                }
+            });
+            for _ in 0..rounds {
+                while !items.take() {}
+                free.give();
+            }
+        });
+        assert!(free.try_take() && !free.try_take() && !items.try_take());
+    }
+}

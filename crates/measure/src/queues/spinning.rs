@@ -1,0 +1,128 @@
+//! [`Spinning`]: the ends of a queue that cannot wait: they look again until it works, with a wait hint in between.
+
+use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
+use super::message::Message;
+use crate::stage::{Guard, Halt, LOOKS};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::{Arc, AtomicUsize};
+use crate::wait::{Pause, WaitAction};
+
+/// Puts a message in, or gives it back because there is no room.
+pub trait Push<M>: Send + Sized + 'static {
+    /// Never waits.
+    ///
+    /// # Errors
+    /// The message, where the queue is full.
+    fn push(&mut self, message: M) -> Result<(), M>;
+
+    /// One more end on this side, where the kind allows.
+    fn another(&self) -> Option<Self> {
+        None
+    }
+}
+
+/// Takes a message out if there is one.
+pub trait Pop<M>: Send + Sized + 'static {
+    /// Never waits.
+    fn pop(&mut self) -> Option<M>;
+
+    /// One more end on this side, where the kind allows.
+    fn another(&self) -> Option<Self> {
+        None
+    }
+}
+
+/// Which ends are still there; on lines of its own, and written only when one comes or goes.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Presence {
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+}
+
+/// One end that looks again and again.
+#[derive(Debug)]
+pub struct Spinning<T, const SENDS: bool> {
+    end: T,
+    presence: Arc<Presence>,
+}
+
+/// Both ends of a queue that cannot wait by itself.
+pub fn ends<S, R>(sender: S, receiver: R) -> (Spinning<S, true>, Spinning<R, false>) {
+    let presence = Arc::new(Presence { senders: AtomicUsize::new(1), receivers: AtomicUsize::new(1) });
+    let sender = Spinning { end: sender, presence: Arc::clone(&presence) };
+    (sender, Spinning { end: receiver, presence })
+}
+
+impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
+    #[inline(always)]
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        self.end.push(message).map_err(Refused::Full)
+    }
+
+    #[inline(always)]
+    fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
+        let mut message = message;
+        loop {
+            for _ in 0..LOOKS {
+                match self.end.push(message) {
+                    Ok(()) => return Ok(()),
+                    Err(back) => message = back,
+                }
+                Pause::wait();
+            }
+            watch.check()?;
+            // Acquire: whoever sees that the last receiver has gone also sees what it did; pairs with `drop`.
+            if self.presence.receivers.load(Acquire) == 0 {
+                return Err(Leave::Halted(Halt::Partner));
+            }
+        }
+    }
+
+    fn another(&self) -> Option<Self> {
+        let end = self.end.another()?;
+        // Relaxed: the end that we hold keeps the count above 0 meanwhile.
+        self.presence.senders.fetch_add(1, Relaxed);
+        Some(Spinning { end, presence: Arc::clone(&self.presence) })
+    }
+}
+
+impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Result<M, Nothing> {
+        self.end.pop().ok_or(Nothing::Yet)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
+        loop {
+            for _ in 0..LOOKS {
+                if let Some(message) = self.end.pop() {
+                    return Ok(Some(message));
+                }
+                // Acquire pairs with `drop`: everything that the senders put in is there for one last look. The line
+                // is in our cache until the end.
+                if self.presence.senders.load(Acquire) == 0 {
+                    return Ok(self.end.pop());
+                }
+                Pause::wait();
+            }
+            guard.check()?;
+        }
+    }
+
+    fn another(&self) -> Option<Self> {
+        let end = self.end.another()?;
+        // Relaxed: as for senders.
+        self.presence.receivers.fetch_add(1, Relaxed);
+        Some(Spinning { end, presence: Arc::clone(&self.presence) })
+    }
+}
+
+impl<T, const SENDS: bool> Drop for Spinning<T, SENDS> {
+    fn drop(&mut self) {
+        let side = if SENDS { &self.presence.senders } else { &self.presence.receivers };
+        // Release pairs with the Acquire of the other side: it sees all that was done before.
+        side.fetch_sub(1, Release);
+    }
+}

@@ -1,0 +1,168 @@
+//! [`Spsc`]: our own lock-free ring for one producer and one consumer.
+//!
+//! It has one place more than it holds messages, so that full and empty differ without a count that both would write,
+//! and its capacity is exactly what was asked for. Each end keeps its own index and a copy of the other's, and looks
+//! at the other's line only when its copy says that it cannot go on (Rigtorp, "Optimizing a ring buffer for
+//! throughput", 2021, who credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an
+//! index line serves a whole run of messages.
+
+use super::ends::{Ends, Refusal, Shape, Subject};
+use super::message::Message;
+use super::slot::Slots;
+use super::spinning::{self, Pop, Push, Spinning};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::{Arc, AtomicUsize};
+
+/// The ring.
+#[derive(Debug)]
+pub struct Spsc;
+
+/// An index on lines of its own: two of them, since x86 fetches lines in pairs, and one on some Arm cores.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Index(AtomicUsize);
+
+#[derive(Debug)]
+struct Ring<M> {
+    /// The place that the consumer empties next. Written by the consumer only.
+    head: Index,
+    /// The place that the producer fills next. Written by the producer only; places from head to before tail hold
+    /// messages.
+    tail: Index,
+    slots: Slots<M>,
+}
+
+/// The producer's end.
+#[derive(Debug)]
+pub struct SpscSender<M> {
+    ring: Arc<Ring<M>>,
+    /// What `tail` holds.
+    tail: usize,
+    /// What `head` held when we last looked: the consumer may be further by now, never less far.
+    head: usize,
+}
+
+/// The consumer's end.
+#[derive(Debug)]
+pub struct SpscReceiver<M> {
+    ring: Arc<Ring<M>>,
+    /// What `head` holds.
+    head: usize,
+    /// What `tail` held when we last looked: the producer may be further by now, never less far.
+    tail: usize,
+}
+
+impl Subject for Spsc {
+    type Sender<M: Message> = Spinning<SpscSender<M>, true>;
+    type Receiver<M: Message> = Spinning<SpscReceiver<M>, false>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        let capacity = shape.capacity;
+        let places = capacity.checked_add(1).filter(|_| capacity > 0);
+        let Some(places) = places else {
+            return Err(Refusal::Capacity { capacity, reason: "a ring holds at least one message".into() });
+        };
+        let (head, tail) = (Index(AtomicUsize::new(0)), Index(AtomicUsize::new(0)));
+        let ring = Arc::new(Ring { head, tail, slots: Slots::new(places)? });
+        let sender = SpscSender { ring: Arc::clone(&ring), tail: 0, head: 0 };
+        Ok(spinning::ends(sender, SpscReceiver { ring, head: 0, tail: 0 }))
+    }
+}
+
+impl<M: Message> Push<M> for SpscSender<M> {
+    #[inline(always)]
+    fn push(&mut self, message: M) -> Result<(), M> {
+        let next = if self.tail + 1 == self.ring.slots.len() { 0 } else { self.tail + 1 };
+        if next == self.head {
+            // Acquire pairs with the Release in `pop`: the consumer is done with the places that it gave back.
+            self.head = self.ring.head.0.load(Acquire);
+            if next == self.head {
+                return Err(message);
+            }
+        }
+        // SAFETY: the place at the tail is empty: either it was never filled, or the head has passed it and the load
+        // above orders the emptying before us. The consumer does not touch it before it sees the new tail.
+        unsafe { self.ring.slots.write(self.tail, message) };
+        self.tail = next;
+        // Release pairs with the Acquire in `pop`: who sees the new tail sees the message.
+        self.ring.tail.0.store(next, Release);
+        Ok(())
+    }
+}
+
+impl<M: Message> Pop<M> for SpscReceiver<M> {
+    #[inline(always)]
+    fn pop(&mut self) -> Option<M> {
+        if self.head == self.tail {
+            // Acquire pairs with the Release in `push`: the messages before the new tail are there.
+            self.tail = self.ring.tail.0.load(Acquire);
+            if self.head == self.tail {
+                return None;
+            }
+        }
+        // SAFETY: the place at the head lies before the tail, so it holds a message whose writing is ordered before
+        // us. The producer does not touch it before it sees the new head.
+        let message = unsafe { self.ring.slots.take(self.head) };
+        self.head = if self.head + 1 == self.ring.slots.len() { 0 } else { self.head + 1 };
+        // Release pairs with the Acquire in `push`: who sees the new head may fill the place.
+        self.ring.head.0.store(self.head, Release);
+        Some(message)
+    }
+}
+
+impl<M> Drop for Ring<M> {
+    fn drop(&mut self) {
+        // Relaxed: both ends have gone, and the count of owners orders their last stores before us.
+        let (mut head, tail) = (self.head.0.load(Relaxed), self.tail.0.load(Relaxed));
+        while head != tail {
+            // SAFETY: places from head to before tail hold messages; nobody else is left.
+            drop(unsafe { self.slots.take(head) });
+            head = if head + 1 == self.slots.len() { 0 } else { head + 1 };
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::exchange::loom_duel;
+    use super::*;
+
+    #[test]
+    fn loom_a_ring_loses_nothing() {
+        for (capacity, messages) in [(1, 3), (2, 3)] {
+            loom_duel::<Spsc>(capacity, messages);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::ends::{Receiver, Sender};
+    use super::*;
+
+    #[test]
+    fn a_ring_holds_exactly_its_capacity_and_frees_what_is_left_in_it() {
+        for capacity in [1, 2, 3, 10] {
+            let (mut sender, mut receiver) = Spsc::open::<String>(&Shape { capacity, spins: 0 }).unwrap();
+            for lap in 0..3 {
+                for number in 0..capacity as u64 {
+                    assert!(sender.try_send(String::make(lap * 100 + number)).is_ok());
+                }
+                assert!(sender.try_send(String::make(0)).is_err(), "capacity {capacity}");
+                for number in 0..capacity as u64 {
+                    assert_eq!(receiver.try_receive().unwrap().read(), Some(lap * 100 + number));
+                }
+                assert!(receiver.try_receive().is_err());
+            }
+            // Left inside: Miri sees whether it is freed.
+            assert!(sender.try_send("left".to_owned()).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_capacity_is_refused_in_words() {
+        let refusal = Spsc::open::<u64>(&Shape { capacity: 0, spins: 0 }).unwrap_err().to_string();
+        assert_eq!(refusal, "a queue of exactly 0 messages cannot be had: a ring holds at least one message");
+        assert!(Spsc::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! Every queue between real threads: nothing is lost, doubled, reordered or left behind, and everything ends.
+
+use super::catalogue::{KINDS, Kind, Payload, Waits, kind};
+use super::ends::{Refusal, Shape};
+use super::exchange::{Course, Received, Sent};
+use super::registry::open;
+use crate::counter;
+use crate::stage::{Guard, Halt};
+use crate::sync::AtomicU64;
+use proptest::prelude::*;
+
+/// What every role of a trial said.
+struct Said {
+    producers: Vec<Result<Sent, Halt>>,
+    consumers: Vec<Result<Received, Halt>>,
+}
+
+/// Runs one trial; `halt_at` gives it up after so many messages of the first consumer's course.
+fn run(
+    kind: &Kind,
+    payload: Payload,
+    shape: Shape,
+    sides: [usize; 2],
+    messages: u64,
+    span_ticks: u64,
+    stopped: bool,
+) -> Result<Said, Refusal> {
+    let roles = open(kind, payload, &shape, sides[0], sides[1])?;
+    let halt = AtomicU64::new(0);
+    let deadline_ticks = counter::now_ticks() + (1 << 35);
+    let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
+    let until_ticks = counter::now_ticks().saturating_add(span_ticks);
+    let course = Course { guard: &guard, until_ticks, messages, apart_ticks: 50_000 };
+    let course = &course;
+    Ok(std::thread::scope(|scope| {
+        let producers: Vec<_> =
+            roles.producers.into_iter().map(|role| scope.spawn(move || role(course))).collect();
+        let consumers: Vec<_> =
+            roles.consumers.into_iter().map(|role| scope.spawn(move || role(course))).collect();
+        if stopped {
+            guard.give_up(Halt::Stopped);
+        }
+        Said {
+            producers: producers.into_iter().map(|thread| thread.join().expect("a role panicked")).collect(),
+            consumers: consumers.into_iter().map(|thread| thread.join().expect("a role panicked")).collect(),
+        }
+    }))
+}
+
+/// The nearest capacity to the one asked for that this kind of queue can have.
+fn fitting(kind: &Kind, capacity: usize) -> usize {
+    match kind.id {
+        "pipe" => capacity.next_power_of_two(),
+        // The least that a socket holds depends on the kernel; 16 short messages fit everywhere.
+        "socketpair" => capacity.max(16),
+        _ => capacity,
+    }
+}
+
+fn payloads() -> impl Strategy<Value = Payload> {
+    prop_oneof![
+        Just(Payload::U64),
+        Just(Payload::Bytes(64)),
+        Just(Payload::Bytes(256)),
+        Just(Payload::String)
+    ]
+}
+
+/// Messages for a test: ends of queues that spin share the CPUs of a busy machine by time slices.
+fn bounded(kind: &Kind, messages: u64) -> u64 {
+    if kind.waits == Waits::Awake { messages.min(200) } else { messages }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_queue_delivers_everything_in_order(
+        capacity in 1usize..40, payload in payloads(), messages in 0u64..1_500,
+    ) {
+        for kind in KINDS {
+            let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
+            let messages = bounded(kind, messages);
+            let said = run(kind, payload, shape, [1, 1], messages, 1 << 40, false).unwrap();
+            let sent = said.producers[0].unwrap();
+            let received = said.consumers[0].as_ref().unwrap();
+            prop_assert_eq!(sent.messages, messages, "{}", kind.id);
+            prop_assert_eq!((received.messages, received.sum), (messages, sent.sum), "{}", kind.id);
+            prop_assert_eq!(received.wrong, 0, "{} {:?} {}", kind.id, shape, payload);
+            prop_assert_eq!(received.stamps.last().unwrap().count, messages);
+            prop_assert!(kind.tells || (sent.full, received.empty) == (0, 0));
+        }
+    }
+
+    #[test]
+    fn every_queue_ends_at_its_time_and_keeps_what_was_sent(
+        capacity in 1usize..40, payload in payloads(), span in 0u64..3_000_000,
+    ) {
+        for kind in KINDS {
+            let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
+            let said = run(kind, payload, shape, [1, 1], u64::MAX, span, false).unwrap();
+            let sent = said.producers[0].unwrap();
+            let received = said.consumers[0].as_ref().unwrap();
+            prop_assert_eq!((received.messages, received.sum), (sent.messages, sent.sum), "{}", kind.id);
+            prop_assert_eq!(received.wrong, 0, "{}", kind.id);
+        }
+    }
+
+    #[test]
+    fn every_queue_stops_when_told_to(capacity in 1usize..40, payload in payloads()) {
+        for kind in KINDS {
+            let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
+            let said = run(kind, payload, shape, [1, 1], u64::MAX, 1 << 40, true).unwrap();
+            prop_assert!(said.producers[0].is_err(), "{}", kind.id);
+            if let Ok(received) = &said.consumers[0] {
+                prop_assert_eq!(received.wrong, 0, "{}: what came before was in order", kind.id);
+            }
+        }
+    }
+
+    #[test]
+    fn queues_that_several_may_share_lose_nothing(
+        capacity in 1usize..20, producers in 1usize..4, consumers in 1usize..4, messages in 0u64..300,
+    ) {
+        for kind in KINDS {
+            let sides = [
+                if kind.several[0] { producers } else { 1 },
+                if kind.several[1] { consumers } else { 1 },
+            ];
+            let shape = Shape { capacity: fitting(kind, capacity), spins: 0 };
+            let messages = bounded(kind, messages) / 4;
+            let said = run(kind, Payload::String, shape, sides, messages, 1 << 40, false).unwrap();
+            let sum = |sums: Vec<u64>| sums.into_iter().fold(0u64, u64::wrapping_add);
+            let sent = sum(said.producers.iter().map(|sent| sent.unwrap().sum).collect());
+            let received: Vec<&Received> = said.consumers.iter().map(|said| said.as_ref().unwrap()).collect();
+            prop_assert_eq!(sum(received.iter().map(|received| received.sum).collect()), sent, "{}", kind.id);
+            let count: u64 = received.iter().map(|received| received.messages).sum();
+            prop_assert_eq!(count, messages * sides[0] as u64, "{}", kind.id);
+            prop_assert!(received.iter().all(|received| received.wrong == 0), "{}", kind.id);
+        }
+    }
+}
+
+#[test]
+fn a_second_end_is_refused_where_there_is_one_only() {
+    let shape = Shape { capacity: 16, spins: 0 };
+    for kind in KINDS {
+        for (side, name) in ["producer", "consumer"].into_iter().enumerate() {
+            let sides = [1 + usize::from(side == 0), 1 + usize::from(side == 1)];
+            let opened = open(kind, Payload::U64, &shape, sides[0], sides[1]);
+            let refused = matches!(&opened, Err(Refusal::OneOnly { side }) if *side == name);
+            assert_eq!(refused, !kind.several[side], "{}: {opened:?}", kind.id);
+        }
+    }
+}
+
+#[test]
+fn capacities_are_exact_or_refused_in_words() {
+    for kind in KINDS {
+        let refused = |capacity| {
+            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, 1, 1).err().map(|error| error.to_string())
+        };
+        assert!(refused(0).is_some(), "{} took capacity 0", kind.id);
+        assert!(refused(usize::MAX / 2).is_some(), "{} took the whole address space", kind.id);
+        let one = refused(1);
+        match kind.id {
+            "socketpair" => assert!(one.unwrap().contains("at least"), "{}", kind.id),
+            _ => assert_eq!(one, None, "{} cannot hold one message", kind.id),
+        }
+    }
+    let pipe = open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, 1, 1);
+    assert!(pipe.unwrap_err().to_string().ends_with("holds a power of two of messages"));
+}
+
+#[test]
+fn names_and_payloads_are_read_or_refused_in_words() {
+    assert_eq!(kind("semaphore-spin:7").unwrap().1, 7);
+    assert_eq!(kind("mutex").unwrap().0.id, "mutex");
+    assert!(kind("semaphore-spin:0").unwrap_err().contains("from 1 to"));
+    assert!(kind("spcs").unwrap_err().starts_with("no queue `spcs`: there are semaphore, "));
+    for text in ["u64", "bytes:64", "string"] {
+        assert_eq!(Payload::parse(text).unwrap().to_string(), text);
+    }
+    assert_eq!(
+        Payload::parse("bytes:63").unwrap_err(),
+        "a message of `63` bytes: there are 16, 64, 256, 1024"
+    );
+    assert!(Payload::parse("int").unwrap_err().starts_with("no payload `int`"));
+}
+
+#[test]
+fn versions_are_those_of_the_lock_file() {
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
+    let locked = |name: &str| {
+        let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("name = \"{name}\"\n")));
+        entry.unwrap().split("version = \"").nth(1).unwrap().split('"').next().unwrap().to_owned()
+    };
+    for (id, package) in [
+        ("array-queue", "crossbeam-queue"),
+        ("crossbeam", "crossbeam-channel"),
+        ("rtrb", "rtrb"),
+        ("flume", "flume"),
+        ("kanal", "kanal"),
+    ] {
+        assert_eq!(kind(id).unwrap().0.version, Some(locked(package).as_str()), "{id}");
+    }
+}
