@@ -27,4 +27,4 @@ loom:
 
 # How often intervals hold the truth, 10,000 cells per scenario
 acceptance:
-    cargo test --release -p coretalk-model --features acceptance --test coverage -- --nocapture
+    cargo test --release -p coretalk-model --features acceptance --test coverage --test inference -- --nocapture

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod environment;
 pub mod flags;
 pub mod formats;
+pub mod infer;
 pub mod kernel;
 pub mod latency;
 pub mod matrix;

@@ -1,0 +1,250 @@
+//! [`Distances`]: the matrix that everything in this module works on.
+
+use super::partition::Partition;
+use super::{InferError, Observation};
+use crate::stats::elementary::ln;
+use crate::stats::{median, median_in_place};
+use crate::{CpuId, CpuSet, Matrix};
+
+/// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
+const COLUMNS_COMPARED: usize = 128;
+/// Differences of rows count up to this: one disturbed cell must not hide that two rows are alike.
+const DIFFERENCE_CAP: f64 = 0.4;
+/// How many alike rows stand in for a missing cell, for each of its CPUs.
+const ALIKE: usize = 3;
+/// Width of the bins by which values are ranked: half a thousandth, below any interval. Values in one bin tie.
+const BIN: f64 = 0.0005;
+
+/// Logarithms of the round trips: square, symmetric, complete. Ratios of latencies are differences here.
+pub(super) struct Distances {
+    /// The CPUs with a place in the matrix; positions below refer to this list.
+    pub cpus: Vec<CpuId>,
+    /// CPUs without a single value.
+    pub left_out: Vec<CpuId>,
+    /// Row by row; the diagonal is 0 and never used.
+    log: Vec<f64>,
+    /// `log` in bins, for ranking.
+    bins: Vec<u16>,
+    /// Half widths of the intervals as shares; empty where no cell has one.
+    widths: Vec<f32>,
+    /// Pairs (low, high) without a value of their own, sorted.
+    missing: Vec<(u32, u32)>,
+}
+
+impl Distances {
+    pub fn new(observed: &Matrix<Option<Observation>>) -> Result<Distances, InferError> {
+        refuse_impossible(observed)?;
+        let n = observed.len();
+        if n < 3 {
+            return Err(InferError::TooFew { cpus: n });
+        }
+        let mut counts = vec![0; n];
+        for (row, column, _) in observed.iter().filter(|(row, column, cell)| row != column && cell.is_some())
+        {
+            counts[row] += 1;
+            counts[column] += 1;
+        }
+        let (kept, empty): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| counts[row] > 0);
+        if kept.len() < 3 {
+            return Err(InferError::TooFew { cpus: kept.len() });
+        }
+        let label = |rows: &[usize]| rows.iter().map(|&row| observed.cpus()[row]).collect();
+        let distances = Distances::of_rows(observed, &kept, label(&kept), label(&empty));
+        let of = n * (n - 1) / 2;
+        let known = kept.len() * (kept.len() - 1) / 2 - distances.missing.len();
+        if known * 2 < of { Err(InferError::TooSparse { known, of }) } else { Ok(distances) }
+    }
+
+    /// The rows of a matrix that have values.
+    fn of_rows(
+        observed: &Matrix<Option<Observation>>,
+        rows: &[usize],
+        cpus: Vec<CpuId>,
+        left_out: Vec<CpuId>,
+    ) -> Distances {
+        let n = rows.len();
+        let (mut smallest, mut any_width) = (f64::INFINITY, false);
+        for (_, _, seen) in observed.iter().filter(|(row, column, _)| row != column) {
+            if let Some(seen) = seen {
+                any_width |= seen.half_width > 0.0;
+                smallest = if seen.value > 0.0 { smallest.min(seen.value) } else { smallest };
+            }
+        }
+        // A clock that read 0 says "below its step". Where it read nothing else, all cells are alike.
+        let floor = if smallest.is_finite() { smallest / 2.0 } else { 1.0 };
+        let mut log = vec![0.0; n * n];
+        let mut widths = if any_width { vec![0.0f32; n * n] } else { Vec::new() };
+        let mut missing = Vec::new();
+        for low in 0..n {
+            for high in low + 1..n {
+                let seen = both_ways(observed, rows[low], rows[high]);
+                let value = seen.map_or(f64::NAN, |seen| ln(seen.value.max(floor)));
+                log[low * n + high] = value;
+                log[high * n + low] = value;
+                if seen.is_none() {
+                    missing.push((low as u32, high as u32));
+                }
+                if let (Some(seen), true) = (seen, any_width) {
+                    widths[low * n + high] = seen.half_width as f32;
+                    widths[high * n + low] = seen.half_width as f32;
+                }
+            }
+        }
+        fill(&mut log, n, &missing);
+        let mut distances = Distances { cpus, left_out, log, bins: Vec::new(), widths, missing };
+        distances.rank();
+        distances
+    }
+
+    fn rank(&mut self) {
+        let n = self.len();
+        let off_diagonal = (0..n).flat_map(|row| (0..row).map(move |column| row * n + column));
+        let least = off_diagonal.map(|cell| self.log[cell]).fold(f64::INFINITY, f64::min);
+        self.bins = self.log.iter().map(|log| ((log - least) / BIN) as u16).collect();
+    }
+
+    /// Moves the logarithm of every pair by `step(low, high, width of its interval)`.
+    pub fn shake(&mut self, mut step: impl FnMut(usize, usize, f64) -> f64) {
+        let n = self.len();
+        for high in 0..n {
+            for low in 0..high {
+                let to = self.log[low * n + high] + step(low, high, self.width(low, high));
+                self.log[low * n + high] = to;
+                self.log[high * n + low] = to;
+            }
+        }
+        self.rank();
+    }
+
+    /// The groups of a partition with the names of their CPUs, by lowest CPU.
+    pub fn labelled(&self, partition: &Partition) -> Vec<CpuSet> {
+        let label = |group: &Vec<usize>| group.iter().map(|&cpu| self.cpus[cpu]).collect();
+        let mut groups: Vec<CpuSet> = partition.groups().iter().map(label).collect();
+        groups.sort_by_key(CpuSet::first);
+        groups
+    }
+
+    pub fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    pub fn at(&self, a: usize, b: usize) -> f64 {
+        self.log[a * self.len() + b]
+    }
+
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.log[row * self.len()..(row + 1) * self.len()]
+    }
+
+    pub fn bin(&self, a: usize, b: usize) -> u16 {
+        self.bins[a * self.len() + b]
+    }
+
+    pub fn width(&self, a: usize, b: usize) -> f64 {
+        self.widths.get(a * self.len() + b).map_or(0.0, |&width| f64::from(width))
+    }
+
+    pub fn has_widths(&self) -> bool {
+        !self.widths.is_empty()
+    }
+
+    /// Median relative half width of the intervals; 0 where none is known.
+    pub fn median_width(&self) -> f64 {
+        let n = self.len();
+        let cells = (0..n).flat_map(|row| (0..row).map(move |column| (row, column)));
+        let mut widths: Vec<f64> = if self.has_widths() {
+            cells.map(|(row, column)| self.width(row, column)).collect()
+        } else {
+            Vec::new()
+        };
+        median_in_place(&mut widths).unwrap_or(0.0)
+    }
+
+    /// Whether the pair has a value of its own.
+    pub fn is_known(&self, a: usize, b: usize) -> bool {
+        self.missing.is_empty() || self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_err()
+    }
+}
+
+fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), InferError> {
+    for (row, column, cell) in observed.iter().filter(|(row, column, _)| row != column) {
+        if let Some(seen) = cell
+            && (!seen.value.is_finite() || seen.value < 0.0)
+        {
+            let [from, to] = [row, column].map(|position| observed.cpus()[position]);
+            return Err(InferError::Impossible { from, to, value: seen.value });
+        }
+    }
+    Ok(())
+}
+
+/// The mean of both directions, which is half a round trip whatever the clocks did; one where the other is missing.
+fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<Observation> {
+    let there = observed.get(a, b).copied().flatten();
+    if observed.is_symmetric() {
+        return there;
+    }
+    match (there, observed.get(b, a).copied().flatten()) {
+        (Some(there), Some(back)) => Some(Observation {
+            value: (there.value + back.value) / 2.0,
+            half_width: there.half_width.max(back.half_width),
+        }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A missing cell takes the median of what the rows most alike those of its two CPUs show in its place.
+fn fill(log: &mut [f64], n: usize, missing: &[(u32, u32)]) {
+    if missing.is_empty() {
+        return;
+    }
+    let known = log.to_vec();
+    let step = n.div_ceil(COLUMNS_COMPARED);
+    let mut alike: Vec<Option<Vec<u32>>> = vec![None; n];
+    let overall = {
+        let mut all: Vec<f64> = known
+            .iter()
+            .enumerate()
+            .filter(|(at, log)| at / n != at % n && !log.is_nan())
+            .map(|(_, log)| *log)
+            .collect();
+        median_in_place(&mut all).unwrap_or(0.0)
+    };
+    for &(low, high) in missing {
+        let pair = [low as usize, high as usize];
+        let mut stand_ins = Vec::new();
+        for (cpu, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+            let order = alike[cpu].get_or_insert_with(|| most_alike(&known, n, cpu, step));
+            let shown = order
+                .iter()
+                .map(|&row| row as usize)
+                .filter(|&row| row != other)
+                .map(|row| known[row * n + other]);
+            stand_ins.extend(shown.filter(|log| !log.is_nan()).take(ALIKE));
+        }
+        let value = median(&stand_ins).unwrap_or(overall);
+        log[pair[0] * n + pair[1]] = value;
+        log[pair[1] * n + pair[0]] = value;
+    }
+}
+
+/// The other rows, most alike first.
+fn most_alike(known: &[f64], n: usize, cpu: usize, step: usize) -> Vec<u32> {
+    let mut rows: Vec<(f64, u32)> = (0..n)
+        .filter(|&row| row != cpu)
+        .map(|row| {
+            let columns = (0..n).step_by(step).filter(|&column| column != cpu && column != row);
+            let (mut sum, mut count) = (0.0, 0.0);
+            for column in columns {
+                let difference = (known[cpu * n + column] - known[row * n + column]).abs();
+                if !difference.is_nan() {
+                    sum += difference.min(DIFFERENCE_CAP);
+                    count += 1.0;
+                }
+            }
+            (if count > 0.0 { sum / count } else { f64::INFINITY }, row as u32)
+        })
+        .collect();
+    rows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    rows.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,178 @@
+//! Levels: sets of solid groups that belong together.
+
+use super::distances::Distances;
+use super::partition::{ALONE, Partition};
+use super::separation::Separation;
+use super::tree::{Node, Tree};
+use crate::stats::elementary::ln;
+use crate::stats::median_in_place;
+use std::collections::BTreeSet;
+
+/// A group that stands out by more than this counts no more: the factor 4.5, as from threads of a core to another
+/// socket, would else outvote any number of groups.
+const GAP_CAP: f64 = 1.5;
+/// A level that leaves CPUs out has at least this share of them …
+const LEAST_COVERAGE: f64 = 0.25;
+/// … and stands out by this factor, as the threads of the fast cores of a hybrid machine do and chance pairs do not.
+const PARTIAL_RATIO: f64 = 1.5;
+/// A cell inside a level is faster than one outside at least so often.
+const LEAST_SEPARATION: f64 = 0.98;
+
+/// Takes levels from the solid groups, the weightiest first, until no candidate passes. Finest first.
+pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<Partition> {
+    let n = distances.len();
+    let every = Partitions::new(solid, tree, n);
+    let mut left: Vec<Node> = solid.to_vec();
+    let mut levels: Vec<Partition> = Vec::new();
+    let mut separation = Separation::new();
+    let mut refused: BTreeSet<Vec<usize>> = BTreeSet::new();
+    'next: loop {
+        for candidate in candidates(&left) {
+            let key: Vec<usize> = candidate.iter().map(|node| node.start * n + node.end).collect();
+            if refused.contains(&key) {
+                continue;
+            }
+            let partition = partition(&candidate, tree, n);
+            let nests = levels.iter().all(|level| partition.is_within(level) || level.is_within(&partition));
+            // What does not nest now never will; the same is true of coverage and separation.
+            if !nests
+                || !covers_enough(&candidate, &partition)
+                || !every.separates(&partition, distances, &mut separation)
+            {
+                refused.insert(key);
+                continue;
+            }
+            left.retain(|node| {
+                !candidate.iter().any(|taken| (taken.start, taken.end) == (node.start, node.end))
+            });
+            levels.push(partition);
+            continue 'next;
+        }
+        break;
+    }
+    // Nested levels cover different numbers of pairs.
+    levels.sort_by_key(|level| {
+        level.groups().iter().map(|group| group.len() * (group.len() - 1)).sum::<usize>()
+    });
+    levels
+}
+
+fn partition(nodes: &[Node], tree: &Tree, n: usize) -> Partition {
+    Partition::new(n, nodes.iter().map(|node| tree.members(node).to_vec()).collect())
+}
+
+fn covers_enough(nodes: &[Node], partition: &Partition) -> bool {
+    if partition.covers_all() {
+        return true;
+    }
+    let mut gaps: Vec<f64> = nodes.iter().map(|node| node.gap).collect();
+    let stands_out = median_in_place(&mut gaps).is_some_and(|gap| gap >= ln(PARTIAL_RATIO));
+    let cpus: usize = partition.covered();
+    stands_out && cpus as f64 >= LEAST_COVERAGE * partition.cpus() as f64
+}
+
+/// Sets of solid groups that could be one level, weightiest first: all of one size; all that exist at one height; the
+/// latter with equally large groups elsewhere. Where two nest, the larger stays.
+fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
+    let mut sets: Vec<Vec<Node>> = Vec::new();
+    let sizes: BTreeSet<usize> = left.iter().map(Node::len).collect();
+    for &size in &sizes {
+        sets.push(left.iter().filter(|node| node.len() == size).copied().collect());
+    }
+    for at in left {
+        let height = at.height;
+        let existing: Vec<Node> = left
+            .iter()
+            .filter(|node| node.height <= height && height < node.height + node.gap)
+            .copied()
+            .collect();
+        let sizes: BTreeSet<usize> = existing.iter().map(Node::len).collect();
+        let mut with_equals = existing.clone();
+        with_equals.extend(left.iter().filter(|node| {
+            sizes.contains(&node.len())
+                && !existing.iter().any(|known| known.start == node.start && known.end == node.end)
+        }));
+        sets.push(existing);
+        sets.push(with_equals);
+    }
+    let mut sets: Vec<Vec<Node>> = sets.into_iter().map(outermost).collect();
+    sets.sort_by_cached_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
+    sets.dedup_by_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
+    // A set that takes cores here and clusters there mixes two levels of one machine: noise put its height between.
+    let mixes = |set: &[Node]| {
+        let sizes: BTreeSet<usize> = set.iter().map(Node::len).collect();
+        set.iter().any(|node| sizes.range(..node.len()).any(|&size| is_tiled(node, size, left)))
+    };
+    let weight = |set: &[Node]| set.iter().map(|node| node.len() as f64 * node.gap.min(GAP_CAP)).sum::<f64>();
+    let mut weighed: Vec<(bool, f64, Vec<Node>)> =
+        sets.into_iter().map(|set| (mixes(&set), weight(&set), set)).collect();
+    // Stable, so that equal weights keep the order of the leaves.
+    weighed.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    weighed.into_iter().map(|(_, _, set)| set).collect()
+}
+
+/// Whether solid groups of this size fill the node.
+fn is_tiled(node: &Node, size: usize, solid: &[Node]) -> bool {
+    let inside = solid
+        .iter()
+        .filter(|other| other.len() == size && node.start <= other.start && other.end <= node.end);
+    inside.count() * size == node.len()
+}
+
+/// Of nested nodes the larger ones, in the order of the leaves.
+fn outermost(mut nodes: Vec<Node>) -> Vec<Node> {
+    nodes.sort_by_key(|node| (node.start, std::cmp::Reverse(node.end)));
+    let mut end = 0;
+    nodes.retain(|node| {
+        let outer = node.end > end;
+        end = end.max(node.end);
+        outer
+    });
+    nodes
+}
+
+/// All solid groups, to tell which cells of a group belong to smaller ones.
+struct Partitions {
+    /// For each CPU the solid groups that hold it, smallest first: `(size, first leaf)`.
+    holding: Vec<Vec<(u32, u32)>>,
+}
+
+impl Partitions {
+    fn new(solid: &[Node], tree: &Tree, n: usize) -> Partitions {
+        let mut holding = vec![Vec::new(); n];
+        for node in solid {
+            for &cpu in tree.members(node) {
+                holding[cpu].push((node.len() as u32, node.start as u32));
+            }
+        }
+        Partitions { holding }
+    }
+
+    /// The size of the smallest solid group that holds both.
+    fn smallest_with(&self, a: usize, b: usize) -> Option<u32> {
+        let theirs = &self.holding[b];
+        self.holding[a].iter().find(|group| theirs.contains(group)).map(|group| group.0)
+    }
+
+    /// Whether a cell inside the partition is faster than one with one end outside its group; cells inside solid
+    /// groups that are smaller than the partition's are left out.
+    fn separates(&self, partition: &Partition, distances: &Distances, separation: &mut Separation) -> bool {
+        separation.clear();
+        let n = distances.len();
+        for high in 0..n {
+            for low in 0..high {
+                if !partition.joins(high, low) {
+                    if partition.of(high) != ALONE || partition.of(low) != ALONE {
+                        separation.outside(distances.bin(high, low));
+                    }
+                    continue;
+                }
+                let size = partition.groups()[partition.of(high) as usize].len() as u32;
+                if self.smallest_with(high, low).is_none_or(|smallest| smallest >= size) {
+                    separation.inside(distances.bin(high, low));
+                }
+            }
+        }
+        separation.share().is_some_and(|share| share >= LEAST_SEPARATION)
+    }
+}

@@ -1,0 +1,165 @@
+//! Repair: a disturbed cell makes a chance pair out of two leftovers; where nearly all groups have one size, the
+//! CPUs outside them are divided again.
+
+use super::distances::Distances;
+use super::partition::Partition;
+use crate::stats::elementary::ln;
+use crate::stats::median_in_place;
+use std::collections::BTreeMap;
+
+/// Fewer groups of one size are no pattern …
+const LEAST_GROUPS: usize = 3;
+/// … nor are groups that hold less than this share of the CPUs.
+const LEAST_SHARE: f64 = 0.6;
+/// A new group is at most this much slower than the slowest of the pattern.
+const SLOWER_BY: f64 = 1.1;
+/// Up to so many CPUs every way to pair them is tried: 105 ways for eight.
+const EXHAUSTIVE: usize = 8;
+
+/// Divides what the pattern of each level leaves over, coarse to fine. `levels` are finest first.
+pub(super) fn repair(levels: &mut [Partition], distances: &Distances) {
+    for index in (0..levels.len()).rev() {
+        let (fine, coarse) = levels.split_at_mut(index + 1);
+        let coarser = coarse.first();
+        if let Some(repaired) = repaired(&fine[index], coarser, distances) {
+            // Finer levels were cut from the same tree: one that no longer nests gives way in its own turn.
+            fine[index] = repaired;
+        }
+    }
+}
+
+fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distances) -> Option<Partition> {
+    let size = pattern(level)?;
+    let of_pattern: Vec<&Vec<usize>> = level.groups().iter().filter(|group| group.len() == size).collect();
+    let slowest =
+        of_pattern.iter().filter_map(|group| inside(group, distances)).fold(f64::NEG_INFINITY, f64::max);
+    let limit = slowest + ln(SLOWER_BY);
+    let mut groups: Vec<Vec<usize>> = of_pattern.into_iter().cloned().collect();
+    let mut by_elimination = Vec::new();
+    for cpus in leftovers(level, coarser) {
+        let mut new = divide(&cpus, size, distances);
+        new.retain(|group| inside(group, distances).is_some_and(|height| height <= limit));
+        let placed = |new: &[Vec<usize>], cpu: usize| new.iter().any(|group| group.contains(&cpu));
+        // A group of another size is given up only for groups that take all its CPUs.
+        let others = level.groups().iter().filter(|group| group.len() != size && cpus.contains(&group[0]));
+        let kept: Vec<Vec<usize>> =
+            others.filter(|group| !group.iter().all(|&cpu| placed(&new, cpu))).cloned().collect();
+        new.retain(|group| !kept.iter().flatten().any(|cpu| group.contains(cpu)));
+        let homeless: Vec<usize> =
+            cpus.iter().copied().filter(|&cpu| !placed(&new, cpu) && !placed(&kept, cpu)).collect();
+        if size == 2 {
+            let pairs = eliminated(&homeless, distances);
+            new.extend(pairs.iter().map(|pair| pair.to_vec()));
+            by_elimination.extend(pairs);
+        }
+        groups.extend(kept);
+        groups.extend(new);
+    }
+    let mut repaired = Partition::new(distances.len(), groups);
+    repaired.by_elimination = by_elimination;
+    (repaired != *level).then_some(repaired)
+}
+
+/// Pairs whose own cell is missing while everybody else has a partner; only where each of the homeless has one such
+/// cell, so that there is one way to do it.
+fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
+    let partners = |cpu: usize| {
+        homeless.iter().copied().filter(move |&other| other != cpu && !distances.is_known(cpu, other))
+    };
+    if homeless.iter().any(|&cpu| partners(cpu).count() != 1) {
+        return Vec::new();
+    }
+    homeless
+        .iter()
+        .flat_map(|&cpu| partners(cpu).map(move |other| [cpu, other]))
+        .filter(|[a, b]| a < b)
+        .collect()
+}
+
+/// CPUs outside the pattern of a level, by the coarser group that holds them (those outside all of them together);
+/// nothing where the level has no pattern.
+pub(super) fn leftovers(level: &Partition, coarser: Option<&Partition>) -> Vec<Vec<usize>> {
+    let Some(size) = pattern(level) else { return Vec::new() };
+    let mut homes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for cpu in 0..level.cpus() {
+        let in_pattern = level.groups().get(level.of(cpu) as usize).is_some_and(|group| group.len() == size);
+        if !in_pattern {
+            homes.entry(coarser.map_or(0, |coarser| coarser.of(cpu))).or_default().push(cpu);
+        }
+    }
+    homes.into_values().filter(|cpus| cpus.len() > 1).collect()
+}
+
+/// The size of nearly all groups.
+fn pattern(level: &Partition) -> Option<usize> {
+    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+    for group in level.groups() {
+        *sizes.entry(group.len()).or_default() += 1;
+    }
+    let (&size, &groups) = sizes.iter().max_by_key(|&(size, groups)| (size * groups, *size))?;
+    let share = (size * groups) as f64 / level.cpus() as f64;
+    (groups >= LEAST_GROUPS && share >= LEAST_SHARE).then_some(size)
+}
+
+/// Median of the cells of a group.
+fn inside(group: &[usize], distances: &Distances) -> Option<f64> {
+    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
+    median_in_place(&mut pairs.map(|(a, b)| distances.at(a, b)).collect::<Vec<f64>>())
+}
+
+/// Groups of one size out of these CPUs; a rest may stay.
+fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>> {
+    if size == 2 && cpus.len() <= EXHAUSTIVE {
+        return best_pairs(cpus, distances).1;
+    }
+    let mut left = cpus.to_vec();
+    let mut groups = Vec::new();
+    while left.len() >= size {
+        let Some(group) = nearest_group(&left, size, distances) else { break };
+        left.retain(|cpu| !group.contains(cpu));
+        groups.push(group);
+    }
+    groups
+}
+
+/// The pairing with the least total, and that total. With an odd number one stays alone.
+fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
+    let Some((&first, rest)) = cpus.split_first() else { return (0.0, Vec::new()) };
+    let mut best = (f64::INFINITY, Vec::new());
+    for (at, &partner) in rest.iter().enumerate() {
+        let mut others = rest.to_vec();
+        others.remove(at);
+        let (total, mut pairs) = best_pairs(&others, distances);
+        let total = total + distances.at(first, partner);
+        if total < best.0 {
+            pairs.push(vec![first, partner]);
+            best = (total, pairs);
+        }
+    }
+    if cpus.len() % 2 == 1 {
+        let (total, pairs) = best_pairs(rest, distances);
+        if total < best.0 {
+            best = (total, pairs);
+        }
+    }
+    best
+}
+
+/// Grows a group from the nearest pair by the CPU that is nearest to its members: by the lower median, because a
+/// disturbed cell is too slow and never too fast.
+fn nearest_group(left: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
+    let pairs = (0..left.len()).flat_map(|high| (0..high).map(move |low| (left[low], left[high])));
+    let (a, b) = pairs.min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
+    let mut group = vec![a, b];
+    while group.len() < size {
+        let far = |cpu: usize| {
+            let mut cells: Vec<f64> = group.iter().map(|&member| distances.at(cpu, member)).collect();
+            cells.sort_unstable_by(f64::total_cmp);
+            cells[(cells.len() - 1) / 2]
+        };
+        let outside = left.iter().copied().filter(|cpu| !group.contains(cpu));
+        let next = outside.min_by(|&x, &y| far(x).total_cmp(&far(y)))?;
+        group.push(next);
+    }
+    Some(group)
+}

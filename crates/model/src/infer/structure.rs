@@ -1,0 +1,74 @@
+//! [`Structure`]: what the latencies say about how a machine is built.
+
+use super::Layout;
+use super::Suspect;
+use crate::stats::Estimate;
+use crate::{CpuId, CpuSet};
+
+/// What the latencies say about how a machine is built.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Structure {
+    /// The CPUs that were looked at, in matrix order.
+    pub cpus: Vec<CpuId>,
+    /// CPUs without a single value: nothing is known of them.
+    pub left_out: Vec<CpuId>,
+    /// Levels whose groups stand out, finest first; each lies inside the next. Empty where the machine shows none.
+    pub levels: Vec<InferredLevel>,
+    /// Groups that stand out alone: faster inside than anybody else, but one group is no level. Worth a remark.
+    pub hints: Vec<CpuSet>,
+    /// How the values lie where there is no level.
+    pub shape: Shape,
+    /// Cells to be measured again before they are believed.
+    pub suspects: Vec<Suspect>,
+}
+
+/// How the values of a machine lie.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// There are levels.
+    Grouped,
+    /// All pairs are about equally far apart, within the scatter given as a share.
+    Uniform {
+        /// Scatter of the cells around their median.
+        scatter: f64,
+    },
+    /// Values differ by more than noise and form no groups: a mesh, a ring, cores of several kinds, or threads that
+    /// were not pinned.
+    Continuous {
+        /// Scatter of the cells around their median.
+        scatter: f64,
+        /// How the CPUs lie to each other.
+        layout: Box<Layout>,
+    },
+}
+
+/// Groups of CPUs that reach each other sooner than others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InferredLevel {
+    /// `group-1` the finest.
+    pub name: String,
+    /// Disjoint, two or more CPUs each, by lowest CPU. CPUs in no group stand alone.
+    pub groups: Vec<CpuSet>,
+    /// Median over the pairs that share a group of this level and none of a finer one, with its interval over pairs, in
+    /// the unit of the matrix; `None` where none of them has a value.
+    pub inside: Option<Estimate>,
+    /// Median over the pairs that leave a group and share the next coarser one, in the unit of the matrix.
+    pub across: Option<f64>,
+    /// In how many of the repetitions of [`repeatability`](super::repeatability) the level came out exactly the same, as
+    /// a share; `None` where that was not tried.
+    pub repeats: Option<f64>,
+    /// Pairs put together because nobody else was left, their own cell being missing.
+    pub by_elimination: Vec<[CpuId; 2]>,
+}
+
+impl Structure {
+    /// The group of a level that holds this CPU.
+    pub fn group_of(&self, level: usize, cpu: CpuId) -> Option<&CpuSet> {
+        self.levels.get(level)?.groups.iter().find(|group| group.contains(cpu))
+    }
+
+    /// The finest level in which two CPUs share a group.
+    pub fn nearest_level(&self, a: CpuId, b: CpuId) -> Option<usize> {
+        (0..self.levels.len()).find(|&level| self.group_of(level, a).is_some_and(|group| group.contains(b)))
+    }
+}

@@ -1,0 +1,171 @@
+//! What inference says about small matrices made by hand; machines are in `tests/inference.rs`.
+
+use super::*;
+use crate::stats::Key;
+use crate::{CpuId, Matrix};
+
+fn matrix(cpus: u32, mut cell: impl FnMut(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
+    Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| cell(row, column).map(Observation::bare))
+}
+
+fn groups(structure: &Structure) -> Vec<Vec<String>> {
+    structure.levels.iter().map(|level| level.groups.iter().map(ToString::to_string).collect()).collect()
+}
+
+/// Four cores of two threads, siblings i and i + 4.
+fn desktop(row: usize, column: usize) -> f64 {
+    let noise = 1.0 + 0.02 * Key::of(&[3]).normal((row * 8 + column) as u64);
+    noise * if row % 4 == column % 4 { 7.0 } else { 24.0 }
+}
+
+#[test]
+fn too_few_cpus_have_no_structure() {
+    for cpus in 0..3 {
+        let refusal = infer(&matrix(cpus, |_, _| Some(20.0))).unwrap_err();
+        assert_eq!(refusal, InferError::TooFew { cpus: cpus as usize });
+    }
+    let said = infer(&matrix(2, |_, _| Some(20.0))).unwrap_err().to_string();
+    assert_eq!(said, "2 CPUs have 1 pair between them, and groups show only from three CPUs on");
+}
+
+#[test]
+fn what_no_measurement_gives_is_refused_by_name() {
+    for bad in [-3.0, f64::INFINITY, f64::NAN] {
+        let refusal = infer(&matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
+        let said = refusal.unwrap_err().to_string();
+        assert!(
+            said.contains("CPU 1") && said.contains("CPU 4") && said.contains("check the file"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_sparse_matrix_is_refused() {
+    let refusal = infer(&matrix(8, |row, column| (row == column + 1).then_some(20.0))).unwrap_err();
+    assert_eq!(refusal, InferError::TooSparse { known: 7, of: 28 });
+}
+
+#[test]
+fn equal_cells_are_one_group_and_no_level() {
+    let structure = infer(&matrix(6, |_, _| Some(20.0))).unwrap();
+    assert!(structure.levels.is_empty() && structure.suspects.is_empty(), "{structure:?}");
+    assert_eq!(structure.shape, Shape::Uniform { scatter: 0.0 });
+}
+
+#[test]
+fn a_clock_that_read_only_zero_says_nothing() {
+    let structure = infer(&matrix(6, |_, _| Some(0.0))).unwrap();
+    assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }));
+}
+
+#[test]
+fn a_cpu_without_values_is_left_out_and_named() {
+    let structure = infer(&matrix(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
+    assert_eq!(structure.left_out, [CpuId(8)]);
+    assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
+}
+
+#[test]
+fn a_missing_sibling_is_paired_by_elimination_and_said() {
+    let structure =
+        infer(&matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
+    assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
+    assert_eq!(structure.levels[0].by_elimination, [[CpuId(2), CpuId(6)]]);
+    let missing = structure.suspects.iter().find(|suspect| suspect.doubt == Doubt::Missing).unwrap();
+    assert_eq!((missing.pair, missing.ratio), ([CpuId(2), CpuId(6)], None));
+}
+
+#[test]
+fn a_disturbed_sibling_is_a_suspect() {
+    let structure = infer(&matrix(8, |row, column| {
+        Some(if (row, column) == (6, 2) { 25.0 } else { desktop(row, column) })
+    }))
+    .unwrap();
+    assert_eq!(groups(&structure), [["0,4", "1,5", "3,7"]]);
+    assert!(structure.suspects.iter().any(|suspect| suspect.pair == [CpuId(2), CpuId(6)]), "{structure:?}");
+}
+
+#[test]
+fn all_but_the_slow_cpu_is_no_cluster() {
+    let structure = infer(&matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
+    assert!(structure.levels.is_empty(), "{structure:?}");
+}
+
+#[test]
+fn one_group_alone_is_a_hint() {
+    // One die of two shows: the other is as slow inside as across.
+    let structure = infer(&matrix(16, |row, column| {
+        let noise = 1.0 + 0.01 * Key::of(&[5]).normal((row * 16 + column) as u64);
+        Some(noise * if row < 8 && column < 8 { 50.0 } else { 120.0 })
+    }))
+    .unwrap();
+    assert!(structure.levels.is_empty());
+    assert_eq!(structure.hints.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-7"]);
+}
+
+#[test]
+fn a_line_of_cpus_is_continuous_and_keeps_its_order() {
+    let cpus = [4u32, 0, 7, 2, 5, 1, 6, 3];
+    let structure = infer(&Matrix::symmetric(cpus.map(CpuId).to_vec(), |row, column| {
+        Some(Observation::bare(10.0 * f64::from(cpus[row].abs_diff(cpus[column]))))
+    }))
+    .unwrap();
+    let Shape::Continuous { layout, scatter } = structure.shape else { panic!("{structure:?}") };
+    assert_eq!(layout.order, (0..8).map(CpuId).collect::<Vec<_>>());
+    assert!(layout.id_correlation > 0.99 && scatter > 0.3);
+}
+
+#[test]
+fn both_directions_count_and_neither_must_be_there() {
+    let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+    let structure = infer(&Matrix::directed(cpus, |row, column| {
+        // Clocks that differ by 3 ns make one direction faster.
+        let offset = 3.0 * (row as f64 - column as f64) / 8.0;
+        (row != column && (row, column) != (1, 3))
+            .then(|| Observation::bare(desktop(row.max(column), row.min(column)) + offset))
+    }))
+    .unwrap();
+    assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
+    let inside = structure.levels[0].inside.unwrap();
+    assert!((inside.point - 7.0).abs() < 0.3 && inside.low <= inside.point && inside.point <= inside.high);
+}
+
+#[test]
+fn another_numbering_gives_the_same_groups() {
+    for trial in 0..20 {
+        let mut names: Vec<usize> = (0..24).collect();
+        Key::of(&[9, trial]).shuffle(&mut names);
+        // Three clusters of four cores with two threads.
+        let ns = |a: usize, b: usize| {
+            let (high, low) = (a.max(b), a.min(b));
+            let noise = 1.0 + 0.03 * Key::of(&[8]).normal((high * 24 + low) as u64);
+            noise
+                * if a / 2 == b / 2 {
+                    8.0
+                } else if a / 8 == b / 8 {
+                    20.0
+                } else {
+                    85.0
+                }
+        };
+        let structure = infer(&matrix(24, |row, column| Some(ns(names[row], names[column])))).unwrap();
+        assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [12, 3]);
+        for (size, level) in [(2, 0), (8, 1)] {
+            for group in &structure.levels[level].groups {
+                let of: Vec<usize> = group.iter().map(|cpu| names[cpu.index()] / size).collect();
+                assert!(of.len() == size && of.iter().all(|&first| first == of[0]), "{group}");
+            }
+        }
+        assert_eq!(structure.nearest_level(CpuId(0), CpuId(0)), Some(0));
+    }
+}
+
+#[test]
+fn levels_that_are_clear_come_out_again() {
+    let observed = matrix(8, |row, column| Some(desktop(row, column)));
+    let structure = infer(&observed).unwrap();
+    for trial in 0..10 {
+        assert_eq!(repeatability(&observed, &structure, Key::of(&[trial])), Ok(vec![true]));
+    }
+}
