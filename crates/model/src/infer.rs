@@ -2,9 +2,10 @@
 //!
 //! The steps are those of METHODOLOGY.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
 //! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `repair` (leftovers divided
-//! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain). [`infer`] goes
+//! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain), `agreement` (what a source reports beside it). [`infer`] goes
 //! through them; nothing here draws a random number or keeps a state.
 
+mod agreement;
 mod blocks;
 mod chance;
 mod distances;
@@ -24,6 +25,7 @@ mod suspects;
 mod tests;
 mod tree;
 
+pub use agreement::{Agreement, Evidence, Standing, agreement};
 pub use error::InferError;
 pub use layout::Layout;
 pub use observation::{Observation, observations};

@@ -16,8 +16,6 @@ pub struct Layout {
     pub order: Vec<CpuId>,
     /// Place of each CPU in the plane, in matrix order and in the unit of the matrix.
     pub at: Vec<[f64; 2]>,
-    /// Correlation of latency with the distance of the CPU ids, −1 to 1: high where ids follow the chip.
-    pub id_correlation: f64,
 }
 
 impl Layout {
@@ -33,7 +31,7 @@ impl Layout {
             order.reverse();
         }
         let order = order.into_iter().map(|cpu| distances.cpus[cpu]).collect();
-        Layout { order, at, id_correlation: id_correlation(distances) }
+        Layout { order, at }
     }
 }
 
@@ -74,24 +72,4 @@ fn principal_axis(form: &mut [f64], n: usize, axis: u64) -> Vec<f64> {
     }
     let scale = stretch.max(0.0).sqrt();
     direction.iter().map(|value| value * scale).collect()
-}
-
-/// Pearson's correlation of latency with the distance of ids.
-fn id_correlation(distances: &Distances) -> f64 {
-    let n = distances.len();
-    let mut sums = [0.0; 5];
-    let mut count = 0.0;
-    for high in 0..n {
-        for low in 0..high {
-            let x = f64::from(distances.cpus[high].0.abs_diff(distances.cpus[low].0));
-            let y = exp(distances.at(low, high));
-            for (sum, value) in sums.iter_mut().zip([x, y, x * x, y * y, x * y]) {
-                *sum += value;
-            }
-            count += 1.0;
-        }
-    }
-    let [x, y, xx, yy, xy] = sums.map(|sum| sum / count);
-    let spread = ((xx - x * x) * (yy - y * y)).max(0.0).sqrt();
-    if spread > 0.0 { (xy - x * y) / spread } else { 0.0 }
 }

@@ -1,0 +1,372 @@
+//! [`Agreement`]: what a source reports about groups of CPUs, held against what the latencies show.
+
+use super::{Observation, Structure};
+use crate::stats::median_in_place;
+use crate::{CpuId, CpuSet, Level, Matrix, Topology};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Cells that are shown as evidence for a conflict, at most.
+const EVIDENCE: usize = 6;
+
+/// How a reported level stands to what the latencies show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// An inferred level has exactly these groups.
+    Agree,
+    /// Inside its groups the latencies show a level that no reported one has.
+    Coarser,
+    /// It divides further than the latencies show, or has groups that they do not show.
+    Finer,
+    /// Groups cut across inferred ones.
+    Conflict,
+    /// The latencies show nothing at this level: neither for nor against it.
+    NotVisible,
+}
+
+impl Standing {
+    /// Every standing.
+    pub const ALL: [Standing; 5] =
+        [Standing::Agree, Standing::Coarser, Standing::Finer, Standing::Conflict, Standing::NotVisible];
+
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Agree => "agree",
+            Standing::Coarser => "coarser",
+            Standing::Finer => "finer",
+            Standing::Conflict => "conflict",
+            Standing::NotVisible => "not-visible",
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A cell that speaks against a reported group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evidence {
+    /// The pair.
+    pub pair: [CpuId; 2],
+    /// What was measured, in the unit of the matrix.
+    pub value: f64,
+    /// What such a cell would show if the source were right: the median inside the inferred groups for a pair that the
+    /// source puts together, outside for one that it puts apart.
+    pub expected: f64,
+}
+
+/// How one reported level stands to the inferred ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// The reported level.
+    pub level: Level,
+    /// Its groups of two or more CPUs among those of the matrix.
+    pub groups: Vec<CpuSet>,
+    /// The verdict.
+    pub standing: Standing,
+    /// The inferred level that it was held against, an index into [`Structure::levels`]: the one with the largest
+    /// `rand_index`, for a conflict the one that it conflicts with.
+    pub against: Option<usize>,
+    /// Adjusted Rand index of the two (Hubert and Arabie 1985): 1 where they are the same, about 0 where they have
+    /// nothing in common. `None` without an inferred level, or where the index is not defined.
+    pub rand_index: Option<f64>,
+    /// Reported groups that some inferred level has exactly.
+    pub shown: usize,
+    /// Median of the pairs that share a reported group, in the unit of the matrix.
+    pub inside: Option<f64>,
+    /// Median of the pairs that leave one, in the unit of the matrix.
+    pub across: Option<f64>,
+    /// CPUs that would have to change groups; empty unless the verdict is a conflict.
+    pub moved: CpuSet,
+    /// The cells that speak loudest against the source; empty unless the verdict is a conflict.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Holds every reported level against the structure, from the inside out. Levels that do not divide the CPUs of the
+/// matrix are left out, unless the latencies show groups inside them that nothing reports.
+pub fn agreement(
+    reported: &Topology,
+    structure: &Structure,
+    observed: &Matrix<Option<Observation>>,
+) -> Vec<Agreement> {
+    let cpus: CpuSet = structure.cpus.iter().copied().collect();
+    let levels: Vec<(Level, Vec<CpuSet>)> = Level::ALL
+        .into_iter()
+        .map(|level| {
+            let domains = reported.level(level);
+            let groups = domains.iter().map(|domain| domain.cpus.intersection(&cpus));
+            (level, groups.filter(|group| group.len() > 1).collect::<Vec<CpuSet>>())
+        })
+        .filter(|(_, groups)| !groups.is_empty())
+        .collect();
+    let mut unreported = unreported(structure, &levels);
+    let mut held = Vec::new();
+    for (level, groups) in levels {
+        let inner = |index: &usize| lies_within(&structure.levels[*index].groups, &groups);
+        let leaves_out = unreported.iter().any(inner);
+        // The next larger reported level is not to blame once more.
+        unreported.retain(|index| !inner(index));
+        let divides = groups.iter().any(|group| group.len() < cpus.len());
+        if divides || leaves_out {
+            held.push(Sides { reported: &groups, structure, observed }.hold(level, leaves_out));
+        }
+    }
+    held
+}
+
+/// Inferred levels that no reported level has.
+fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<usize> {
+    let known = |index: &usize| {
+        let groups = &structure.levels[*index].groups;
+        reported
+            .iter()
+            .any(|(_, level)| same(groups, level) || crosses(groups, level) || shared(groups, level) > 0)
+    };
+    (0..structure.levels.len()).filter(|index| !known(index)).collect()
+}
+
+/// A reported level and everything that it is held against.
+struct Sides<'a> {
+    reported: &'a [CpuSet],
+    structure: &'a Structure,
+    observed: &'a Matrix<Option<Observation>>,
+}
+
+impl Sides<'_> {
+    fn hold(&self, level: Level, leaves_out: bool) -> Agreement {
+        let levels = &self.structure.levels;
+        let index_of = |index: usize| rand_index(self.reported, &levels[index].groups, &self.structure.cpus);
+        let nearest = |of: &dyn Fn(&[CpuSet]) -> bool| {
+            let fitting = (0..levels.len()).filter(|&index| of(&levels[index].groups));
+            fitting.max_by(|&a, &b| index_of(a).unwrap_or(-1.0).total_cmp(&index_of(b).unwrap_or(-1.0)))
+        };
+        let shown = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
+        let crossing = nearest(&|groups| crosses(groups, self.reported));
+        let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
+            (Standing::Agree, Some(equal))
+        } else if crossing.is_some() {
+            (Standing::Conflict, crossing)
+        } else if leaves_out {
+            (Standing::Coarser, nearest(&|groups| lies_within(groups, self.reported)))
+        } else if shown > 0 || levels.iter().any(|level| lies_within(self.reported, &level.groups)) {
+            (Standing::Finer, nearest(&|_| true))
+        } else {
+            (Standing::NotVisible, nearest(&|_| true))
+        };
+        let labels = labels(self.reported);
+        let together = |a: CpuId, b: CpuId| labels.get(&a).is_some_and(|label| labels.get(&b) == Some(label));
+        let [inside, across] = self.medians(&together);
+        let conflict = against.filter(|_| standing == Standing::Conflict);
+        Agreement {
+            level,
+            groups: self.reported.to_vec(),
+            standing,
+            against,
+            rand_index: against.and_then(index_of),
+            shown,
+            inside,
+            across,
+            moved: conflict.map_or(CpuSet::new(), |index| moved(self.reported, &levels[index].groups)),
+            evidence: conflict.map_or(Vec::new(), |index| self.evidence(index, &together)),
+        }
+    }
+
+    /// Every pair once with its value: the mean of both directions.
+    fn pairs(&self) -> impl Iterator<Item = ([CpuId; 2], f64)> + '_ {
+        let cpus = self.observed.cpus();
+        (0..cpus.len()).flat_map(move |high| (0..high).map(move |low| (low, high))).filter_map(
+            move |(low, high)| {
+                let seen = super::distances::both_ways(self.observed, low, high)?;
+                Some(([cpus[low], cpus[high]], seen.value))
+            },
+        )
+    }
+
+    /// Medians of the pairs that are together, and of those that are not.
+    fn medians(&self, together: &dyn Fn(CpuId, CpuId) -> bool) -> [Option<f64>; 2] {
+        let (inside, across): (Vec<_>, Vec<_>) = self.pairs().partition(|([a, b], _)| together(*a, *b));
+        [inside, across]
+            .map(|side| median_in_place(&mut side.into_iter().map(|pair| pair.1).collect::<Vec<f64>>()))
+    }
+
+    /// Cells on which the two sides disagree, furthest from what the source lets expect first.
+    fn evidence(&self, index: usize, together: &dyn Fn(CpuId, CpuId) -> bool) -> Vec<Evidence> {
+        let inferred = labels(&self.structure.levels[index].groups);
+        let shown =
+            |a: CpuId, b: CpuId| inferred.get(&a).is_some_and(|label| inferred.get(&b) == Some(label));
+        let [inside, across] = self.medians(&shown);
+        let (Some(inside), Some(across)) = (inside, across) else { return Vec::new() };
+        let mut cells: Vec<Evidence> = self
+            .pairs()
+            .filter(|([a, b], _)| together(*a, *b) != shown(*a, *b))
+            .map(|(pair, value)| Evidence {
+                pair,
+                value,
+                expected: if together(pair[0], pair[1]) { inside } else { across },
+            })
+            .collect();
+        let off = |cell: &Evidence| (cell.value / cell.expected).max(cell.expected / cell.value);
+        cells.sort_by(|a, b| off(b).total_cmp(&off(a)).then(a.pair.cmp(&b.pair)));
+        cells.truncate(EVIDENCE);
+        cells
+    }
+}
+
+fn labels(groups: &[CpuSet]) -> BTreeMap<CpuId, usize> {
+    groups.iter().enumerate().flat_map(|(index, group)| group.iter().map(move |cpu| (cpu, index))).collect()
+}
+
+fn same(a: &[CpuSet], b: &[CpuSet]) -> bool {
+    a.len() == b.len() && shared(a, b) == a.len()
+}
+
+/// Groups that both have.
+fn shared(a: &[CpuSet], b: &[CpuSet]) -> usize {
+    a.iter().filter(|group| b.contains(group)).count()
+}
+
+/// Whether every group of the first lies in one of the second.
+fn lies_within(fine: &[CpuSet], coarse: &[CpuSet]) -> bool {
+    fine.iter().all(|group| coarse.iter().any(|whole| group.is_subset(whole)))
+}
+
+/// Whether a group of one cuts across a group of the other.
+fn crosses(a: &[CpuSet], b: &[CpuSet]) -> bool {
+    a.iter().any(|group| {
+        b.iter().any(|other| {
+            let common = group.intersection(other).len();
+            common > 0 && common < group.len() && common < other.len()
+        })
+    })
+}
+
+/// The CPUs outside the best match of their inferred group.
+fn moved(reported: &[CpuSet], inferred: &[CpuSet]) -> CpuSet {
+    let strays = |group: &CpuSet| {
+        let home = reported.iter().max_by_key(|home| home.intersection(group).len());
+        home.map_or_else(|| group.clone(), |home| group.difference(home))
+    };
+    inferred.iter().map(strays).fold(CpuSet::new(), |all, strays| all.union(&strays))
+}
+
+/// The adjusted Rand index over these CPUs; CPUs without a group are groups of one.
+fn rand_index(a: &[CpuSet], b: &[CpuSet], cpus: &[CpuId]) -> Option<f64> {
+    let pairs = |n: usize| (n * n.saturating_sub(1) / 2) as f64;
+    let (of_a, of_b) = (labels(a), labels(b));
+    let mut common: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for cpu in cpus {
+        if let (Some(&a), Some(&b)) = (of_a.get(cpu), of_b.get(cpu)) {
+            *common.entry((a, b)).or_default() += 1;
+        }
+    }
+    let agree: f64 = common.values().map(|&n| pairs(n)).sum();
+    let [in_a, in_b] = [a, b].map(|groups| groups.iter().map(|group| pairs(group.len())).sum::<f64>());
+    let all = pairs(cpus.len());
+    let by_chance = in_a * in_b / all;
+    let most = (in_a + in_b) / 2.0;
+    (all > 0.0 && most > by_chance).then(|| (agree - by_chance) / (most - by_chance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::infer;
+    use super::*;
+    use crate::topology::Domain;
+
+    /// 16 CPUs: cores of two neighbours at 8 ns, halves at 20 ns, 85 ns across.
+    fn measured() -> (Structure, Matrix<Option<Observation>>) {
+        let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
+            let ns = if row / 2 == column / 2 {
+                8.0
+            } else if row / 8 == column / 8 {
+                20.0
+            } else {
+                85.0
+            };
+            Some(Observation::bare(ns))
+        });
+        (infer(&observed).unwrap(), observed)
+    }
+
+    fn topology(levels: &[(Level, &[&str])]) -> Topology {
+        let domains = levels.iter().flat_map(|(level, groups)| {
+            groups.iter().map(|cpus| Domain { level: *level, cpus: cpus.parse().unwrap(), os_id: None })
+        });
+        Topology::new("0-15".parse().unwrap(), domains.collect(), Default::default())
+    }
+
+    fn standings(levels: &[(Level, &[&str])]) -> Vec<(Level, Standing)> {
+        let (structure, observed) = measured();
+        agreement(&topology(levels), &structure, &observed)
+            .iter()
+            .map(|held| (held.level, held.standing))
+            .collect()
+    }
+
+    const CORES: &[&str] = &["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"];
+
+    #[test]
+    fn the_same_groups_agree_and_one_package_says_nothing() {
+        let found =
+            standings(&[(Level::Core, CORES), (Level::L3, &["0-7", "8-15"]), (Level::Package, &["0-15"])]);
+        assert_eq!(found, [(Level::Core, Standing::Agree), (Level::L3, Standing::Agree)]);
+    }
+
+    #[test]
+    fn a_last_level_cache_that_holds_two_groups_is_coarser() {
+        let found = standings(&[(Level::Core, CORES), (Level::L3, &["0-15"]), (Level::Package, &["0-15"])]);
+        assert_eq!(found, [(Level::Core, Standing::Agree), (Level::L3, Standing::Coarser)]);
+    }
+
+    #[test]
+    fn a_division_that_does_not_show_is_finer_or_not_visible() {
+        let quarters: &[&str] = &["0-3", "4-7", "8-11", "12-15"];
+        let found =
+            standings(&[(Level::Core, CORES), (Level::Cluster, quarters), (Level::L3, &["0-7", "8-15"])]);
+        assert_eq!(found[1], (Level::Cluster, Standing::Finer));
+        let flat = Matrix::symmetric((0..16).map(CpuId).collect(), |_, _| Some(Observation::bare(30.0)));
+        let held = agreement(&topology(&[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
+        assert_eq!((held[0].standing, held[0].rand_index), (Standing::NotVisible, None));
+        assert_eq!((held[0].inside, held[0].across), (Some(30.0), Some(30.0)));
+    }
+
+    #[test]
+    fn groups_that_cut_across_are_a_conflict_with_its_cells() {
+        let (structure, observed) = measured();
+        let wrong: &[&str] = &["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"];
+        let held = agreement(
+            &topology(&[(Level::Core, wrong), (Level::L3, &["0-6,8", "7,9-15"])]),
+            &structure,
+            &observed,
+        );
+        assert_eq!(held[0].standing, Standing::Conflict);
+        assert!(held[0].rand_index.unwrap() < 0.0);
+        assert_eq!(held[0].evidence[0], Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 });
+        assert!(held[0].evidence.len() == EVIDENCE && held[0].groups.len() == 8);
+        assert_eq!((held[1].standing, held[1].moved.to_string()), (Standing::Conflict, "7,8".into()));
+        assert!((0.4..0.8).contains(&held[1].rand_index.unwrap()), "{:?}", held[1].rand_index);
+    }
+
+    #[test]
+    fn a_group_that_was_not_found_does_not_make_a_conflict() {
+        let (mut structure, observed) = measured();
+        structure.levels[0].groups.remove(3);
+        let held = agreement(&topology(&[(Level::Core, CORES)]), &structure, &observed);
+        assert_eq!((held[0].standing, held[0].shown), (Standing::Finer, 7));
+    }
+
+    #[test]
+    fn the_index_is_that_of_the_textbook() {
+        // Hubert and Arabie's measure of {0,1,2 | 3,4,5} and {0,1 | 2,3 | 4,5}: (2 − 6·3/15) / (4.5 − 6·3/15).
+        let sets =
+            |lists: &[&str]| -> Vec<CpuSet> { lists.iter().map(|list| list.parse().unwrap()).collect() };
+        let cpus: Vec<CpuId> = (0..6).map(CpuId).collect();
+        let found = rand_index(&sets(&["0-2", "3-5"]), &sets(&["0-1", "2-3", "4-5"]), &cpus).unwrap();
+        assert!((found - 0.8 / 3.3).abs() < 1e-12, "{found}");
+        assert_eq!(rand_index(&sets(&["0-5"]), &sets(&["0-5"]), &cpus), None);
+    }
+}
