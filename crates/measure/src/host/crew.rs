@@ -70,23 +70,18 @@ impl Team {
         self.workers.keys().copied().collect()
     }
 
-    /// Has a small task done on a CPU; `None` where there is no idle worker or no answer.
+    /// Has a small task done on a CPU; `None` where there is no idle worker or no answer. Afterwards the worker is idle.
     pub fn ask<T: Send + 'static>(&self, cpu: CpuId, task: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        self.begin(cpu, task)?.recv_timeout(PATIENCE).ok()
-    }
-
-    /// Has a small task begun on a CPU; the answer comes through the channel.
-    pub fn begin<T: Send + 'static>(
-        &self,
-        cpu: CpuId,
-        task: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<mpsc::Receiver<T>> {
         let worker = self.worker(cpu)?;
         worker.wait_idle(PATIENCE);
         let (tell, told) = mpsc::sync_channel(1);
         // Nobody may be listening any more; then the answer is of no interest.
         worker.give(Box::new(move || drop(tell.send(task())))).ok()?;
-        Some(told)
+        let answer = told.recv_timeout(PATIENCE).ok();
+        // The answer comes before the worker is back at its desk. Whoever gave it a trial in between would be refused,
+        // and a host that takes the CPU away just then makes that moment as long as it likes.
+        worker.wait_idle(PATIENCE);
+        answer
     }
 }
 
@@ -114,5 +109,23 @@ impl Drop for Aside {
     fn drop(&mut self) {
         // Fails only where every CPU of the old mask has been taken away, and then nothing can be put back.
         let _ = affinity::set_mask(&self.before);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use coretalk_model::TickRate;
+
+    #[test]
+    fn whoever_has_answered_can_be_given_the_next_task_at_once() {
+        let here = affinity::current_mask().unwrap();
+        let cpu = here.first().unwrap();
+        let crew = Crew { cpus: vec![cpu], ..Crew::default() };
+        let team = Team::start(&crew, &here, TickRate { hz: 1e9 }).unwrap();
+        for number in 0..2_000 {
+            assert_eq!(team.ask(cpu, move || number), Some(number));
+            assert!(team.worker(cpu).is_some_and(Worker::is_idle), "after {number} answers");
+        }
     }
 }
