@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::menu::{candidates, ladder_kernels};
+use super::menu::{self, candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::cell::{self, Scratch};
@@ -66,13 +66,12 @@ fn target(driver: &Driver<'_>) -> Target {
 /// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
 const LONGEST_VISIT: Picos = Picos::from_ms(300);
 
-/// Passes of a fixed count: as many as a look, more where a visit would take long.
+/// Passes of a fixed count; more where a visit would take long.
 fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     let slowest = driver.relations.iter().filter_map(|&relation| driver.menu.round_trip_ns(relation));
     let round_trip_ns = slowest.fold(0.0, f64::max);
     let all = f64::from(samples) * f64::from(iterations) * round_trip_ns;
-    let passes = (all / LONGEST_VISIT.ns()).ceil().clamp(LOOKS[1] as f64, 10_000.0) as u32;
-    passes.min(samples)
+    menu::fixed_passes(samples, (all / LONGEST_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
 /// Puts the kernels of the map on the menu: those shown, and beside them CAS without pause, which alone shows every
@@ -165,7 +164,7 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
         let began = driver.machine.now();
-        let orders = |menu: &super::menu::Menu, cell: usize| menu.map(cell, pass);
+        let orders = |menu: &menu::Menu, cell: usize| menu.map(cell, pass);
         let flow = driver.perform(Purpose::Map, number, &rounds, &orders)?;
         if flow != Flow::On {
             return Ok(flow);
