@@ -2,6 +2,7 @@
 
 pub mod autocorrelation;
 pub mod compare;
+pub mod correlation;
 pub mod drift;
 pub mod elementary;
 mod estimate;
@@ -17,6 +18,7 @@ mod random;
 mod states;
 mod stopping;
 
+pub use correlation::{Correlation, Pool};
 pub use drift::{Pass, drift_interval};
 pub use estimate::Estimate;
 pub use interval::{block_medians, fixed_interval, passes_interval};

@@ -7,11 +7,12 @@
 #[path = "../session/vocabulary.rs"]
 mod vocabulary;
 
-use coretalk_measure::Scenario;
 use coretalk_measure::session::latency::Past;
-use coretalk_model::Flag;
+use coretalk_measure::{Machine, Scenario};
 use coretalk_model::latency::{Counts, Parallel, Purpose, Regime};
 use coretalk_model::stats::median;
+use coretalk_model::{Flag, Relation};
+use std::collections::BTreeMap;
 use vocabulary::{Run, bad_cells, builtin, defaults, measure, measure_briefly, open, plan, toml};
 
 /// 144 cores on 18 dies: 10,296 cells.
@@ -31,11 +32,31 @@ const NOISES: [(&str, &str); 5] = [
     ("drift 1 % over 300 ms", "batch_sd = 0.03\ndrift_sd = 0.01\ndrift_ms = 300"),
 ];
 
-/// Share of the cells whose printed interval holds the truth.
-fn coverage(run: &Run) -> f64 {
+/// What a run adds to every transfer of a relation, as a factor: ticks of the system, the clock read of each batch, and
+/// the mean of skewed noise. It is part of what an endless run would say, so part of what an interval is about, and no
+/// error that more passes could take away.
+type Added = BTreeMap<Relation, f64>;
+
+/// That factor from a run with another seed: the median over the cells of each relation of measured ÷ true.
+fn added(scenario: &Scenario, counts: Counts, precision: f64) -> Added {
+    measured(scenario.clone(), 1011, counts, precision).relations()
+}
+
+/// Share of the cells whose interval holds what an endless run would say, in nanoseconds at nominal clocks and in core
+/// cycles, which the drift of the clocks does not move; and share that holds the bare truth in nanoseconds.
+fn coverage(run: &Run, added: &Added) -> [f64; 3] {
+    const NOMINAL_GHZ: f64 = 4.0;
     let values = run.values();
-    let held = values.iter().filter(|(pair, value)| value.latency_ns.contains(run.truth(*pair, value)));
-    held.count() as f64 / values.len() as f64
+    let mut held = [0usize; 3];
+    for (pair, value) in &values {
+        let relation = run.machine.topology().relation(pair[0], pair[1]);
+        let bare_ns = run.truth(*pair, value);
+        let lasting_ns = bare_ns * added[&relation];
+        held[0] += usize::from(value.latency_ns.contains(lasting_ns));
+        held[1] += usize::from(value.cycles.unwrap().contains(lasting_ns * NOMINAL_GHZ));
+        held[2] += usize::from(value.latency_ns.contains(bare_ns));
+    }
+    held.map(|held| held as f64 / values.len() as f64)
 }
 
 fn half_width(run: &Run) -> f64 {
@@ -56,8 +77,8 @@ fn measured(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Ru
 #[test]
 fn printed_intervals_hold_the_truth_in_every_scenario() {
     println!(
-        "\n{:28} {:>18} {:>8} {:>9} {:>11} {:>6}",
-        "scenario", "counts", "cells", "coverage", "half-width", "wide"
+        "\n{:28} {:>18} {:>6} {:>8} {:>8} {:>8} {:>10} {:>6} {:>12}",
+        "scenario", "counts", "cells", "ns", "cycles", "bare ns", "half-width", "wide", "added at most"
     );
     let mut missed = Vec::new();
     for (name, noise) in NOISES {
@@ -67,18 +88,29 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
             ("adaptive ± 1 %", Counts::Adaptive, 0.01),
             ("fixed 1000 × 300", fixed, 0.02),
         ] {
+            let added = added(&large(noise), counts, precision);
             let run = measured(large(noise), 11, counts, precision);
-            let (covered, width, cells) = (coverage(&run), half_width(&run), run.values().len());
+            let (covered, width, cells) = (coverage(&run, &added), half_width(&run), run.values().len());
             let wide = run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
-            println!("{name:28} {kind:>18} {cells:8} {covered:9.4} {:9.2} % {wide:6}", 100.0 * width);
-            let bounds = match counts {
-                // Passes 60 ms apart share a drift over 300 ms: at ± 1 % its 1 % shows.
-                Counts::Adaptive if name == NOISES[4].0 && precision < 0.02 => 0.85..=1.0,
-                Counts::Adaptive => 0.93..=1.0,
-                Counts::Fixed { .. } => FIXED,
+            let most = added.values().map(|factor| factor - 1.0).fold(0.0, f64::max);
+            println!(
+                "{name:28} {kind:>18} {cells:6} {:8.4} {:8.4} {:8.4} {:8.2} % {wide:6} {:10.2} %",
+                covered[0],
+                covered[1],
+                covered[2],
+                100.0 * width,
+                100.0 * most
+            );
+            // Adaptive intervals are wide enough for what the run adds, so they have to hold the bare truth too.
+            let (bounds, of_interest, most_added) = match counts {
+                Counts::Adaptive => (0.93..=1.0, &covered[..], precision / 2.0 + MOST_ADDED),
+                Counts::Fixed { .. } => (0.93..=0.97, &covered[..2], MOST_ADDED),
             };
-            if !bounds.contains(&covered) || cells < 10_000 {
-                missed.push(format!("{name}, {kind}: {covered:.4} of {cells}"));
+            if of_interest.iter().any(|covered| !bounds.contains(covered)) || cells < 10_000 {
+                missed.push(format!("{name}, {kind}: {covered:?} of {cells}"));
+            }
+            if added.values().any(|factor| (factor - 1.0).abs() > most_added) {
+                missed.push(format!("{name}, {kind}: the run adds {added:?}"));
             }
             if name == NOISES[0].0 && counts == Counts::Adaptive && width > 1.5 * precision {
                 missed.push(format!("{name}, {kind}: median half-width {width}"));
@@ -88,9 +120,9 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// The goal is 93 to 97 %. Reached are 90 to 91 %: the likely reasons, not yet told apart, are ticks and the drift of
-/// the core clock, which the truth does not hold and which a half-width of 0.7 % no longer hides.
-const FIXED: std::ops::RangeInclusive<f64> = 0.89..=0.97;
+/// What ticks and skewed noise may add to a transfer. The clock read of each batch comes on top where a run chooses the
+/// length of its batches: half of the precision asked for at most.
+const MOST_ADDED: f64 = 0.004;
 
 #[test]
 fn bad_cells_are_found_and_good_ones_are_left_alone() {

@@ -3,10 +3,11 @@
 use super::cell::{self, Columns, Confirmation, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
-    Cell, CellValue, ChosenHint, GateOutcome, HomeSetting, LatencyMap, LatencyResult, LatencySettings,
-    PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails, watch,
+    Cell, CellValue, ChosenHint, Counts, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
+    LatencySettings, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails,
+    watch,
 };
-use crate::stats::{self, MadScale, Pass};
+use crate::stats::{self, Correlation, MadScale, Pass, Pool};
 use crate::{
     CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
 };
@@ -98,6 +99,8 @@ pub struct Survey<'a> {
     homes: Vec<[Home; 2]>,
     /// Typical deviation of a pass from its cell, by relation.
     pass_scale: BTreeMap<Relation, f64>,
+    /// How far passes resemble their neighbours, by relation: in nanoseconds, and in core cycles.
+    correlation: BTreeMap<Relation, [Correlation; 2]>,
 }
 
 impl<'a> Survey<'a> {
@@ -123,8 +126,10 @@ impl<'a> Survey<'a> {
             relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
             homes: pairs.iter().map(|pair| homes(topology, settings, *pair)).collect(),
             pass_scale: BTreeMap::new(),
+            correlation: BTreeMap::new(),
         };
         survey.pass_scale = survey.pass_scales();
+        survey.correlation = survey.correlations();
         survey
     }
 
@@ -141,6 +146,24 @@ impl<'a> Survey<'a> {
         }
         let scale = |values: &Vec<f64>| stats::mad(values, MadScale::Normal).unwrap_or(0.0);
         residuals.iter().map(|(&relation, values)| (relation, scale(values))).collect()
+    }
+
+    fn correlations(&self) -> BTreeMap<Relation, [Correlation; 2]> {
+        let Some(columns) = self.columns.filter(|_| self.settings.counts == Counts::Adaptive) else {
+            return BTreeMap::new();
+        };
+        let mut pools: BTreeMap<Relation, [Pool; 2]> = BTreeMap::new();
+        for (cell, &relation) in self.relations.iter().enumerate() {
+            let Some(passes) = self.record.passes(cell) else { continue };
+            let pools = pools.entry(relation).or_default();
+            if pools.iter().all(Pool::is_full) {
+                continue;
+            }
+            let scale = self.pass_scale.get(&relation).copied().unwrap_or(0.0);
+            let limit = cell::disturbed_from(scale);
+            cell::pool_passes(passes, columns.first, self.valid_from(relation), limit, pools);
+        }
+        pools.iter().map(|(&relation, pools)| (relation, pools.each_ref().map(Pool::correlation))).collect()
     }
 
     fn valid_from(&self, relation: Relation) -> u32 {
@@ -176,6 +199,7 @@ impl<'a> Survey<'a> {
             homes: self.homes[cell],
             valid_from: self.valid_from(relation),
             pass_scale: self.pass_scale.get(&relation).copied().unwrap_or(0.0),
+            correlation: self.correlation.get(&relation).copied().unwrap_or([Correlation::NONE; 2]),
         })
     }
 

@@ -3,7 +3,8 @@
 use super::record::{CellPasses, PassHead, SlotValue};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Detector, Estimate, Look, Pass, drift_interval, holds_still, passes_interval, split_states_jointly,
+    self, Correlation, Detector, Estimate, Look, Pass, Pool, drift_interval, holds_still, passes_interval,
+    split_states_jointly,
 };
 use crate::{Flag, Flags, Grade, Home};
 
@@ -31,6 +32,8 @@ pub struct Context<'a> {
     pub valid_from: u32,
     /// Typical deviation of a pass from its cell in this relation, relative (1.48 MAD over all its cells).
     pub pass_scale: f64,
+    /// How far the passes of this relation resemble their neighbours: in nanoseconds, and in core cycles.
+    pub correlation: [Correlation; 2],
 }
 
 /// A floor for intervals: what a run of seconds cannot see of the variation between runs (measured: 1.0 to 1.6 % over
@@ -92,6 +95,24 @@ pub fn pass_residuals(passes: &CellPasses, slot: usize, valid_from: u32, into: &
     into.extend(said(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()));
 }
 
+/// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
+/// where the clock is known.
+pub fn pool_passes(passes: &CellPasses, slot: usize, valid_from: u32, limit: f64, pools: &mut [Pool; 2]) {
+    let of = |clock: fn(&PassHead) -> f32| -> Vec<f64> {
+        let told = valid(passes, valid_from).filter_map(|(index, head)| {
+            Some(f64::from(passes.slot(index, slot)?.location_ns) * f64::from(clock(head)))
+        });
+        told.map(f64::ln).collect()
+    };
+    pools[0].add(&of(|_| 1.0), limit);
+    pools[1].add(&of(|head| head.core_ghz), limit);
+}
+
+/// How far a pass may lie from its cell, relative, where a typical one lies `pass_scale` away.
+pub fn disturbed_from(pass_scale: f64) -> f64 {
+    (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST)
+}
+
 fn valid(passes: &CellPasses, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
     passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
 }
@@ -104,7 +125,7 @@ fn said(passes: &CellPasses, slot: usize, valid_from: u32) -> impl Iterator<Item
 /// Tells passes that were disturbed: far from the others of the cell, yet no state of their own.
 fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> {
     let median = stats::median(values).unwrap_or(f64::NAN);
-    let limit = (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST);
+    let limit = disturbed_from(pass_scale);
     move |value| (value / median).ln().abs() > limit
 }
 
@@ -149,7 +170,7 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) 
     }
     timed.clear();
     timed.extend(kept.iter().map(|value| value.pass(1.0)));
-    let latency_ns = interval(timed, context.settings)?;
+    let latency_ns = interval_of(timed, context.settings, context.correlation[0])?;
     numbers.clear();
     numbers.extend(kept.iter().map_while(|value| known(value.head.core_ghz)));
     let clock_is_known = numbers.len() == kept.len();
@@ -157,7 +178,7 @@ pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) 
         .then(|| {
             timed.clear();
             timed.extend(kept.iter().zip(&*numbers).map(|(value, &ghz)| value.pass(ghz)));
-            interval(timed, context.settings)
+            interval_of(timed, context.settings, context.correlation[1])
         })
         .flatten();
     let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
@@ -222,12 +243,18 @@ fn reach(estimate: &Estimate) -> f64 {
     (estimate.high - estimate.point).max(estimate.point - estimate.low) / estimate.point
 }
 
-/// The interval of a run's settings over passes in time order.
+/// The interval of a run's settings over passes in time order, by themselves.
 pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate> {
+    interval_of(passes, settings, Correlation::NONE)
+}
+
+/// The same where it is known how far passes resemble their neighbours.
+fn interval_of(passes: &[Pass], settings: &LatencySettings, correlation: Correlation) -> Option<Estimate> {
     match settings.counts {
         Counts::Adaptive => {
             let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
-            passes_interval(&values, Look::at(values.len()), FLOOR.min(settings.precision))
+            let design_effect = correlation.design_effect(values.len());
+            passes_interval(&values, Look::at(values.len()), design_effect, FLOOR.min(settings.precision))
         }
         Counts::Fixed { .. } => drift_interval(passes),
     }

@@ -104,7 +104,7 @@ pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
 
 fn adapt(values: &[f64], floor: f64) -> (Option<coretalk_model::stats::Estimate>, usize) {
     for n in LOOKS {
-        let interval = passes_interval(&values[..n], Look::at(n), floor);
+        let interval = passes_interval(&values[..n], Look::at(n), 1.0, floor);
         let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
         if decide(n, width, PRECISION) != Decision::More {
             return (interval, n);

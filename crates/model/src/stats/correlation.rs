@@ -1,0 +1,209 @@
+//! How far neighbouring passes resemble each other, told from many cells together.
+//!
+//! Eight passes of one cell say nothing about their own correlation (standard error 0.35), yet where a machine drifts
+//! slower than its passes follow each other, they agree with each other and not with the truth. The cells of a
+//! relation share the schedule and the kind of drift, so their passes are pooled: a thousand series of eight tell a
+//! lag-1 correlation to ± 0.01.
+
+use super::elementary::exp;
+use super::location::median;
+
+/// Passes of a series. Cells with more passes give several.
+const SERIES: usize = 8;
+/// Lags that are fitted: beyond, eight passes have hardly a product to offer.
+const LAGS: usize = 5;
+/// Fewer series tell no correlation.
+const FEWEST: usize = 64;
+/// More do not tell it better than needed; a large machine has half a million.
+const MOST: usize = 12_500;
+/// Chance alone reaches this many standard errors in 1 of 700 relations.
+const ERRORS: f64 = 3.0;
+
+/// Collects the series of many cells.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    /// Sums of products of deviations from the mean of their series, by lag.
+    products: [f64; LAGS],
+    series: usize,
+}
+
+/// How the variance of passes divides into what is independent and what wanders, and how fast that forgets itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Correlation {
+    /// Share of the variance that wanders, 0 to 1.
+    pub share: f64,
+    /// Correlation of the wandering part from one pass to the next, 0 to 1.
+    pub next: f64,
+}
+
+impl Pool {
+    /// Adds the passes of a cell, in time order, as logarithms. A series in which a pass lies further than `limit` from
+    /// the median was disturbed, or changed state, and says nothing about drift.
+    pub fn add(&mut self, passes: &[f64], limit: f64) {
+        for series in passes.chunks_exact(SERIES) {
+            if self.series == MOST {
+                return;
+            }
+            let Some(median) = median(series) else { continue };
+            // An unknown pass is not near either.
+            if !series.iter().all(|pass| (pass - median).abs() <= limit) {
+                continue;
+            }
+            let mean = series.iter().sum::<f64>() / SERIES as f64;
+            for (lag, product) in self.products.iter_mut().enumerate() {
+                let pairs = series.iter().zip(&series[lag..]);
+                *product += pairs.map(|(early, late)| (early - mean) * (late - mean)).sum::<f64>();
+            }
+            self.series += 1;
+        }
+    }
+
+    /// Whether more series would be ignored.
+    pub fn is_full(&self) -> bool {
+        self.series == MOST
+    }
+
+    /// The correlation that explains the products best, by least squares over an independent and a wandering part
+    /// (exponential forgetting); none where chance explains them as well, or there are too few.
+    pub fn correlation(&self) -> Correlation {
+        let none = Correlation::NONE;
+        if self.series < FEWEST || self.products[0] <= 0.0 {
+            return none;
+        }
+        // Per product, in units of the variance about the mean of each series.
+        let scale = self.products[0] / SERIES as f64;
+        let seen: [f64; LAGS] =
+            std::array::from_fn(|lag| self.products[lag] / ((SERIES - lag) as f64 * scale));
+        let independent = expected(0.0);
+        let error = 1.0 / ((self.series * (SERIES - 1)) as f64).sqrt();
+        if seen[1] - independent[1] / independent[0] < ERRORS * error {
+            return none;
+        }
+        let mut best = (f64::INFINITY, none);
+        for step in 1..50 {
+            let next = f64::from(step) * 0.02;
+            if let Some((misfit, share)) = fit(&seen, &independent, &expected(next))
+                && misfit < best.0
+            {
+                best = (misfit, Correlation { share, next });
+            }
+        }
+        best.1
+    }
+}
+
+impl Correlation {
+    /// Independent passes.
+    pub const NONE: Correlation = Correlation { share: 0.0, next: 0.0 };
+
+    /// Factor by which correlation raises the variance of a mean of so many passes (design effect, Kish 1965), at
+    /// least 1.
+    pub fn design_effect(&self, passes: usize) -> f64 {
+        let n = passes as f64;
+        let (mut sum, mut power) = (0.0, 1.0);
+        for lag in 1..passes {
+            power *= self.next;
+            sum += (1.0 - lag as f64 / n) * power;
+        }
+        1.0 + 2.0 * self.share * sum
+    }
+}
+
+/// Expected mean product by lag, about the mean of each series, of values with unit variance and exponentially
+/// falling correlation: what is left of it after the series' own mean is taken off.
+fn expected(next: f64) -> [f64; LAGS] {
+    let rho = |distance: usize| match distance {
+        0 => 1.0,
+        _ if next <= 0.0 => 0.0,
+        distance => exp(distance as f64 * super::elementary::ln(next)),
+    };
+    let row = |i: usize| (0..SERIES).map(|j| rho(i.abs_diff(j))).sum::<f64>() / SERIES as f64;
+    let all = (0..SERIES).map(row).sum::<f64>() / SERIES as f64;
+    std::array::from_fn(|lag| {
+        let of = |i: usize| rho(lag) - row(i) - row(i + lag) + all;
+        (0..SERIES - lag).map(of).sum::<f64>() / (SERIES - lag) as f64
+    })
+}
+
+/// Least squares of `seen` on two shapes with positive weights: the misfit, and the share of the second.
+fn fit(seen: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<(f64, f64)> {
+    let dot = |a: &[f64; LAGS], b: &[f64; LAGS]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (aa, ab, bb) = (dot(first, first), dot(first, second), dot(second, second));
+    let (ay, by) = (dot(first, seen), dot(second, seen));
+    let determinant = aa * bb - ab * ab;
+    let inside = (determinant > 1e-12)
+        .then(|| ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant))
+        .filter(|&(white, wander)| white >= 0.0 && wander >= 0.0);
+    // Outside, the best lies on the edge: all of it wanders.
+    let (white, wander) = inside.unwrap_or((0.0, by / bb));
+    let misfit: f64 = (0..LAGS)
+        .map(|lag| {
+            let error = seen[lag] - white * first[lag] - wander * second[lag];
+            error * error
+        })
+        .sum();
+    (wander > 0.0).then(|| (misfit, wander / (white + wander)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Key;
+
+    /// Series of eight with this share of a first-order autoregression.
+    fn pool(cells: u64, share: f64, next: f64) -> Pool {
+        let mut pool = Pool::default();
+        for cell in 0..cells {
+            let key = Key::of(&[9, cell]);
+            let (noise, shocks) = (key.with(1), key.with(2));
+            let mut wander = shocks.normal(u64::MAX);
+            let passes: Vec<f64> = (0..8)
+                .map(|i| {
+                    wander = next * wander + (1.0 - next * next).sqrt() * shocks.normal(i);
+                    0.01 * ((1.0 - share).sqrt() * noise.normal(i) + share.sqrt() * wander)
+                })
+                .collect();
+            pool.add(&passes, 0.1);
+        }
+        pool
+    }
+
+    #[test]
+    fn independent_passes_stay_independent() {
+        for cells in [10, 64, 500, 5_000] {
+            assert_eq!(pool(cells, 0.0, 0.5).correlation(), Correlation::NONE, "{cells}");
+        }
+    }
+
+    #[test]
+    fn the_design_effect_of_drift_is_found_again() {
+        for (share, next) in [(0.7, 0.85), (1.0, 0.6), (0.3, 0.9), (0.5, 0.5)] {
+            let truth = Correlation { share, next };
+            let found = pool(8_000, share, next).correlation();
+            for n in [8, 24] {
+                let ratio = (found.design_effect(n) / truth.design_effect(n)).sqrt();
+                assert!((0.85..1.18).contains(&ratio), "{share} {next}, {n} passes: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_series_and_disturbed_ones_tell_nothing() {
+        assert_eq!(pool(63, 1.0, 0.9).correlation(), Correlation::NONE);
+        let mut pool = Pool::default();
+        for _ in 0..1_000 {
+            pool.add(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.3, 0.3, 0.3], 0.05);
+            pool.add(&[0.0; 7], 0.05);
+            pool.add(&[f64::NAN; 8], 0.05);
+        }
+        assert_eq!(pool.correlation(), Correlation::NONE);
+    }
+
+    #[test]
+    fn the_design_effect_reaches_from_one_to_all() {
+        assert_eq!(Correlation::NONE.design_effect(24), 1.0);
+        let stuck = Correlation { share: 1.0, next: 1.0 };
+        assert!((stuck.design_effect(8) - 8.0).abs() < 1e-9);
+        assert_eq!(stuck.design_effect(0), 1.0);
+    }
+}
