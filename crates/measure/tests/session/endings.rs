@@ -92,7 +92,7 @@ fn a_stopped_run_goes_on_where_it_broke_off() {
 #[test]
 fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
     let exact = |settings: &mut LatencySettings| {
-        settings.counts = Counts::Fixed { samples: 100, iterations: 50 };
+        settings.counts = Counts::Fixed { samples: 400, iterations: 50 };
     };
     let first = stopped("laptop-smt", 300, exact);
     let scenario = toml("based_on = 'laptop-smt'\n[failures]\nstop_at_ms = 450");
@@ -102,7 +102,7 @@ fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
     assert_eq!(third.ended, Ended::Complete);
     check_nothing_is_made_twice(&[&first.kept, &second.kept, &third.kept]);
     for (pair, value) in third.values() {
-        assert_eq!((value.batches + value.dropped, value.passes), (100, 24), "{pair:?}");
+        assert_eq!((value.batches + value.dropped, value.passes), (400, 24), "{pair:?}");
     }
 }
 
