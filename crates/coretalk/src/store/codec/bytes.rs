@@ -35,14 +35,26 @@ pub enum Damage {
 /// SQLite has no check sums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
 pub fn checksum(parts: &[&[u8]]) -> u32 {
     let mut crc = !0u32;
-    for &byte in parts.iter().copied().flatten() {
-        crc = crc >> 8 ^ CRC_TABLE[usize::from(crc as u8 ^ byte)];
+    for part in parts {
+        // Eight bytes at once: each table says what a byte becomes after as many more (Kounavis and Berry 2005).
+        let (eights, rest) = part.as_chunks::<8>();
+        for &[a, b, c, d, e, f, g, h] in eights {
+            let [a, b, c, d] = (crc ^ u32::from_le_bytes([a, b, c, d])).to_le_bytes();
+            crc = [h, g, f, e, d, c, b, a]
+                .iter()
+                .zip(&CRC_TABLES)
+                .fold(0, |crc, (&byte, table)| crc ^ table[usize::from(byte)]);
+        }
+        for &byte in rest {
+            crc = crc >> 8 ^ CRC_TABLES[0][usize::from(crc as u8 ^ byte)];
+        }
     }
     !crc
 }
 
-const CRC_TABLE: [u32; 256] = {
-    let mut table = [0u32; 256];
+/// What a byte becomes after so many more bytes.
+const CRC_TABLES: [[u32; 256]; 8] = {
+    let mut tables = [[0u32; 256]; 8];
     let mut index = 0;
     while index < 256 {
         let mut crc = index as u32;
@@ -51,10 +63,20 @@ const CRC_TABLE: [u32; 256] = {
             crc = if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
             bit += 1;
         }
-        table[index] = crc;
+        tables[0][index] = crc;
         index += 1;
     }
-    table
+    let mut after = 1;
+    while after < 8 {
+        let mut index = 0;
+        while index < 256 {
+            let crc = tables[after - 1][index];
+            tables[after][index] = crc >> 8 ^ tables[0][(crc & 0xFF) as usize];
+            index += 1;
+        }
+        after += 1;
+    }
+    tables
 };
 
 /// Appends numbers to a blob.
@@ -204,6 +226,8 @@ mod tests {
     #[test]
     fn the_check_sum_is_the_one_of_zlib() {
         assert_eq!(checksum(&[b"1234", b"56789"]), 0xCBF4_3926);
+        assert_eq!(checksum(&[b"123456789"]), 0xCBF4_3926);
+        assert_eq!(checksum(&[b"The quick brown fox ", b"jumps over the lazy dog"]), 0x414F_A339);
     }
 
     #[test]
