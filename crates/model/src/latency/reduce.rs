@@ -27,8 +27,8 @@ const LINES_FOR_SPREAD: u32 = 8;
 ///
 /// Values are rounded to `f32` here, once, so that a result from memory and one from a run file are identical.
 pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut LineScratch) -> Visit {
-    let spans: Vec<SpanSummary> =
-        recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)).collect();
+    let mut spans = Vec::with_capacity(recording.spans.len());
+    spans.extend(recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)));
     let flags = evidence(recording, &spans, scale);
     Visit { cell, started: recording.started, core_ghz: core_clock(recording).map(|c| c.0), flags, spans }
 }

@@ -95,6 +95,11 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
 
 /// How many of the sorted batches lie below the fence; at least half of them.
 fn kept(sorted: &[u32]) -> usize {
+    let center = u64::from(sorted[sorted.len() / 2]);
+    if sorted.last().is_some_and(|&slowest| u64::from(slowest) <= center + center / 2) {
+        // Below the lowest fence that there can be, as in almost every visit.
+        return sorted.len();
+    }
     let mut begin = 0;
     loop {
         let fence = fence(&sorted[begin..]);
