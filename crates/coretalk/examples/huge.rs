@@ -12,9 +12,10 @@ use coretalk::{RunHeader, RunReport};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop};
+use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop, TrialOrder};
 use coretalk_model::latency::*;
-use coretalk_model::{CpuId, Environment, Finding, Picos, Protocol, TickRate, Topology};
+use coretalk_model::series::PassOutcome;
+use coretalk_model::{CpuId, Environment, Finding, Picos, Protocol, TickRate, Topology, TrialFailure};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Instant;
@@ -54,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             findings: &[],
             topology: machine.topology(),
             settings: &settings,
+            series: None,
             allowed: machine.topology().cpus(),
         },
     )?;
@@ -77,6 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         topology: machine.topology().clone(),
         settings,
         result,
+        series: None,
     };
     drop(machine);
     let begun = Cost::now();
@@ -215,6 +218,9 @@ impl Machine for Timed {
         let outcomes = self.machine.perform(batch, stop);
         self.simulation = self.simulation + (Cost::now() - begun);
         outcomes
+    }
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        self.machine.perform_trial(order, stop)
     }
     fn is_busy(&self) -> Option<bool> {
         self.machine.is_busy()

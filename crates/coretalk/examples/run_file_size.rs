@@ -86,6 +86,7 @@ fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
         findings: &[],
         topology: &topology,
         settings: &settings,
+        series: None,
         allowed: &cpus,
     };
     let mut writer = RunWriter::create(place, &run)?;

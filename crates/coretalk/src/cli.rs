@@ -12,6 +12,7 @@ pub mod relevance;
 pub mod resolve;
 pub mod resume;
 pub mod runs;
+pub mod series;
 pub mod shell;
 pub mod signals;
 pub mod value;
@@ -40,6 +41,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
+        Some(Command::Wake(args)) => series::act(invocation, &**args),
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;
@@ -51,7 +53,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Topology(args)) => facts::topology(global, args),
         Some(Command::Clock) => facts::clock(global),
         Some(Command::Probes(args)) => facts::probes(global, args),
-        Some(Command::Plan(args)) => facts::plan(global, args),
+        Some(Command::Plan(args)) => facts::plan(invocation, args),
         Some(Command::Completions(args)) => shell::completions(global, args),
         Some(Command::Man) => shell::man(global),
     }

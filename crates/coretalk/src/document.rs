@@ -15,7 +15,7 @@ mod watch;
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
-pub use line::trial_line;
+pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, CyclesDoc, MatrixDoc, StateDoc};
 pub use series::{PercentilesDoc, SeriesDoc};
 pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
@@ -109,7 +109,7 @@ impl<'a> Document<'a> {
             topology: Some(TopologyDoc::of(&report.topology, &report.settings.cpus)),
             ladder: result.ladder.iter().map(LadderDoc::of).collect(),
             matrices,
-            series: result.tails.iter().flat_map(SeriesDoc::of_tails).collect(),
+            series: series(report),
             watch: result.watch.as_ref().map(WatchDoc::of),
             ..Document::empty()
         }
@@ -144,6 +144,13 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Tails first, then every distribution of every trial in the order of the plan.
+fn series(report: &RunReport) -> Vec<SeriesDoc> {
+    let tails = report.result.tails.iter().flat_map(SeriesDoc::of_tails);
+    let trials = report.series.iter().flat_map(|series| &series.result.trials);
+    tails.chain(trials.flat_map(SeriesDoc::of_trial)).collect()
+}
+
 impl RunDoc {
     fn of(report: &RunReport, identity: Identity) -> RunDoc {
         let header = &report.header;
@@ -157,7 +164,8 @@ impl RunDoc {
             seed: header.seed,
             simulated: header.simulated,
             complete: header.complete,
-            budget_ended: report.result.budget_ended,
+            budget_ended: report.result.budget_ended
+                || report.series.as_ref().is_some_and(|series| series.result.budget_ended),
             tags: header.tags.clone(),
             segments: header.segments,
             tool_version: header.tool_version.clone(),

@@ -2,12 +2,15 @@
 
 mod c2c_csv;
 mod csv;
+mod hgrm;
 mod imitation;
 mod json;
 mod jsonl;
 mod markdown;
+mod series;
 mod text;
 
+pub use hgrm::{hgrm_files, hgrm_name};
 pub use imitation::write_imitations;
 pub use jsonl::write_jsonl;
 
@@ -34,12 +37,21 @@ pub enum Format {
     C2cCsv,
     /// A table for pull requests and forums.
     Markdown,
+    /// The percentile table of HdrHistogram, of one distribution.
+    Hgrm,
 }
 
 impl Format {
     /// Every format, in the order of the help.
-    pub const ALL: [Format; 6] =
-        [Format::Text, Format::Json, Format::Jsonl, Format::Csv, Format::C2cCsv, Format::Markdown];
+    pub const ALL: [Format; 7] = [
+        Format::Text,
+        Format::Json,
+        Format::Jsonl,
+        Format::Csv,
+        Format::C2cCsv,
+        Format::Markdown,
+        Format::Hgrm,
+    ];
 
     /// The stable name used on the command line.
     pub fn name(self) -> &'static str {
@@ -50,6 +62,7 @@ impl Format {
             Format::Csv => "csv",
             Format::C2cCsv => "c2c-csv",
             Format::Markdown => "markdown",
+            Format::Hgrm => "hgrm",
         }
     }
 
@@ -103,6 +116,23 @@ pub enum ExportError {
         /// What the run has.
         kernels: String,
     },
+    /// The format holds one distribution and the run has several.
+    #[error(
+        "write `hgrm`: it holds one distribution and the run has {count}; write them into a directory with -o DIR"
+    )]
+    SeveralSeries {
+        /// How many the run has.
+        count: usize,
+    },
+    /// The run has no distribution.
+    #[error("write `hgrm`: the run has no distribution of single events")]
+    NoSeries,
+    /// The run has no matrix.
+    #[error("write `{format}`: it holds a latency map and the run has series; use `csv`, `json` or `hgrm`")]
+    NoMatrix {
+        /// The format.
+        format: Format,
+    },
     /// Trials are not kept in memory.
     #[error(
         "write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made"
@@ -121,7 +151,12 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError`] where the format cannot hold the run, or the writer fails.
 pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let series = what.report.series.is_some();
     match format {
+        Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
+        Format::Csv if series => series::write_csv(what, out),
+        Format::Markdown if series => series::write_markdown(what, out),
+        Format::Hgrm => hgrm::write(what, out),
         Format::Text => text::write(what, out),
         Format::Json => json::write(what, out),
         Format::Jsonl => match what.file {

@@ -15,6 +15,7 @@ pub mod probes;
 pub mod progress;
 pub mod runs;
 pub mod screen;
+pub mod series;
 pub mod states;
 pub mod table;
 pub mod tails;

@@ -1,6 +1,7 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
 use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::series::{SeriesResult, SeriesSettings};
 use coretalk_model::{Environment, Finding, Topology};
 
 /// What a run is called, how it came to be and how it ended.
@@ -41,4 +42,15 @@ pub struct RunReport {
     pub settings: LatencySettings,
     /// What came out.
     pub result: LatencyResult,
+    /// Series, where they were asked for.
+    pub series: Option<SeriesReport>,
+}
+
+/// The series of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesReport {
+    /// What was asked.
+    pub settings: SeriesSettings,
+    /// What came out.
+    pub result: SeriesResult,
 }

@@ -30,6 +30,8 @@ mod machine;
 #[cfg(target_os = "linux")]
 pub mod memory;
 #[cfg(target_os = "linux")]
+mod players;
+#[cfg(target_os = "linux")]
 pub mod priority;
 #[cfg(target_os = "linux")]
 pub mod random;

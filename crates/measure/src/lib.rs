@@ -4,16 +4,20 @@
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
 pub mod counter;
+pub mod ensemble;
 // Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]
 pub mod host;
 pub mod kernel;
 pub mod machine;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod primitives;
 pub mod probe;
 pub mod probes;
 pub mod queues;
 #[cfg(not(loom))]
 pub mod schedule;
+pub mod series;
 #[cfg(not(loom))]
 pub mod session;
 #[cfg(not(loom))]
@@ -21,6 +25,7 @@ pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod sync;
+pub mod tally;
 pub mod wait;
 
 pub use kernel::{Cost, Kernel, RoleFn, Spin};
@@ -29,6 +34,7 @@ pub use machine::{
     SpanOrder, Walk,
 };
 pub use probe::{Probe, ProbeSpec};
+pub use series::{SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(not(loom))]
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;

@@ -4,7 +4,9 @@
 //! is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
 
 use crate::kernel::Kernel;
+use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
+use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
 };
@@ -47,6 +49,17 @@ pub trait Machine {
     /// # Errors
     /// Only for failures of the machine as a whole; what concerns one trial is in its outcome.
     fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError>;
+
+    /// What the machine lacks for a trial, found out by trying; `None` where nothing.
+    fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
+        None
+    }
+
+    /// Performs one pass of one trial of a series, on a crew that is engaged.
+    ///
+    /// # Errors
+    /// [`TrialFailure`] says why the pass has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure>;
 
     /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures
     /// serially); `None` where the machine cannot tell.

@@ -1,6 +1,7 @@
 //! [`Probe`]: a question to the machine, and the kernels that answer it.
 
 use crate::kernel::Kernel;
+use crate::series::SeriesProbe;
 
 /// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
 pub trait Probe: Sync {
@@ -9,6 +10,11 @@ pub trait Probe: Sync {
 
     /// Every piece of code that can be timed to answer it, in the order of reports.
     fn kernels(&self) -> &[&'static Kernel];
+
+    /// The same probe as one of trials, where it is one.
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        None
+    }
 }
 
 /// What a probe asks, in words; help, lists and documents derive from it.

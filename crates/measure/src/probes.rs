@@ -8,15 +8,17 @@ pub mod latency_one_way;
 pub mod latency_store;
 pub mod latency_xfer;
 pub mod ping_pong;
+pub mod wake;
 
 #[cfg(test)]
 mod duel;
 
 use crate::kernel::Kernel;
 use crate::probe::Probe;
+use crate::series::SeriesProbe;
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
-pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency];
+pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency, &wake::Wake];
 
 /// Every kernel of every probe.
 pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
@@ -32,6 +34,11 @@ pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
 /// ```
 pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
     kernels().find(|kernel| kernel.id.as_str() == id)
+}
+
+/// The probes of trials, by their names.
+pub fn series_by_id(id: &str) -> Option<&'static dyn SeriesProbe> {
+    REGISTRY.iter().find(|probe| probe.spec().id == id).and_then(|probe| probe.series())
 }
 
 #[cfg(all(test, not(loom)))]

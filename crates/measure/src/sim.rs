@@ -17,6 +17,7 @@ mod pingpong;
 mod rng;
 mod scenario;
 mod spec;
+mod stage;
 mod stalls;
 mod stamp;
 mod states;
@@ -25,17 +26,22 @@ mod structure;
 mod trial;
 mod truth;
 mod validate;
+pub mod wake;
 mod world;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
+pub use spec::Costs;
+pub use stage::SimStage;
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
 };
+use crate::series::TrialOrder;
 use crate::stop::Stop;
-use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology};
+use coretalk_model::series::PassOutcome;
+use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
 use std::io;
 use std::num::NonZeroUsize;
 use world::{Performed, World};
@@ -116,6 +122,12 @@ impl SimMachine {
     /// aims at follows from them.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
         self.world.truth.slices(a, b, home, 1.0)
+    }
+
+    /// A stage for trials of a series that has no noise and no stalls, at nominal clocks and in the first state: what
+    /// it prices is the truth.
+    pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
+        SimStage::bare(&self.world, placement)
     }
 
     /// The names of the states between which the machine moves; none where it has one only.
@@ -263,6 +275,19 @@ impl Machine for SimMachine {
             outcomes.push(outcome);
         }
         Ok(outcomes)
+    }
+
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+        if stop_at.is_some_and(|at| self.now >= at) {
+            stop.raise();
+        }
+        if stop.is_raised() {
+            return Err(TrialFailure::Interrupted);
+        }
+        let (outcome, elapsed) = stage::perform(&self.world, order, self.now);
+        self.now += elapsed;
+        outcome
     }
 
     fn is_busy(&self) -> Option<bool> {

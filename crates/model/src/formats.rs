@@ -21,6 +21,7 @@ mod document;
 mod fixed_width;
 mod frame;
 mod grid;
+pub mod hgrm;
 mod id_table;
 mod import_error;
 mod imported;

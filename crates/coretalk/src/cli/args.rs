@@ -1,5 +1,6 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
+use super::series::WakeArgs;
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coretalk_model::{CpuSet, Picos, Protocol, Tool};
@@ -31,6 +32,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a latency matrix
     Latency(Box<LatencyArgs>),
+    /// Measure how long until a thread that waits in a primitive runs again
+    Wake(Box<WakeArgs>),
     /// List, show, name and remove saved runs (default: list)
     Runs(RunsArgs),
     /// Write a saved run as data
@@ -130,6 +133,9 @@ pub struct Global {
     /// Also write one JSON line per trial; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_jsonl: Vec<PathBuf>,
+    /// Also write every distribution into a directory, as percentile tables; repeatable
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
+    pub export_hgrm: Vec<PathBuf>,
     /// Order of rows and columns (default: topology)
     #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
     pub order: Option<OrderWord>,
@@ -275,6 +281,8 @@ pub struct PlanArgs {
 pub enum PlannedCommand {
     /// Plan a latency matrix
     Latency(Box<LatencyArgs>),
+    /// Plan wake-ups
+    Wake(Box<WakeArgs>),
 }
 
 /// Options of `completions`.
@@ -321,6 +329,8 @@ pub enum FormatWord {
     C2cCsv,
     /// A table
     Markdown,
+    /// Percentile tables of HdrHistogram
+    Hgrm,
 }
 
 /// `--order`.

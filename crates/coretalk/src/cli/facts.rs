@@ -3,9 +3,10 @@
 
 use super::args::{FormatWord, Global, PlanArgs, PlannedCommand, ProbesArgs, TopologyArgs};
 use super::output::{self, Out};
+use super::parse::Invocation;
 use super::resolve::{self, Measuring};
 use super::value::MachineWord;
-use super::{import, machine, runs, signals};
+use super::{import, machine, runs, series, signals};
 use crate::document::{AsmDoc, Document, Identity, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
@@ -182,8 +183,10 @@ fn code(_: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
 ///
 /// # Errors
 /// As measuring itself would be refused.
-pub fn plan(global: &Global, args: &PlanArgs) -> Result<ExitCode, Failure> {
+pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
     let measuring = match &args.of {
+        Some(PlannedCommand::Wake(args)) => return series::plan(invocation, &**args),
         None => Measuring::QuickLook,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };

@@ -12,9 +12,10 @@ use crate::report::{Saved, Screen, latency_screen};
 use crate::store::{NewRun, RunWriter, fresh_id, now};
 use crate::{RunHeader, RunReport};
 use coretalk_measure::session::latency::{self, Ended, Past, RunError};
-use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
+use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, cells};
+use coretalk_model::series::{SeriesEntry, SeriesResult};
 use coretalk_model::{CpuId, Environment, Finding, Grade, Topology};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,13 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
+    if request.wish.format == FormatWord::Hgrm {
+        return Err(Failure::Usage(
+            "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
+             --format hgrm -o DIR`"
+                .into(),
+        ));
+    }
     let outputs = Outputs::open(&request.wish)?;
     let findings = machine.examine();
     let granted = machine.engage(&request.crew)?;
@@ -128,6 +136,21 @@ impl Sink for Keeper {
     }
 }
 
+impl SeriesSink for Keeper {
+    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.commit_passes(passes),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.finish_series(result),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+}
+
 /// Performs a sitting and writes what came out.
 ///
 /// # Errors
@@ -173,7 +196,7 @@ pub fn sit(
     told.inspect_err(say_where)?;
     header.complete = result.complete;
     let interrupted = ended == Ended::Interrupted;
-    let report = RunReport { header, environment, findings, topology, settings, result };
+    let report = RunReport { header, environment, findings, topology, settings, result, series: None };
     write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
     if interrupted {
         return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
@@ -214,6 +237,7 @@ fn open_sink(
         findings,
         topology: machine.topology(),
         settings: &request.settings,
+        series: None,
         allowed: &machine.allowance().cpuset,
     };
     let writer = RunWriter::create(directory.path(), &new)?;

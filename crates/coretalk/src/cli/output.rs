@@ -114,6 +114,7 @@ pub fn format_of(word: FormatWord) -> Format {
         FormatWord::Csv => Format::Csv,
         FormatWord::C2cCsv => Format::C2cCsv,
         FormatWord::Markdown => Format::Markdown,
+        FormatWord::Hgrm => Format::Hgrm,
     }
 }
 

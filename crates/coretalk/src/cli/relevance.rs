@@ -6,12 +6,17 @@ use clap::{ArgMatches, Command, parser::ValueSource};
 const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
 /// Options that concern where a new run is kept and what is known of it.
 const KEPT: &[&str] = &["strict", "resume", "store", "no_save", "name", "keep_raw", "label", "note"];
+/// The same of a run of series, which has no raw ticks.
+const KEPT_SERIES: &[&str] = &["strict", "resume", "store", "no_save", "name", "label", "note"];
 /// Options that concern what is written of a matrix.
 const SHOWN: &[&str] = &["format", "output", "order", "by", "color"];
 /// Files written beside the result.
 const EXPORTED: &[&str] = &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
 /// Options of commands that say something about a machine: as text or as one document.
 const FACTS: &[&str] = &["format", "output", "with_identity"];
+/// Files written beside the result of a run of series.
+const EXPORTED_SERIES: &[&str] =
+    &["export_csv", "export_markdown", "export_json", "export_jsonl", "export_hgrm"];
 /// Options that concern private facts and remarks.
 const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 
@@ -19,6 +24,8 @@ const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
+        "wake" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
+        "plan wake" => &[MEASURED, &["order", "output"]],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],
         "runs" | "runs list" => &[&["store", "output"]],
         "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],

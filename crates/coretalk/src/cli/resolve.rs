@@ -154,6 +154,7 @@ pub fn wish(global: &Global) -> Wish {
             of(FormatWord::Markdown, &global.export_markdown),
             of(FormatWord::Json, &global.export_json),
             of(FormatWord::Jsonl, &global.export_jsonl),
+            of(FormatWord::Hgrm, &global.export_hgrm),
         ]
         .concat(),
         order: global.order.unwrap_or(OrderWord::Topology),
@@ -180,7 +181,7 @@ fn settings(
         Measuring::Latency(args) => args,
     };
     let topology = machine.topology();
-    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref())?;
+    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), 2)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),
@@ -229,11 +230,12 @@ fn settings(
     })
 }
 
-/// The CPUs meant, and which pairs of them.
-fn cpus_and_pairs(
+/// The CPUs meant, at least so many, and which pairs of them.
+pub(super) fn cpus_and_pairs(
     machine: &dyn Machine,
     global: &Global,
     pairs: Option<&PairsWord>,
+    fewest: usize,
 ) -> Result<(CpuSet, PairChoice), Failure> {
     let topology = machine.topology();
     let allowance = machine.allowance();
@@ -289,7 +291,7 @@ fn cpus_and_pairs(
                 .into(),
         ));
     }
-    if chosen.len() < 2 {
+    if chosen.len() < fewest {
         return Err(too_few(&chosen, global));
     }
     let choice = match (global.smt, pairs) {

@@ -28,6 +28,14 @@ pub fn act(
     let wish = resolve::wish(global);
     let path = runs::locate(global, run)?;
     let file = RunFile::open(&path)?;
+    if file.series_settings()?.is_some() {
+        return match measuring {
+            Measuring::QuickLook => super::series::resume(invocation, None, run, stop),
+            Measuring::Latency(_) => {
+                Err(Failure::Usage("the run that is resumed is one of series; leave the command out".into()))
+            }
+        };
+    }
     let header = file.header()?;
     let settings = file.settings()?;
     let name = runs::name_of(&header.id, &path);
@@ -59,7 +67,7 @@ pub fn act(
         environment: machine.environment().clone(),
         allowed: machine.allowance().cpuset.clone(),
     };
-    let Resumed { writer, header, settings, topology, environment, record } =
+    let Resumed { writer, header, settings, topology, environment, record, .. } =
         RunWriter::resume(&path, &here, global.budget)?;
     machine.engage(&crew)?;
     let sitting = Sitting {
@@ -77,7 +85,10 @@ pub fn act(
 }
 
 /// The machine of the run: as typed, else as its file says.
-fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
+pub(super) fn machine_word(
+    invocation: &Invocation,
+    simulated: Option<&str>,
+) -> Result<Option<MachineWord>, Failure> {
     match (&invocation.cli.global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
         (None, None) => Ok(None),

@@ -3,6 +3,7 @@
 use super::args::{FormatWord, Global, RunsCommand};
 use super::output::{self, Out};
 use super::resolve::{self, Talk};
+use super::series;
 use crate::RunReport;
 use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
@@ -80,6 +81,11 @@ pub fn write(
     protocol: Option<Protocol>,
 ) -> Result<(), Failure> {
     let wish = resolve::wish(global);
+    if let (FormatWord::Hgrm, Some(path)) = (format, wish.output.as_deref())
+        && series::is_folder(path)
+    {
+        return series::write_folder(&saved.report, path);
+    }
     let mut out = Out::open(wish.output.as_deref())?;
     let what = Export {
         report: &saved.report,

@@ -3,13 +3,14 @@
 use super::args::FormatWord;
 use super::output::{self, Out};
 use super::resolve::{Talk, Wish};
-use crate::document::trial_line;
+use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
 use crate::report::{depth, text};
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::{LatencySettings, cells};
+use coretalk_model::series::{SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Topology};
 use std::io::{self, IsTerminal, Stderr};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ pub struct Watcher<'a> {
     progress: Option<Progress<Stderr, Clock>>,
     lines: Vec<&'a mut Out>,
     cells: Vec<[CpuId; 2]>,
+    trials: Vec<TrialSpec>,
     segment: u32,
     talk: Talk,
     stop: Stop,
@@ -56,7 +58,23 @@ impl<'a> Watcher<'a> {
                 cells.clone(),
             )
         });
-        Watcher { progress, lines, cells, segment, talk: wish.talk, stop: stop.clone(), failure: None }
+        let trials = Vec::new();
+        Watcher {
+            progress,
+            lines,
+            cells,
+            trials,
+            segment,
+            talk: wish.talk,
+            stop: stop.clone(),
+            failure: None,
+        }
+    }
+
+    /// Watches a run of series: these are its trials.
+    pub fn of_trials(mut self, trials: &[TrialSpec]) -> Watcher<'a> {
+        self.trials = trials.to_vec();
+        self
     }
 
     /// Takes progress off the terminal.
@@ -68,6 +86,18 @@ impl<'a> Watcher<'a> {
             progress.clear();
         }
         self.failure.map_or(Ok(()), Err)
+    }
+
+    fn stream_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), Failure> {
+        for out in &mut self.lines {
+            out.write(|out| {
+                for entry in passes {
+                    writeln!(out, "{}", pass_line(entry, &self.trials).map_err(io::Error::from)?)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     fn stream(&mut self, slot: &Slot) -> Result<(), Failure> {
@@ -89,9 +119,12 @@ impl<'a> Watcher<'a> {
 
 impl Observer for Watcher<'_> {
     fn event(&mut self, event: Event<'_>) {
-        if let (Event::Committed { slot, .. }, None) = (&event, &self.failure)
-            && let Err(failure) = self.stream(slot)
-        {
+        let streamed = match (&event, &self.failure) {
+            (Event::Committed { slot, .. }, None) => self.stream(slot),
+            (Event::Passes { passes, .. }, None) => self.stream_passes(passes),
+            _ => Ok(()),
+        };
+        if let Err(failure) = streamed {
             // Nobody reads on, or the disk is full: going on would measure for nobody.
             self.failure = Some(failure);
             self.stop.raise();

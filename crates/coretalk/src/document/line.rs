@@ -1,11 +1,13 @@
 //! One line of `jsonl` for each trial as it completes.
 
-use super::known;
+use super::{PercentilesDoc, known};
 use coretalk_measure::session::RecordedRound;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Purpose, Visit};
+use coretalk_model::series::{Parameters, PassOutcome, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Flag, TrialFailure};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One trial. Fields are added, never renamed.
 #[derive(Debug, Serialize)]
@@ -84,6 +86,70 @@ fn line(
             .collect(),
         flags: visit.map_or(Vec::new(), |visit| visit.flags.iter().map(Flag::name).collect()),
         reason: outcome.as_ref().err().map(ToString::to_string),
+    })
+}
+
+/// One pass of one trial of a series. Fields are added, never renamed.
+#[derive(Debug, Serialize)]
+struct PassLine<'a> {
+    schema: &'static str,
+    segment: u32,
+    pass: u32,
+    /// The id of the trial: the same in every run that asks for it.
+    trial: String,
+    probe: &'a str,
+    parameters: &'a Parameters,
+    placement: Vec<u32>,
+    /// On the machine's time line of this segment; null where the pass failed.
+    started_s: Option<f64>,
+    elapsed_s: Option<f64>,
+    values: BTreeMap<&'a str, Option<f64>>,
+    counts: BTreeMap<&'a str, u64>,
+    /// Percentiles in nanoseconds and the number of events, by distribution.
+    distributions: BTreeMap<&'a str, DistributionLine>,
+    flags: Vec<&'static str>,
+    /// Why there is no value.
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct DistributionLine {
+    count: u64,
+    percentiles: PercentilesDoc,
+}
+
+/// The line of one pass of a series, without a line end. `trials` as the settings list them.
+///
+/// # Errors
+/// Those of the serializer; there are none for such lines.
+pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Result<String> {
+    let nothing = PassOutcome::default();
+    let (spec, outcome) = (trials.get(entry.trial as usize), entry.outcome.as_ref());
+    let said = outcome.unwrap_or(&nothing);
+    let unknown = Parameters::default();
+    serde_json::to_string(&PassLine {
+        schema: "coretalk.pass/1",
+        segment: entry.segment,
+        pass: entry.pass,
+        trial: spec.map_or_else(String::new, |spec| spec.id().to_string()),
+        probe: spec.map_or("", |spec| &spec.probe),
+        parameters: spec.map_or(&unknown, |spec| &spec.parameters),
+        placement: spec.map_or(Vec::new(), |spec| spec.placement.iter().map(|cpu| cpu.0).collect()),
+        started_s: outcome.ok().map(|outcome| outcome.started.secs()),
+        elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
+        values: said.observed.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
+        counts: said.observed.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
+        distributions: said
+            .observed
+            .histograms
+            .iter()
+            .map(|(name, histogram)| {
+                let percentiles = PercentilesDoc::of_histogram(histogram);
+                (name.as_str(), DistributionLine { count: histogram.count(), percentiles })
+            })
+            .collect(),
+        flags: said.observed.flags.iter().map(Flag::name).collect(),
+        reason: outcome.err().map(ToString::to_string),
     })
 }
 

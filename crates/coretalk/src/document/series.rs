@@ -1,26 +1,23 @@
 //! Distributions of single events.
 
-use super::{known, rounded};
+use super::{Ci, ci, known, rounded};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
-use hdrhistogram::Histogram;
+use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Picoseconds in a unit of the stored histogram.
-const HISTOGRAM_UNIT_PS: u64 = 10;
-/// The longest event that a histogram holds: an hour.
-const HISTOGRAM_HIGHEST: u64 = 3_600 * 1_000_000_000_000 / HISTOGRAM_UNIT_PS;
-
 /// A distribution.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SeriesDoc {
-    probe: &'static str,
-    parameters: BTreeMap<&'static str, String>,
+    probe: String,
+    /// Names and numbers by name; `view` tells the distributions of one trial apart.
+    parameters: BTreeMap<String, ValueDoc>,
     /// CPUs in role order.
     placement: Vec<u32>,
     /// `event` or `batch-mean`.
@@ -32,9 +29,28 @@ pub struct SeriesDoc {
     /// HdrHistogram V2, not compressed; null where the values do not fit one.
     histogram_v2_base64: Option<String>,
     histogram_unit_ps: u64,
-    values: BTreeMap<&'static str, Option<f64>>,
+    /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
+    values: BTreeMap<String, Option<f64>>,
+    /// The interval of each value, and of the median (`median_ns`), over passes.
+    intervals: BTreeMap<String, Option<Ci>>,
+    /// How often something happened, over all passes.
+    counts: BTreeMap<String, u64>,
+    /// Passes that said something; null where passes do not count.
+    passes: Option<u32>,
     grade: Option<String>,
     flags: Vec<&'static str>,
+    /// The gravest doubt, or why there is nothing.
+    reason: Option<String>,
+}
+
+/// A parameter.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ValueDoc {
+    /// A number, in the unit that stands last in its name.
+    Number(f64),
+    /// A name.
+    Text(String),
 }
 
 /// The usual percentiles; null in an empty series.
@@ -101,8 +117,11 @@ impl SeriesDoc {
         values: BTreeMap<&'static str, Option<f64>>,
     ) -> SeriesDoc {
         SeriesDoc {
-            probe,
-            parameters,
+            probe: probe.to_owned(),
+            parameters: parameters
+                .into_iter()
+                .map(|(name, text)| (name.to_owned(), ValueDoc::Text(text)))
+                .collect(),
             placement,
             kind: "event",
             unit: "ns",
@@ -110,10 +129,72 @@ impl SeriesDoc {
             mean: counts_mean(counts).and_then(|ps| known(ps / 1e3)),
             percentiles: PercentilesDoc::of(counts),
             histogram_v2_base64: histogram(counts),
-            histogram_unit_ps: HISTOGRAM_UNIT_PS,
-            values,
+            histogram_unit_ps: Histogram::UNIT_PS,
+            values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            intervals: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            passes: None,
             grade: None,
             flags: Vec::new(),
+            reason: None,
+        }
+    }
+
+    /// One series for each distribution of a trial; one without a distribution where there is none.
+    pub(super) fn of_trial(trial: &TrialResult) -> Vec<SeriesDoc> {
+        let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
+        if views.is_empty() {
+            views.push(None);
+        }
+        views
+            .into_iter()
+            .enumerate()
+            .map(|(index, view)| SeriesDoc::of_view(trial, view, index == 0))
+            .collect()
+    }
+
+    fn of_view(trial: &TrialResult, view: Option<&String>, first: bool) -> SeriesDoc {
+        let mut parameters: BTreeMap<String, ValueDoc> = trial
+            .spec
+            .parameters
+            .iter()
+            .map(|(name, value)| (name.to_owned(), ValueDoc::of(value)))
+            .collect();
+        if let Some(view) = view {
+            parameters.insert("view".to_owned(), ValueDoc::Text(view.clone()));
+        }
+        let none = Histogram::new();
+        let counts = view.and_then(|view| trial.histograms.get(view)).unwrap_or(&none);
+        let values = trial.values.iter().filter(|_| first);
+        let median =
+            view.and_then(|view| trial.medians_ns.get(view)).map(|median| ("median_ns".into(), ci(median)));
+        SeriesDoc {
+            probe: trial.spec.probe.clone(),
+            parameters,
+            placement: trial.spec.placement.iter().map(|cpu| cpu.0).collect(),
+            kind: if view.is_some() { "event" } else { "batch-mean" },
+            unit: "ns",
+            count: counts.count(),
+            mean: counts.mean_ns().and_then(known),
+            percentiles: PercentilesDoc::of_histogram(counts),
+            histogram_v2_base64: view.and_then(|_| encoded(counts)),
+            histogram_unit_ps: Histogram::UNIT_PS,
+            intervals: values.clone().map(|(name, value)| (name.clone(), ci(value))).chain(median).collect(),
+            values: values.map(|(name, value)| (name.clone(), known(value.point))).collect(),
+            counts: if first { trial.counts.clone() } else { BTreeMap::new() },
+            passes: Some(trial.passes),
+            grade: trial.grade.map(|grade| grade.to_string()),
+            flags: trial.flags.iter().map(Flag::name).collect(),
+            reason: trial.reason.clone(),
+        }
+    }
+}
+
+impl ValueDoc {
+    pub(super) fn of(value: &Value) -> ValueDoc {
+        match value {
+            Value::Number(number) => ValueDoc::Number(*number),
+            Value::Text(text) => ValueDoc::Text(text.clone()),
         }
     }
 }
@@ -130,12 +211,33 @@ impl PercentilesDoc {
             max: at(1.0),
         }
     }
+
+    pub(super) fn of_histogram(counts: &Histogram) -> PercentilesDoc {
+        let at = |share| counts.percentile_ns(share).map(rounded);
+        PercentilesDoc {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: at(1.0),
+        }
+    }
 }
 
 fn histogram(counts_ps: &[(u64, u64)]) -> Option<String> {
-    let mut histogram = Histogram::<u64>::new_with_bounds(1, HISTOGRAM_HIGHEST, 3).ok()?;
+    let mut histogram = Histogram::new();
     for &(ps, count) in counts_ps {
-        histogram.record_n((ps + HISTOGRAM_UNIT_PS / 2) / HISTOGRAM_UNIT_PS, count).ok()?;
+        histogram.record((ps + Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
+    }
+    encoded(&histogram)
+}
+
+/// HdrHistogram V2, not compressed.
+fn encoded(counts: &Histogram) -> Option<String> {
+    let mut histogram = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3).ok()?;
+    for (units, count) in counts.iter() {
+        histogram.record_n(units, count).ok()?;
     }
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(&histogram, &mut bytes).ok()?;

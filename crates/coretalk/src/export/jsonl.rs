@@ -1,7 +1,7 @@
 //! `jsonl`: one line for each trial, in the order of the run.
 
 use super::ExportError;
-use crate::document::trial_line;
+use crate::document::{pass_line, trial_line};
 use crate::store::{RawTicks, RunFile};
 use coretalk_model::latency::cells;
 use std::io::Write;
@@ -14,6 +14,7 @@ use std::io::Write;
 pub fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
     let cells = cells(&file.topology()?, &file.settings()?);
     let mut failed = None;
+    let trials = file.series_settings()?.map_or(Vec::new(), |settings| settings.trials);
     file.each_round(RawTicks::Leave, |segment, round| {
         for trial in &round.trials {
             let written = trial_line(&round, trial, segment, &cells)
@@ -22,6 +23,13 @@ pub fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportErro
             if let (Err(error), None) = (written, &failed) {
                 failed = Some(error);
             }
+        }
+    })?;
+    file.each_pass(|entry| {
+        let written =
+            pass_line(&entry, &trials).map_err(std::io::Error::from).and_then(|line| writeln!(out, "{line}"));
+        if let (Err(error), None) = (written, &failed) {
+            failed = Some(error);
         }
     })?;
     failed.map_or(Ok(()), |error| Err(error.into()))

@@ -1,10 +1,15 @@
 //! `text`: the screen.
 
 use super::{Export, ExportError};
+use crate::report::series::series_screen;
 use crate::report::{Saved, Screen, latency_screen};
 use std::io::Write;
 
 pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let screen = latency_screen(what.report, Screen::Shown(Saved::As(what.name)), &what.look);
+    let shown = Screen::Shown(Saved::As(what.name));
+    let screen = match &what.report.series {
+        Some(series) => series_screen(what.report, series, shown, what.look.width),
+        None => latency_screen(what.report, shown, &what.look),
+    };
     Ok(out.write_all(screen.as_bytes())?)
 }

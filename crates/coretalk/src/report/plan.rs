@@ -4,7 +4,9 @@ use super::ladder::relation_words;
 use super::table::{Align, Columns};
 use super::text::{bytes, count, duration, grouped, plain};
 use coretalk_measure::session::latency::PlanReport;
+use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::Topology;
+use coretalk_model::series::SeriesSettings;
 
 /// The plan of a latency run.
 pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
@@ -36,5 +38,21 @@ pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
     row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
     row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
     row("run file", format!("about {}", bytes(plan.file_bytes)));
+    table.lines(width).join("\n") + "\n"
+}
+
+/// The plan of a run of series.
+pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -> String {
+    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
+    row("trials", grouped(plan.trials as i64));
+    let [least, most] = plan.passes;
+    row("passes", format!("{least} of {}, up to {most} for wide intervals", duration(plan.pass.secs())));
+    if let Some(samples) = settings.asked.number("samples") {
+        row("samples", format!("{} of each trial, as far as the budget allows", grouped(samples as i64)));
+    }
+    let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
+    row("machine time", if short == long { short } else { format!("{short} to {long}") });
     table.lines(width).join("\n") + "\n"
 }

@@ -27,7 +27,10 @@ pub fn probes(rows: &[ProbeRow], width: usize) -> String {
         for kernel in &row.kernels {
             table.row(vec![plain(kernel), timed(kernel)]);
         }
-        lines.extend(table.lines(width));
+        // A probe of trials has no kernels: its command stands for all of them.
+        if !row.kernels.is_empty() {
+            lines.extend(table.lines(width));
+        }
         lines.push(String::new());
     }
     lines.extend(wrap(" machine code of a timed loop: coretalk probes --asm KERNEL", width, 1));

@@ -47,6 +47,7 @@ pub struct Progress<W, C> {
     cells: Vec<[CpuId; 2]>,
     filling: Matrix<Option<Reading>>,
     phase: Purpose,
+    of_series: bool,
     last: Option<Duration>,
     drawn: usize,
 }
@@ -65,7 +66,19 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     ) -> Progress<W, C> {
         let filling = Matrix::symmetric(cpus.to_vec(), |_, _| None);
         let phase = Purpose::Pilot;
-        Progress { out, clock, audience, look, topology, cells, filling, phase, last: None, drawn: 0 }
+        Progress {
+            out,
+            clock,
+            audience,
+            look,
+            topology,
+            cells,
+            filling,
+            phase,
+            of_series: false,
+            last: None,
+            drawn: 0,
+        }
     }
 
     /// Takes what was drawn off the terminal, so that the result stands alone.
@@ -114,7 +127,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             Audience::Terminal { rows } => {
                 let (mut lines, _) = HeatMap::new(&self.filling, &self.topology, &self.look).draw(&self.look);
                 // One pair has no map, and one that scrolls would not be drawn over.
-                if self.filling.len() < 3 || lines.len() + 2 > rows {
+                if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
                 }
                 lines.push(line);
@@ -128,12 +141,16 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let _ = self.out.flush();
     }
 
+    fn doing(&self) -> &'static str {
+        if self.of_series { "measuring series" } else { phase_words(self.phase) }
+    }
+
     fn line(&self, progress: f64, left: f64) -> String {
         // Whoever reads this waits: nothing is complete before the result stands there.
         let share = progress.clamp(0.0, MOST_SHOWN);
         let left =
             if left < LEAST_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
-        let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, phase_words(self.phase));
+        let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, self.doing());
         let line = match self.audience {
             Audience::Log => format!("coretalk:{words}"),
             Audience::Terminal { .. } => {
@@ -156,6 +173,10 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
                 {
                     let _ = writeln!(self.out, "{line}");
                 }
+            }
+            Event::Passes { progress, left, .. } => {
+                self.of_series = true;
+                self.draw(progress, left.secs());
             }
             Event::Committed { slot, progress, left } => {
                 self.fill(slot);

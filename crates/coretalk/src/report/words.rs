@@ -35,7 +35,10 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         });
         parts.extend(environment.kernel.as_deref().map(plain));
     }
-    parts.push(duration(report.result.watched.secs()));
+    // A run of series says with each number from how many events it is.
+    if report.series.is_none() {
+        parts.push(duration(report.result.watched.secs()));
+    }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
 }
 

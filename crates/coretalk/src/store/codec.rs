@@ -8,12 +8,14 @@
 //! [`analyse`]: coretalk_model::latency::analyse()
 
 mod bytes;
+mod histograms;
 mod recordings;
 mod shapes;
 mod ticks;
 mod trials;
 
 pub(super) use bytes::{Damage, checksum};
+pub(super) use histograms::{decode_histograms, encode_histograms};
 pub(super) use recordings::{decode_recordings, encode_recordings};
 pub(super) use shapes::{Shapes, kernel};
 pub(super) use trials::{decode_trials, encode_trials};

@@ -4,9 +4,10 @@ use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, k
 use super::error::{StoreError, sqlite_error};
 use super::rows;
 use super::run_file::RunFile;
-use crate::RunReport;
+use crate::{RunReport, SeriesReport};
 use coretalk_measure::session::RecordedRound;
 use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, analyse};
+use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 
 /// Which raw ticks to read; they are most of a small machine's file.
@@ -44,7 +45,62 @@ impl RunFile {
         let record = self.record_of(&topology, &settings)?;
         let rate = TickRate { hz: environment.clock.hz };
         let result = analyse(&topology, &settings, rate, &record);
-        Ok(RunReport { header, environment, findings, topology, settings, result })
+        let series = self.series_settings()?.map(|settings| self.series_of(settings)).transpose()?;
+        Ok(RunReport { header, environment, findings, topology, settings, result, series })
+    }
+
+    /// What was asked of series; `None` for a run that asked for none.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report).
+    pub fn series_settings(&self) -> Result<Option<SeriesSettings>, StoreError> {
+        self.read(rows::read_series_settings)
+    }
+
+    /// Hands over the passes of series in the order made, one at a time.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report); passes before the damaged one have been handed over.
+    pub fn each_pass(&self, mut take: impl FnMut(SeriesEntry)) -> Result<(), StoreError> {
+        let trials = self.series_settings()?.map_or(0, |settings| settings.trials.len());
+        let error = sqlite_error("read", &self.path);
+        let mut select = self
+            .db
+            .prepare(
+                "SELECT segment, pass, trial, started, elapsed, said, histograms FROM passes ORDER BY number",
+            )
+            .map_err(error.clone())?;
+        let mut rows = select.query([]).map_err(error.clone())?;
+        let mut number = 0u64;
+        while let Some(row) = rows.next().map_err(error.clone())? {
+            number += 1;
+            let entry = rows::read_pass(row)
+                .map_err(error.clone())?
+                .map_err(|damage| self.damaged(format!("pass {number}: {damage}")))?;
+            if entry.trial as usize >= trials {
+                return Err(self.damaged(format!("pass {number} is of trial {}, of {trials}", entry.trial)));
+            }
+            take(entry);
+        }
+        Ok(())
+    }
+
+    /// Everything that the passes of series said, and how they ended.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report).
+    pub fn series_record(&self) -> Result<SeriesRecord, StoreError> {
+        let mut record = SeriesRecord::new();
+        self.each_pass(|entry| record.push(entry))?;
+        record.complete = self.header()?.complete;
+        record.budget_ended =
+            self.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
+        Ok(record)
+    }
+
+    fn series_of(&self, settings: SeriesSettings) -> Result<SeriesReport, StoreError> {
+        let result = analyse_series(&settings, &self.series_record()?);
+        Ok(SeriesReport { settings, result })
     }
 
     /// Everything that its visits said.

@@ -5,6 +5,7 @@ use super::run_file::RunFile;
 use super::writer::RunWriter;
 use crate::RunHeader;
 use coretalk_model::latency::{LatencySettings, Record};
+use coretalk_model::series::{SeriesRecord, SeriesSettings};
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
 use std::path::Path;
 
@@ -66,6 +67,8 @@ pub struct Resumed {
     pub header: RunHeader,
     /// What is asked, with the new budget where one was given.
     pub settings: LatencySettings,
+    /// What is asked of series, and what the segments before have said of it.
+    pub series: Option<(SeriesSettings, SeriesRecord)>,
     /// What the machine reported of its structure when the run began: the numbers of cells rest on it.
     pub topology: Topology,
     /// What the run was measured under when it began; its clock rate is the one to analyse with.
@@ -109,11 +112,18 @@ impl RunWriter {
         settings.budget = budget.unwrap_or(settings.budget);
         let topology = file.topology()?;
         let record = file.record()?;
+        let series = match file.series_settings()? {
+            Some(mut series) => {
+                series.budget = budget.unwrap_or(series.budget);
+                Some((series, file.series_record()?))
+            }
+            None => None,
+        };
         let mut header = file.header()?;
         let mut writer = file.into_writer(header.segments)?;
         writer.begin_segment(here.environment.clock.hz, budget)?;
         header.segments += 1;
         header.complete = false;
-        Ok(Resumed { writer, header, settings, topology, environment: was.environment, record })
+        Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })
     }
 }

@@ -2,10 +2,14 @@
 //! accident.
 
 mod environment;
+mod series;
 mod settings;
 mod topology;
 
 pub(super) use environment::{read_environment, read_findings, write_environment, write_findings};
+pub(super) use series::{
+    read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,
+};
 pub(super) use settings::{read_settings, write_budget, write_settings};
 pub(super) use topology::{read_topology, write_topology};
 

@@ -9,7 +9,7 @@ pub const APPLICATION_ID: i32 = 0x4354_4C4B;
 /// out there. The first one makes a new file.
 ///
 /// No STRICT tables: the `sqlite3` of systems that are still in use (3.26) could not open them.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 /// The version that this tool writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -101,6 +101,31 @@ CREATE VIEW progress AS
     FROM rounds JOIN purposes USING (purpose) GROUP BY segment, purpose, pass;
 "#;
 
+/// Series: what every probe but the latency map measures.
+const V2: &str = r#"
+CREATE TABLE series_settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE trials (
+    trial      INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL,
+    probe      TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    placement  TEXT NOT NULL
+);
+CREATE TABLE passes (
+    number     INTEGER PRIMARY KEY,
+    segment    INTEGER NOT NULL,
+    pass       INTEGER NOT NULL,
+    trial      INTEGER NOT NULL,
+    started    INTEGER NOT NULL,
+    elapsed    INTEGER NOT NULL,
+    said       TEXT    NOT NULL,
+    histograms BLOB    NOT NULL
+);
+CREATE VIEW series AS SELECT
+    probe, parameters, placement, segment, pass, started / 1e12 AS started_s, elapsed / 1e12 AS elapsed_s, said
+    FROM passes JOIN trials USING (trial);
+"#;
+
 /// Takes a file from its version to the newest, all or nothing. The caller has made sure that it is not newer.
 ///
 /// # Errors
@@ -117,7 +142,7 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
 }
 
 /// The tables that are read: each must be a table, since a view in its place could compute for ever.
-pub(super) const TABLES: [&str; 13] = [
+pub(super) const TABLES: [&str; 16] = [
     "run",
     "environment",
     "findings",
@@ -131,6 +156,9 @@ pub(super) const TABLES: [&str; 13] = [
     "shapes",
     "rounds",
     "raw",
+    "series_settings",
+    "trials",
+    "passes",
 ];
 
 #[cfg(test)]

@@ -99,6 +99,7 @@ impl Sample {
             findings: &self.findings,
             topology: &self.topology,
             settings: &self.settings,
+            series: None,
             allowed: &self.allowed,
         }
     }

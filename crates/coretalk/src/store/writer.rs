@@ -9,8 +9,9 @@ use super::run_file::{BLOB_LIMIT_BYTES, RunFile, connect, fingerprint, journal, 
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 use super::{ENDING, tags};
 use crate::RunHeader;
-use coretalk_measure::session::{Decision, Kept, RecordedRound, Sink, SinkError, Slot};
+use coretalk_measure::session::{Decision, Kept, RecordedRound, SeriesSink, Sink, SinkError, Slot};
 use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
+use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
 use coretalk_model::{CpuSet, Environment, Finding, Home, KernelId, Picos, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -33,8 +34,10 @@ pub struct NewRun<'a> {
     pub findings: &'a [Finding],
     /// What the machine reported of its structure.
     pub topology: &'a Topology,
-    /// What is asked.
+    /// What is asked of the latency map.
     pub settings: &'a LatencySettings,
+    /// What is asked of series.
+    pub series: Option<&'a SeriesSettings>,
     /// Which CPUs the process may use.
     pub allowed: &'a CpuSet,
 }
@@ -175,7 +178,9 @@ impl RunWriter {
                 (segment, now(), clock_hz),
             )?;
             db.execute_batch("DELETE FROM cells; DELETE FROM maps; UPDATE run SET complete = 0;")?;
-            budget.map_or(Ok(()), |budget| rows::write_budget(db, budget))
+            let Some(budget) = budget else { return Ok(()) };
+            rows::write_budget(db, budget)?;
+            rows::write_series_budget(db, budget)
         })
     }
 
@@ -252,15 +257,9 @@ impl Sink for RunWriter {
 
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
         let segment = self.segment;
-        let ended = match (result.complete, result.budget_ended) {
-            (true, true) => "budget",
-            (true, false) => "complete",
-            (false, _) => "interrupted",
-        };
         self.write(|db| {
             write_cells(db, result)?;
-            db.execute("UPDATE run SET complete = ?1", [result.complete])?;
-            db.execute("UPDATE segments SET ended = ?1 WHERE segment = ?2", (ended, segment)).map(drop)
+            write_end(db, segment, result.complete, result.budget_ended)
         })
         .map_err(sink_error)?;
         self.settle();
@@ -278,6 +277,30 @@ impl Sink for RunWriter {
         self.settle();
         Ok(Kept::Everything)
     }
+}
+
+impl SeriesSink for RunWriter {
+    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
+        self.write(|db| passes.iter().try_for_each(|entry| rows::write_pass(db, entry))).map_err(sink_error)
+    }
+
+    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
+        let segment = self.segment;
+        self.write(|db| write_end(db, segment, result.complete, result.budget_ended)).map_err(sink_error)?;
+        self.settle();
+        Ok(())
+    }
+}
+
+/// Notes how a sitting ended.
+fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
+    let ended = match (complete, budget_ended) {
+        (true, true) => "budget",
+        (true, false) => "complete",
+        (false, _) => "interrupted",
+    };
+    db.execute("UPDATE run SET complete = ?1", [complete])?;
+    db.execute("UPDATE segments SET ended = ?1 WHERE segment = ?2", (ended, segment)).map(drop)
 }
 
 /// A writer that is dropped on the way of an error leaves no journal either.
@@ -350,10 +373,11 @@ fn write_first_rows(
     transaction.execute(
         "INSERT INTO run (id, started, kind, command, seed, simulated, complete, tool_version, allowed, cells,
                           cells_check)
-         VALUES (?1, ?2, 'latency', ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10)",
         (
             &header.id,
             &header.started,
+            if run.series.is_some() { "series" } else { "latency" },
             serde_json::Value::from(header.command.clone()).to_string(),
             header.seed.to_string(),
             header.simulated,
@@ -370,6 +394,9 @@ fn write_first_rows(
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
     rows::write_settings(&transaction, run.settings)?;
+    if let Some(series) = run.series {
+        rows::write_series_settings(&transaction, series)?;
+    }
     for tag in &header.tags {
         transaction.execute("INSERT OR IGNORE INTO tags VALUES (?1, ?2)", (tag, &header.started))?;
     }

@@ -61,8 +61,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
-/// Options whose effect is no part of a request; each has a test of its own in `simulated`.
-const ACTED: &[&str] = &["resume"];
+/// Options whose effect is no part of a request; each has a test of its own in `simulated` or `series`.
+const ACTED: &[&str] = &["resume", "export_hgrm"];
 
 fn resolved(words: &str) -> Request {
     let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
@@ -125,6 +125,8 @@ fn every_relevance_names_a_defined_option() {
         "",
         "plan",
         "plan latency",
+        "wake",
+        "plan wake",
         "runs list",
         "runs show",
         "runs path",

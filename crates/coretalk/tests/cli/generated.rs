@@ -24,9 +24,19 @@ fn the_manual_names_every_option_and_exit_code() {
 #[test]
 fn help_texts_stay_as_they_are() {
     let tool = Tool::new();
-    for words in
-        ["", "latency", "runs", "runs show", "export", "import", "topology", "probes", "plan", "clock"]
-    {
+    for words in [
+        "",
+        "latency",
+        "wake",
+        "runs",
+        "runs show",
+        "export",
+        "import",
+        "topology",
+        "probes",
+        "plan",
+        "clock",
+    ] {
         let mut typed: Vec<&str> = words.split_whitespace().collect();
         typed.push("--help");
         insta::assert_snapshot!(format!("help {words}").trim().replace(' ', "-"), tool.done(&typed).out);

@@ -125,6 +125,7 @@ fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) ->
             }),
             ..LatencyResult::default()
         },
+        series: None,
     }
 }
 

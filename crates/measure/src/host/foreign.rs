@@ -1,8 +1,10 @@
 //! Systems on which threads cannot be bound to CPUs in a way that we know how to prove.
 
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::series::TrialOrder;
 use crate::stop::Stop;
-use coretalk_model::{Environment, Finding, Picos, TickRate, Topology};
+use coretalk_model::series::PassOutcome;
+use coretalk_model::{Environment, Finding, Picos, TickRate, Topology, TrialFailure};
 use std::convert::Infallible;
 
 /// The machine that this process runs on: none can be had here.
@@ -45,6 +47,9 @@ impl Machine for HostMachine {
         match self.0 {}
     }
     fn perform(&mut self, _batch: &[Round], _stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        match self.0 {}
+    }
+    fn perform_trial(&mut self, _order: &TrialOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         match self.0 {}
     }
     fn is_busy(&self) -> Option<bool> {

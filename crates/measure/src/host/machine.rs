@@ -7,11 +7,16 @@ use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
 use super::evidence;
 use super::memory::{Region, Residence};
+use super::players::Players;
+use super::priority::Priority;
 use super::surroundings;
 use super::worker::Worker;
+use crate::ensemble::Ensemble;
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
-use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology};
+use coretalk_model::series::{PassOutcome, TrialSpec};
+use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure};
 use std::time::Duration;
 
 /// A good neighbour measures serially where others keep more than this share of the CPUs busy.
@@ -31,6 +36,8 @@ pub struct HostMachine {
     team: Option<Team>,
     arena: Arena,
     aside: Option<Aside>,
+    /// The crew that engaged last: what its threads asked for, fresh threads ask for too.
+    crew: Crew,
 }
 
 impl HostMachine {
@@ -45,7 +52,17 @@ impl HostMachine {
         let clock = on_one_cpu(ClockReport::measure)?.map_err(|reason| MachineError::Clock { reason })?;
         let environment = Environment { clock: clock.facts(), ..surroundings::environment() };
         let arena = Arena::new(surroundings::line_bytes());
-        Ok(HostMachine { topology, allowance, environment, clock, opened, team: None, arena, aside: None })
+        Ok(HostMachine {
+            topology,
+            allowance,
+            environment,
+            clock,
+            opened,
+            team: None,
+            arena,
+            aside: None,
+            crew: Crew::default(),
+        })
     }
 
     /// What is known of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
@@ -186,6 +203,7 @@ impl Machine for HostMachine {
             Granted { priority: team.priority().to_owned(), coordinator_apart: self.aside.is_some() };
         self.environment.priority = Some(granted.priority.clone());
         self.team = Some(team);
+        self.crew = crew.clone();
         for node in nodes_of(&crew.cpus, &self.topology) {
             self.provide(node, 0)?;
         }
@@ -209,6 +227,31 @@ impl Machine for HostMachine {
             coordinator_shared: self.aside.is_none(),
         };
         engine.perform(batch, stop)
+    }
+
+    fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
+        probe.lacks(spec)
+    }
+
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        // The wish was granted when the crew engaged; if it makes no sense any more, threads take what they get.
+        let wish = Priority::of(&self.crew, &self.usable()).unwrap_or(Priority::Best);
+        let players = Players { rate: self.clock.rate, wish, stop };
+        let cpus = &order.spec.placement;
+        let clock_ns = self.clock.rate.ns(self.clock.cost_ticks as f64);
+        let ensemble = Ensemble::new(&players, cpus, self.clock.rate, clock_ns);
+        let (started, before) = (self.now(), evidence::cpu_times());
+        let observed = order.probe.perform(&ensemble, order)?;
+        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
+        let stolen = spent.and_then(|spent| spent.stolen_ms(&cpus.iter().copied().collect()));
+        Ok(PassOutcome {
+            started,
+            elapsed: self.now().saturating_sub(started),
+            observed,
+            roles: ensemble.evidence(),
+            steal_ms: stolen.map(|ms| ms as f32),
+            coordinator_shared: self.aside.is_none(),
+        })
     }
 
     fn is_busy(&self) -> Option<bool> {

@@ -1,6 +1,7 @@
 //! [`Sink`] and [`Observer`]: where a run goes while it is made.
 
 use coretalk_model::latency::{LatencyResult, Purpose, Visit};
+use coretalk_model::series::SeriesEntry;
 use coretalk_model::{Picos, Recording, TrialFailure};
 
 /// Where finished rounds go. Called between rounds only, with every worker parked.
@@ -104,6 +105,15 @@ pub enum Event<'a> {
         /// Share of the expected machine time that has passed, 0 to 1.
         progress: f64,
         /// Machine time that is expected to be left.
+        left: Picos,
+    },
+    /// Passes of a series were made durable.
+    Passes {
+        /// In the order made.
+        passes: &'a [SeriesEntry],
+        /// As in [`Event::Committed`].
+        progress: f64,
+        /// As in [`Event::Committed`].
         left: Picos,
     },
     /// Something that the user should know.

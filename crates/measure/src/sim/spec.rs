@@ -109,7 +109,27 @@ pub struct Costs {
     pub probes_us: f64,
     /// Flush and rewrite of a line.
     pub line_ns: f64,
+    /// A wait hint.
     pub hint_ns: f64,
+    /// A system call that does nothing.
+    pub syscall_ns: f64,
+    /// From one thread to another on one CPU, through the scheduler.
+    pub switch_ns: f64,
+    /// Waking a thread that sleeps on another CPU: the interrupt and the scheduler there.
+    pub wake_ns: f64,
+    /// What an idle CPU needs to come back, by how long it has been idle: `[after µs, exit ns]`, rising.
+    pub idle_exit: Vec<[f64; 2]>,
+}
+
+impl Costs {
+    /// What a CPU that has been idle so long needs to come back.
+    pub fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
+        self.idle_exit
+            .iter()
+            .rev()
+            .find(|[after_us, _]| idle_ns >= after_us * 1e3)
+            .map_or(0.0, |state| state[1])
+    }
 }
 
 /// What passes; keyed by the seed of the run.
@@ -305,7 +325,18 @@ impl Default for CoreClock {
 
 impl Default for Costs {
     fn default() -> Costs {
-        Costs { rendezvous_us: 20.0, probes_us: 6.0, line_ns: 30.0, hint_ns: 10.0 }
+        Costs {
+            rendezvous_us: 20.0,
+            probes_us: 6.0,
+            line_ns: 30.0,
+            hint_ns: 10.0,
+            // A blocked wake-up takes 1 to 3 µs and a switch of threads 1.1 µs (lmbench and schbench on desktop parts);
+            // the exits are those of C1, C2 and C6 as intel_idle and acpi_idle state them.
+            syscall_ns: 110.0,
+            switch_ns: 1_100.0,
+            wake_ns: 1_600.0,
+            idle_exit: vec![[0.0, 300.0], [200.0, 18_000.0], [5_000.0, 60_000.0]],
+        }
     }
 }
 

@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    fn failure(&self, placement: &[CpuId], started: Picos) -> Option<TrialFailure> {
+    pub fn failure(&self, placement: &[CpuId], started: Picos) -> Option<TrialFailure> {
         const EINVAL: i32 = 22;
         let failures = &self.spec.failures;
         let among = |set: &CpuSet| placement.iter().copied().find(|&cpu| set.contains(cpu));
@@ -123,7 +123,7 @@ impl World {
         among(&failures.miscount).map(|_| TrialFailure::Unverified { sent: 1000, received: 999 })
     }
 
-    fn lost_cpu(&self, placement: &[CpuId], at: Picos) -> Option<CpuId> {
+    pub fn lost_cpu(&self, placement: &[CpuId], at: Picos) -> Option<CpuId> {
         let lose = self.spec.failures.lose_cpu_at?;
         let cpu = CpuId(lose.cpu);
         (placement.contains(&cpu) && at >= Picos::from_ms(u64::from(lose.at_ms))).then_some(cpu)

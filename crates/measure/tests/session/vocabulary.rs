@@ -6,12 +6,16 @@ use coretalk_measure::session::latency::{self, Ended, Past, PlanReport};
 use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
 use coretalk_measure::{
     Allowance, Crew, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
+    TrialOrder,
 };
 use coretalk_model::latency::{
     CellValue, Counts, Entry, HintChoice, HomeSetting, LatencyResult, LatencySettings, PairChoice, Parallel,
     Purpose, Record, Spacing, cells,
 };
-use coretalk_model::{CpuId, Environment, Finding, Flag, Picos, Protocol, Relation, TickRate, Topology};
+use coretalk_model::series::PassOutcome;
+use coretalk_model::{
+    CpuId, Environment, Finding, Flag, Picos, Protocol, Relation, TickRate, Topology, TrialFailure,
+};
 use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -270,6 +274,9 @@ impl Machine for Watched {
     }
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
         self.machine.engage(crew)
+    }
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        self.machine.perform_trial(order, stop)
     }
     fn is_busy(&self) -> Option<bool> {
         self.machine.is_busy()

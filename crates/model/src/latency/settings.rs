@@ -40,6 +40,30 @@ pub struct LatencySettings {
     pub keep_raw: bool,
 }
 
+impl LatencySettings {
+    /// Asks for no latency at all: what a run holds that measures something else on these CPUs.
+    pub fn nothing(cpus: Vec<CpuId>, precision: f64, budget: Picos, seed: u64) -> LatencySettings {
+        LatencySettings {
+            cpus,
+            pairs: PairChoice::Listed(Vec::new()),
+            protocols: Vec::new(),
+            hint: HintChoice::Auto,
+            home: HomeSetting::Auto,
+            lines: None,
+            counts: Counts::Adaptive,
+            parallel: Parallel::Auto,
+            precision,
+            budget,
+            spacing: Spacing::Brief,
+            seed,
+            tails: None,
+            imitate: Vec::new(),
+            ladder: false,
+            keep_raw: false,
+        }
+    }
+}
+
 /// Which pairs are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]

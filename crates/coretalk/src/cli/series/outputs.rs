@@ -1,0 +1,130 @@
+//! Where the results of a run of series go, opened before anything is measured.
+
+use super::super::args::FormatWord;
+use super::super::output::{self, Out};
+use super::super::resolve::Wish;
+use super::views;
+use crate::RunReport;
+use crate::exit::Failure;
+use crate::export::{Export, hgrm_files};
+use crate::report::series::series_screen;
+use crate::report::{Saved, Screen};
+use coretalk_model::series::SeriesSettings;
+use std::path::{Path, PathBuf};
+
+/// Where results go.
+pub struct Outputs {
+    result: Place,
+    exports: Vec<(FormatWord, Place)>,
+}
+
+enum Place {
+    One(Out),
+    /// A directory of percentile tables.
+    Folder(PathBuf),
+}
+
+impl Outputs {
+    /// Opens them.
+    ///
+    /// # Errors
+    /// A file or directory cannot be written, or a format cannot hold what is about to be measured.
+    pub fn open(wish: &Wish, settings: &SeriesSettings) -> Result<Outputs, Failure> {
+        for format in wish.exports.iter().map(|(format, _)| *format).chain([wish.format]) {
+            if format == FormatWord::C2cCsv {
+                return Err(Failure::Usage(
+                    "`c2c-csv` holds a latency map, and this measures series; use `csv`, `json` or `hgrm`"
+                        .into(),
+                ));
+            }
+        }
+        if wish.format == FormatWord::Hgrm && wish.output.is_none() && views(settings) > 1 {
+            return Err(Failure::Usage(format!(
+                "`hgrm` holds one distribution, and this measures up to {}; write them into a directory with -o DIR",
+                views(settings)
+            )));
+        }
+        let place = |format, path: Option<&Path>| -> Result<Place, Failure> {
+            match path {
+                Some(path) if format == FormatWord::Hgrm && is_folder(path) => {
+                    std::fs::create_dir_all(path)
+                        .map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
+                    Ok(Place::Folder(path.to_owned()))
+                }
+                path => Ok(Place::One(Out::open(path)?)),
+            }
+        };
+        let exports = wish.exports.iter();
+        Ok(Outputs {
+            result: place(wish.format, wish.output.as_deref())?,
+            exports: exports
+                .map(|(format, path)| Ok((*format, place(*format, Some(path))?)))
+                .collect::<Result<_, Failure>>()?,
+        })
+    }
+
+    /// Those that get a line for each pass as it completes.
+    pub fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
+        let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
+        let result = (wish.format == FormatWord::Jsonl).then_some(&mut self.result);
+        streamed
+            .map(|(_, place)| place)
+            .chain(result)
+            .filter_map(|place| match place {
+                Place::One(out) => Some(out),
+                Place::Folder(_) => None,
+            })
+            .collect()
+    }
+
+    /// Writes what came out, but for what was streamed.
+    ///
+    /// # Errors
+    /// An output cannot be written, or its format cannot hold the run.
+    pub fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
+        let look = output::look(wish);
+        let identity = output::identity_of(wish.identity);
+        let what =
+            Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+        for (format, place) in self.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
+            write_to(place, *format, &what)?;
+        }
+        match (&mut self.result, wish.format, &report.series) {
+            (_, FormatWord::Jsonl, _) => Ok(()),
+            (Place::One(out), FormatWord::Text, Some(series)) => {
+                let saved = name.map_or(Saved::Not, Saved::As);
+                out.text(&series_screen(report, series, Screen::Measured(saved), look.width))
+            }
+            (place, format, _) => write_to(place, format, &what),
+        }
+    }
+}
+
+/// Whether percentile tables go into a directory of this name: everything but the name of one table.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_none_or(|ending| ending != "hgrm")
+}
+
+/// Writes every distribution of a run into a directory.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_folder(report: &RunReport, folder: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Failure::Write { to: Some(path), source }
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    for (name, text) in hgrm_files(report) {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(failed(&path))?;
+    }
+    Ok(())
+}
+
+fn write_to(place: &mut Place, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
+    match place {
+        Place::One(out) => output::write_run(out, format, what),
+        Place::Folder(folder) => write_folder(what.report, folder),
+    }
+}

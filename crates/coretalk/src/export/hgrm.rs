@@ -1,0 +1,77 @@
+//! `hgrm`: percentile tables of HdrHistogram, one distribution each.
+
+use super::{Export, ExportError};
+use crate::RunReport;
+use coretalk_model::Histogram;
+use coretalk_model::formats::hgrm::{HgrmStyle, write_hgrm};
+use coretalk_model::latency::TailSeries;
+use coretalk_model::series::{Parameters, TrialSpec};
+use std::io::Write;
+
+/// Writes the only distribution of a run.
+pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    match hgrm_files(what.report).as_slice() {
+        [] => Err(ExportError::NoSeries),
+        [(_, text)] => Ok(out.write_all(text.as_bytes())?),
+        files => Err(ExportError::SeveralSeries { count: files.len() }),
+    }
+}
+
+/// Every distribution of a run that holds something: the name of its file and its text, in the order of the plan.
+pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
+    let tails = report.result.tails.iter().flat_map(|tails| {
+        let spec = spec_of(tails);
+        [("closed-loop", &tails.raw), ("at-rate", &tails.at_rate)]
+            .map(|(view, counts)| (hgrm_name(&spec, view), table(report, &spec, view, &histogram(counts))))
+    });
+    let trials = report.series.iter().flat_map(|series| &series.result.trials);
+    let of_trials = trials.flat_map(|trial| {
+        let held = trial.histograms.iter().filter(|(_, histogram)| !histogram.is_empty());
+        held.map(|(view, histogram)| {
+            (hgrm_name(&trial.spec, view), table(report, &trial.spec, view, histogram))
+        })
+    });
+    tails.chain(of_trials).collect()
+}
+
+/// Single half round trips of a pair, named as a trial is.
+fn spec_of(tails: &TailSeries) -> TrialSpec {
+    TrialSpec {
+        probe: "latency".to_owned(),
+        parameters: Parameters::default().with("kernel", tails.kernel.to_string()),
+        placement: tails.placement.to_vec(),
+    }
+}
+
+fn histogram(counts_ps: &[(u64, u64)]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for &(ps, count) in counts_ps {
+        histogram.record((ps + Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
+    }
+    histogram
+}
+
+/// `wake-semaphore-20000-0-1-slept.hgrm`: the name of the file of a distribution, without anything that a file system
+/// could take for something else.
+pub fn hgrm_name(spec: &TrialSpec, view: &str) -> String {
+    let mut parts = vec![spec.probe.clone()];
+    parts.extend(spec.parameters.iter().map(|(_, value)| value.to_string()));
+    parts.extend([spec.places(), view.to_owned()]);
+    let name: String = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| part.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.', "_"))
+        .collect::<Vec<_>>()
+        .join("-");
+    format!("{name}.hgrm")
+}
+
+fn table(report: &RunReport, spec: &TrialSpec, view: &str, histogram: &Histogram) -> String {
+    let heading = [
+        format!("coretalk {} run {}", report.header.tool_version, report.header.id),
+        format!("{} {} on CPUs {}, {view}; Value in ns", spec.probe, spec.label(), spec.places()),
+    ];
+    let heading: Vec<String> =
+        heading.into_iter().chain(report.header.simulated.then(|| "simulated".to_owned())).collect();
+    write_hgrm(histogram, &HgrmStyle::default(), &heading)
+}

@@ -1,0 +1,120 @@
+//! Series as tables that other programs read: one row for each distribution of each trial.
+
+use super::{Export, ExportError};
+use coretalk_model::Histogram;
+use coretalk_model::series::TrialResult;
+use coretalk_model::stats::Estimate;
+use std::collections::BTreeSet;
+use std::io::Write;
+
+const SHARES: [(&str, f64); 6] = [
+    ("p50_ns", 0.5),
+    ("p90_ns", 0.9),
+    ("p99_ns", 0.99),
+    ("p99.9_ns", 0.999),
+    ("p99.99_ns", 0.9999),
+    ("max_ns", 1.0),
+];
+
+/// `csv`: a metadata block, a header, a row for each distribution; a trial without one has a row too. Unknown is empty.
+pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let header = &what.report.header;
+    writeln!(out, "# run={}", header.id)?;
+    writeln!(out, "# started={}", header.started)?;
+    writeln!(out, "# simulated={}", header.simulated)?;
+    writeln!(out, "# tool=coretalk {}", header.tool_version)?;
+    for row in rows(what) {
+        writeln!(out, "{}", row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","))?;
+    }
+    Ok(())
+}
+
+/// `markdown`: the same as a table.
+pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut rows = rows(what).into_iter();
+    let heading = rows.next().unwrap_or_default();
+    writeln!(out, "| {} |", heading.join(" | "))?;
+    writeln!(out, "|{}", "---|".repeat(heading.len()))?;
+    for row in rows {
+        writeln!(
+            out,
+            "| {} |",
+            row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | ")
+        )?;
+    }
+    Ok(())
+}
+
+fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
+    let trials = || what.report.series.iter().flat_map(|series| &series.result.trials);
+    let parameters: BTreeSet<&str> =
+        trials().flat_map(|trial| trial.spec.parameters.iter().map(|(name, _)| name)).collect();
+    let values: BTreeSet<&str> = trials().flat_map(|trial| trial.values.keys().map(String::as_str)).collect();
+    let counts: BTreeSet<&str> = trials().flat_map(|trial| trial.counts.keys().map(String::as_str)).collect();
+    let mut heading: Vec<String> = ["probe", "cpus"].map(str::to_owned).to_vec();
+    heading.extend(parameters.iter().map(|name| (*name).to_owned()));
+    heading.extend(["view", "count", "mean_ns"].map(str::to_owned));
+    heading.extend(SHARES.map(|(name, _)| name.to_owned()));
+    for name in ["median_ns"].iter().chain(&values) {
+        let end = |end| format!("{name}_{end}");
+        if *name != "median_ns" {
+            heading.push((*name).to_owned());
+        }
+        heading.extend(["low", "high"].map(end));
+    }
+    heading.extend(counts.iter().map(|name| (*name).to_owned()));
+    heading.extend(["passes", "grade", "flags", "reason"].map(str::to_owned));
+    let mut rows = vec![heading];
+    for trial in trials() {
+        let mut views: Vec<Option<(&String, &Histogram)>> = trial.histograms.iter().map(Some).collect();
+        if views.is_empty() {
+            views.push(None);
+        }
+        for view in views {
+            rows.push(row(trial, view, [&parameters, &values, &counts]));
+        }
+    }
+    rows
+}
+
+fn row(
+    trial: &TrialResult,
+    view: Option<(&String, &Histogram)>,
+    [parameters, values, counts]: [&BTreeSet<&str>; 3],
+) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value}"));
+    let ends = |estimate: Option<&Estimate>| -> [String; 2] {
+        [estimate.map(|estimate| estimate.low), estimate.map(|estimate| estimate.high)].map(number)
+    };
+    let mut row = vec![trial.spec.probe.clone(), trial.spec.places()];
+    let parameter =
+        |name: &&str| trial.spec.parameters.0.get(*name).map_or_else(String::new, ToString::to_string);
+    row.extend(parameters.iter().map(parameter));
+    row.push(view.map_or_else(String::new, |(name, _)| name.clone()));
+    row.push(view.map_or_else(String::new, |(_, histogram)| histogram.count().to_string()));
+    row.push(number(view.and_then(|(_, histogram)| histogram.mean_ns())));
+    row.extend(
+        SHARES.map(|(_, share)| number(view.and_then(|(_, histogram)| histogram.percentile_ns(share)))),
+    );
+    row.extend(ends(view.and_then(|(name, _)| trial.medians_ns.get(name))));
+    for name in values {
+        let value = trial.values.get(*name);
+        row.push(number(value.map(|value| value.point)));
+        row.extend(ends(value));
+    }
+    row.extend(counts.iter().map(|name| trial.counts.get(*name).map_or_else(String::new, u64::to_string)));
+    row.push(trial.passes.to_string());
+    row.push(trial.grade.map_or_else(String::new, |grade| grade.to_string()));
+    row.push(trial.flags.iter().map(coretalk_model::Flag::name).collect::<Vec<_>>().join(" "));
+    row.push(trial.reason.clone().unwrap_or_default());
+    row
+}
+
+/// A field as RFC 4180 writes it.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}

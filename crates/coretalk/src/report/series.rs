@@ -1,0 +1,241 @@
+//! Series: a table of percentiles for each probe, and what is to be said below it.
+
+use super::ladder::relation_words;
+use super::screen::{Saved, Screen};
+use super::table::{Align, Columns};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, wrap};
+use super::words;
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::probes;
+use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Histogram};
+
+/// Reasons that are told one by one; more are counted.
+const MOST_REASONS: usize = 4;
+/// From this width on a table has every percentile.
+const ROOMY: usize = 90;
+const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
+const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// The whole screen of a run of series, with a line end after each line.
+pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, width: usize) -> String {
+    let mut lines = words::title(report, width);
+    let saved = match screen {
+        Screen::Measured(saved) | Screen::Shown(saved) => saved,
+    };
+    if let Screen::Shown(_) = screen {
+        lines.extend(wrap(&format!("measured {}", plain(&report.header.started)), width, 2));
+    }
+    for name in &series.settings.probes {
+        let trials: Vec<&TrialResult> =
+            series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
+        let Some(probe) = probes::series_by_id(name) else {
+            lines.extend(wrap(&format!(" This version has no probe `{}`.", plain(name)), width, 1));
+            continue;
+        };
+        lines.extend(question(probe, width));
+        lines.push(String::new());
+        lines.extend(table(report, probe, &trials, width));
+    }
+    lines.push(String::new());
+    lines.extend(doubts(&series.result.trials, width));
+    lines.extend(ending(series, saved, width));
+    lines.extend(words::doubt(report, width));
+    lines.extend(next(series, saved, width));
+    lines.join("\n") + "\n"
+}
+
+fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
+    let question = probe.spec().question;
+    let mut letters = question.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    wrap(&format!("{first}{}", letters.as_str()), width, 2)
+}
+
+/// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the
+/// same CPUs stand together.
+fn table(report: &RunReport, probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let mut placements: Vec<&[CpuId]> = Vec::new();
+    for trial in trials {
+        if !placements.contains(&trial.spec.placement.as_slice()) {
+            placements.push(&trial.spec.placement);
+        }
+    }
+    let mut lines = Vec::new();
+    for placement in placements {
+        lines.push(super::text::cut(&format!(" {}", places(report, placement)), width));
+        let here = trials.iter().copied().filter(|trial| trial.spec.placement == placement);
+        lines.extend(part(probe, here, width));
+    }
+    lines
+}
+
+fn part<'a>(
+    probe: &dyn SeriesProbe,
+    trials: impl Iterator<Item = &'a TrialResult>,
+    width: usize,
+) -> Vec<String> {
+    let columns = probe.columns();
+    let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
+    let shown = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
+    let mut heading: Vec<(&str, Align)> = Vec::new();
+    let parameters: Vec<(&str, &str)> = columns
+        .iter()
+        .filter_map(|column| match column {
+            Column::Parameter(name, title) => Some((*name, *title)),
+            _ => None,
+        })
+        .collect();
+    heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
+    if has_views {
+        heading.extend([("µs", Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
+        heading.extend([("p50", Align::Right), ("±", Align::Right)]);
+        heading.extend(shown.iter().map(|(title, _)| (*title, Align::Right)));
+        heading.extend(TAIL.map(|(title, _)| (title, Align::Right)));
+    }
+    let numbers: Vec<&Column> =
+        columns.iter().filter(|column| matches!(column, Column::Value(..) | Column::Count(..))).collect();
+    heading.extend(numbers.iter().map(|column| match column {
+        Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
+        Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
+    }));
+    let mut table = Columns::new(&heading);
+    for trial in trials {
+        let views: Vec<(&str, &str)> = columns
+            .iter()
+            .filter_map(|column| match column {
+                Column::Percentiles(name, title) => trial.histogram(name).map(|_| (*name, *title)),
+                _ => None,
+            })
+            .collect();
+        for index in 0..views.len().max(1) {
+            let first = index == 0;
+            let blank = |text: String| if first { text } else { String::new() };
+            let mut row: Vec<String> =
+                parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
+            if has_views {
+                row.extend(view_cells(trial, views.get(index).copied(), shown));
+            }
+            row.extend(numbers.iter().map(|column| blank(number(trial, column))));
+            table.row(row);
+        }
+    }
+    table.lines(width)
+}
+
+fn parameter(trial: &TrialResult, name: &str) -> String {
+    match trial.spec.parameters.0.get(name) {
+        Some(Value::Number(number)) if name.ends_with("_ns") => duration(number * 1e-9),
+        Some(value) => plain(&value.to_string()),
+        None => "·".to_owned(),
+    }
+}
+
+/// The CPUs in role order, and what two of them share.
+fn places(report: &RunReport, placement: &[CpuId]) -> String {
+    let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
+    match placement {
+        [from, to] => {
+            let relation = report.topology.relation(*from, *to);
+            format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
+        }
+        [_] => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+fn view_cells(trial: &TrialResult, view: Option<(&str, &str)>, shown: &[(&str, f64)]) -> Vec<String> {
+    let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };
+    let empty = Histogram::new();
+    let histogram = trial.histogram(name).unwrap_or(&empty);
+    let micros = |ns: Option<f64>| ns.map_or("·".to_owned(), micros);
+    let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), micros(histogram.mean_ns())];
+    cells.push(micros(histogram.percentile_ns(0.5)));
+    cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
+    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| micros(histogram.percentile_ns(*share))));
+    cells
+}
+
+/// Microseconds with three significant digits.
+fn micros(value_ns: f64) -> String {
+    ns(value_ns / 1e3)
+}
+
+fn half_width(estimate: &Estimate) -> String {
+    percent(estimate.relative_half_width())
+}
+
+fn number(trial: &TrialResult, column: &Column) -> String {
+    match column {
+        Column::Value(name, _) => trial
+            .values
+            .get(*name)
+            .map_or("·".to_owned(), |value| format!("{} ±{}", ns(value.point), half_width(value))),
+        Column::Count(name, _) => {
+            trial.counts.get(*name).map_or("·".to_owned(), |count| grouped(*count as i64))
+        }
+        Column::Parameter(..) | Column::Percentiles(..) => String::new(),
+    }
+}
+
+/// Trials that cannot be trusted, with the reason.
+fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
+    let doubted: Vec<&TrialResult> =
+        trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()).collect();
+    let mut lines = Vec::new();
+    for trial in doubted.iter().take(MOST_REASONS) {
+        let reason = trial.reason.as_deref().unwrap_or("no reason is known");
+        let text = format!(
+            " ! {} {} on CPUs {}: {}",
+            plain(&trial.spec.probe),
+            plain(&trial.spec.label()),
+            trial.spec.places(),
+            plain(reason)
+        );
+        lines.extend(wrap(&text, width, 3));
+    }
+    if doubted.len() > MOST_REASONS {
+        let more = count((doubted.len() - MOST_REASONS) as u64, "more trial");
+        lines.extend(wrap(
+            &format!(" ! {more} with a doubt; see `flags` and `reason` in the data"),
+            width,
+            3,
+        ));
+    }
+    lines
+}
+
+fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+    let text = if !series.result.complete {
+        let how = match saved {
+            Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
+            Saved::Not => String::new(),
+        };
+        format!(" Interrupted: not everything was measured{how}")
+    } else if series.result.budget_ended {
+        format!(
+            " The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
+             longer --budget.",
+            duration(series.settings.budget.secs())
+        )
+    } else {
+        return Vec::new();
+    };
+    wrap(&text, width, 1)
+}
+
+fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+    let Saved::As(id) = saved else { return vec![" not saved (--no-save)".to_owned()] };
+    let id = plain(id);
+    let mut parts = vec![
+        format!(" saved as {id}"),
+        format!("see it again: coretalk runs show {id}"),
+        format!("as data: coretalk export {id} --format csv"),
+    ];
+    if series.result.trials.iter().any(|trial| !trial.histograms.is_empty()) {
+        parts.push(format!("distributions: coretalk export {id} --format hgrm -o DIR"));
+    }
+    flow(parts.iter().map(String::as_str), " · ", width, 1)
+}

@@ -1,0 +1,70 @@
+//! Distributions of a pass: `(name, (value, count)…)…`, values as differences.
+
+use super::bytes::{Damage, Reader, Writer};
+use coretalk_model::Histogram;
+use std::collections::BTreeMap;
+
+const VERSION: u8 = 1;
+
+/// The blob of the distributions of a pass.
+pub fn encode_histograms(histograms: &BTreeMap<String, Histogram>, context: &[u8]) -> Vec<u8> {
+    let mut blob = Writer::new(VERSION);
+    blob.varint(histograms.len() as u64);
+    for (name, histogram) in histograms {
+        blob.varint(name.len() as u64);
+        blob.bytes(name.as_bytes());
+        blob.varint(histogram.iter().count() as u64);
+        let mut last = 0;
+        for (units, count) in histogram.iter() {
+            blob.varint(units - last);
+            blob.varint(count);
+            last = units;
+        }
+    }
+    blob.seal(context)
+}
+
+/// Reads what [`encode_histograms`] wrote.
+pub fn decode_histograms(blob: &[u8], context: &[u8]) -> Result<BTreeMap<String, Histogram>, Damage> {
+    let mut reader = Reader::open(blob, context, VERSION)?;
+    let mut histograms = BTreeMap::new();
+    for _ in 0..reader.count("distributions", 16)? {
+        let letters = reader.count("letters of a name", 8)?;
+        let name: Vec<u8> = (0..letters).map(|_| reader.byte()).collect::<Result<_, _>>()?;
+        let name = String::from_utf8(name)
+            .map_err(|_| Damage::Value { what: "a letter of a name", value: letters as u64 })?;
+        let mut histogram = Histogram::new();
+        let mut last = 0u64;
+        for _ in 0..reader.count("values of a distribution", 16)? {
+            let step = reader.varint()?;
+            last = last.saturating_add(step);
+            if last > Histogram::HIGHEST {
+                return Err(Damage::Value { what: "a duration", value: last });
+            }
+            histogram.record(last, reader.varint()?);
+        }
+        histograms.insert(name, histogram);
+    }
+    reader.finish()?;
+    Ok(histograms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn distributions_read_as_written(values: Vec<(u64, u32)>, others in proptest::collection::vec(0u64..9_999, 0..9)) {
+            let mut slept = Histogram::new();
+            values.iter().for_each(|&(units, count)| slept.record(units, u64::from(count)));
+            let mut hot = Histogram::new();
+            others.iter().for_each(|&units| hot.record(units, 1));
+            let histograms = BTreeMap::from([("slept".to_owned(), slept), ("hot".to_owned(), hot)]);
+            let blob = encode_histograms(&histograms, b"row");
+            prop_assert_eq!(decode_histograms(&blob, b"row"), Ok(histograms));
+            prop_assert_eq!(decode_histograms(&blob, b"other"), Err(Damage::CheckSum));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The rows of `series_settings`, `trials` and `passes`.
+
+use super::super::codec::{Damage, checksum, decode_histograms, encode_histograms};
+use super::{conversion, read_keys, write_keys};
+use coretalk_model::series::{
+    Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings, TrialSpec,
+};
+use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
+use rusqlite::{Connection, Row};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct SettingsRow {
+    probes: Vec<String>,
+    cpus: Vec<u32>,
+    asked: Parameters,
+    headlines: Vec<String>,
+    precision: f64,
+    budget_ps: u64,
+    /// In decimal: readers of JSON take numbers above 2⁵³ for others.
+    seed: String,
+}
+
+/// What a pass said, but for its distributions. What is absent is unknown.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct SaidRow {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    values: BTreeMap<String, f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    counts: BTreeMap<String, u64>,
+    flags: u32,
+    roles: Vec<RoleRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steal_ms: Option<f32>,
+    coordinator_shared: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<TrialFailure>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct RoleRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voluntary: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    involuntary: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_ghz: Option<[f32; 2]>,
+    migrated: bool,
+}
+
+/// Writes what was meant, trials included.
+pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusqlite::Result<()> {
+    // Without `..`: a new setting does not compile until the format has a place for it.
+    let SeriesSettings { probes, cpus, asked, trials, headlines, precision, budget, seed } = settings;
+    let row = SettingsRow {
+        probes: probes.clone(),
+        cpus: cpus.iter().map(|cpu| cpu.0).collect(),
+        asked: asked.clone(),
+        headlines: headlines.clone(),
+        precision: *precision,
+        budget_ps: budget.0,
+        seed: seed.to_string(),
+    };
+    write_keys(db, "series_settings", &row)?;
+    let mut insert = db.prepare(
+        "INSERT INTO trials (trial, id, probe, parameters, placement) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for (number, trial) in trials.iter().enumerate() {
+        let placement: Vec<u32> = trial.placement.iter().map(|cpu| cpu.0).collect();
+        let (parameters, placement) = (json(&trial.parameters)?, json(&placement)?);
+        insert.execute((number as u32, trial.id().to_string(), &trial.probe, parameters, placement))?;
+    }
+    Ok(())
+}
+
+/// Replaces the budget: the only setting that a resumption may change.
+pub fn write_series_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
+    db.execute("UPDATE series_settings SET value = ?1 WHERE key = 'budget-ps'", [budget.0.to_string()])?;
+    Ok(())
+}
+
+/// Reads what was meant; `None` for a run that asked for no series.
+pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSettings>> {
+    let keys: u32 = db.query_row("SELECT count(*) FROM series_settings", [], |row| row.get(0))?;
+    if keys == 0 {
+        return Ok(None);
+    }
+    let row: SettingsRow = read_keys(db, "series_settings")?;
+    let mut select =
+        db.prepare("SELECT trial, id, probe, parameters, placement FROM trials ORDER BY trial")?;
+    let mut rows = select.query([])?;
+    let mut trials = Vec::new();
+    while let Some(row) = rows.next()? {
+        if row.get::<_, i64>(0)? != trials.len() as i64 {
+            return Err(conversion(0, "a trial is missing"));
+        }
+        let placement: Vec<u32> = super::json(row, 4)?;
+        let trial = TrialSpec {
+            probe: row.get(2)?,
+            parameters: super::json(row, 3)?,
+            placement: placement.into_iter().map(CpuId).collect(),
+        };
+        if row.get::<_, String>(1)? != trial.id().to_string() {
+            return Err(conversion(1, "the id of a trial does not fit its contents"));
+        }
+        trials.push(trial);
+    }
+    Ok(Some(SeriesSettings {
+        probes: row.probes,
+        cpus: row.cpus.into_iter().map(CpuId).collect(),
+        asked: row.asked,
+        headlines: row.headlines,
+        trials,
+        precision: row.precision,
+        budget: Picos(row.budget_ps),
+        seed: row.seed.parse().map_err(|error: std::num::ParseIntError| conversion(1, error))?,
+    }))
+}
+
+/// Writes one pass.
+pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> {
+    let SeriesEntry { segment, pass, trial, outcome } = entry;
+    let said = match outcome {
+        Ok(outcome) => said(outcome),
+        Err(failure) => SaidRow { failure: Some(failure.clone()), ..SaidRow::default() },
+    };
+    let said = json(&said)?;
+    let nothing = PassOutcome::default();
+    let outcome = outcome.as_ref().unwrap_or(&nothing);
+    let (started, elapsed) = (outcome.started.0, outcome.elapsed.0);
+    let context =
+        context([u64::from(*segment), u64::from(*pass), u64::from(*trial), started, elapsed], &said);
+    let histograms = encode_histograms(&outcome.observed.histograms, &context);
+    db.prepare_cached(
+        "INSERT INTO passes (segment, pass, trial, started, elapsed, said, histograms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute((segment, pass, trial, started as i64, elapsed as i64, said, histograms))?;
+    Ok(())
+}
+
+/// Reads one pass from its columns in the order of the table, without the first.
+pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>> {
+    let (segment, pass, trial): (u32, u32, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (started, elapsed) = (row.get::<_, i64>(3)? as u64, row.get::<_, i64>(4)? as u64);
+    let text: String = row.get(5)?;
+    let blob: Vec<u8> = row.get(6)?;
+    let context = context([u64::from(segment), u64::from(pass), u64::from(trial), started, elapsed], &text);
+    let histograms = match decode_histograms(&blob, &context) {
+        Ok(histograms) => histograms,
+        Err(damage) => return Ok(Err(damage)),
+    };
+    let said: SaidRow = super::json(row, 5)?;
+    let outcome = match said.failure {
+        Some(failure) => Err(failure),
+        None => Ok(PassOutcome {
+            started: Picos(started),
+            elapsed: Picos(elapsed),
+            observed: Observed {
+                values: said.values,
+                histograms,
+                counts: said.counts,
+                flags: Flags(said.flags),
+            },
+            roles: said.roles.into_iter().map(RoleEvidence::from).collect(),
+            steal_ms: said.steal_ms,
+            coordinator_shared: said.coordinator_shared,
+        }),
+    };
+    Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
+}
+
+fn said(outcome: &PassOutcome) -> SaidRow {
+    let PassOutcome { started: _, elapsed: _, observed, roles, steal_ms, coordinator_shared } = outcome;
+    let Observed { values, histograms: _, counts, flags } = observed;
+    SaidRow {
+        values: values.clone(),
+        counts: counts.clone(),
+        flags: flags.0,
+        roles: roles.iter().copied().map(RoleRow::from).collect(),
+        steal_ms: *steal_ms,
+        coordinator_shared: *coordinator_shared,
+        failure: None,
+    }
+}
+
+/// What the check sum of the blob covers besides the blob: the rest of the row.
+fn context(numbers: [u64; 5], said: &str) -> Vec<u8> {
+    let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    bytes.extend_from_slice(&checksum(&[said.as_bytes()]).to_le_bytes());
+    bytes
+}
+
+fn json(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+impl From<RoleEvidence> for RoleRow {
+    fn from(role: RoleEvidence) -> RoleRow {
+        let RoleEvidence { cpu_ns, voluntary, involuntary, core_ghz, migrated } = role;
+        RoleRow { cpu_ns, voluntary, involuntary, core_ghz, migrated }
+    }
+}
+
+impl From<RoleRow> for RoleEvidence {
+    fn from(row: RoleRow) -> RoleEvidence {
+        let RoleRow { cpu_ns, voluntary, involuntary, core_ghz, migrated } = row;
+        RoleEvidence { cpu_ns, voluntary, involuntary, core_ghz, migrated }
+    }
+}

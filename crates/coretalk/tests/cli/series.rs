@@ -1,0 +1,148 @@
+//! Runs of series on simulated machines: deterministic, saved, shown again, resumed, exported.
+
+use super::tool::Tool;
+use clap::CommandFactory;
+use coretalk::cli::args::{Cli, Command};
+use coretalk::cli::machine;
+use coretalk::cli::parse::{Typed, parse};
+use coretalk::cli::series::{Family, SeriesRequested, request};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+const WAKE: [&str; 9] =
+    ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore", "--samples", "200"];
+
+fn wake<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&WAKE[..], more].concat()
+}
+
+#[test]
+fn a_run_of_series_is_saved_and_reads_back_as_it_was() {
+    let tool = Tool::new();
+    let live = tool.done(&wake(&["--format", "json", "-q", "--name", "first"]));
+    assert_eq!(live.err, "");
+    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    let document: Value = serde_json::from_str(&live.out).unwrap();
+    let again = tool.done(&wake(&["--format", "json", "-q", "--no-save"])).out;
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["series"], document["series"]);
+    let series = document["series"].as_array().unwrap();
+    // Two relations, three gaps, four distributions.
+    assert_eq!(series.len(), 24);
+    assert_eq!(series[2]["probe"], "wake");
+    assert!(series.iter().all(|entry| entry["kind"] == "event" && entry["unit"] == "ns"));
+    let lines = tool.done(&["export", "first", "--format", "jsonl"]).out;
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["schema"], &first["pass"]), (&"coretalk.pass/1".into(), &0.into()));
+    assert!(tool.done(&["runs", "list"]).out.contains("complete"));
+}
+
+#[test]
+fn json_lines_are_streamed_as_they_are_exported() {
+    let tool = Tool::new();
+    let streamed = tool.done(&wake(&["--format", "jsonl", "-q", "--name", "lines"])).out;
+    assert_eq!(tool.done(&["export", "lines", "--format", "jsonl"]).out, streamed);
+}
+
+#[test]
+fn an_interrupted_run_of_series_goes_on_where_it_ended() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 2000\n";
+    std::fs::write(tool.path().join("stops.toml"), scenario).unwrap();
+    let machine = ["--machine", "sim:stops.toml"];
+    let words =
+        [&["wake", "--seed", "1", "--primitive", "semaphore", "-q", "--name", "half"], &machine[..]].concat();
+    let stopped = tool.call(&words);
+    assert_eq!(stopped.code, 5, "{}", stopped.err);
+    assert!(stopped.err.contains("go on with"), "{}", stopped.err);
+    let passes = |run: &str| tool.done(&["export", run, "--format", "jsonl"]).out;
+    let before = passes("half");
+    assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));
+    let more = tool.call(&[&["--resume", "half", "-q"], &machine[..]].concat());
+    // The scenario stops each sitting anew.
+    assert_eq!(more.code, 5, "{}", more.err);
+    let after = passes("half");
+    assert!(after.starts_with(&before) && after.lines().count() > before.lines().count());
+    let mut made = BTreeSet::new();
+    for line in after.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(made.insert((line["trial"].to_string(), line["pass"].to_string())), "{line} twice");
+    }
+    let other =
+        tool.call(&["wake", "--resume", "half", "--primitive", "pipe", "--machine", "sim:stops.toml"]);
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("--primitive differs"), "{}", other.err);
+}
+
+#[test]
+fn percentile_tables_go_into_a_directory_and_not_onto_standard_output() {
+    let tool = Tool::new();
+    let refused = tool.call(&wake(&["--format", "hgrm"]));
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("-o DIR"), "{}", refused.err);
+    tool.done(&wake(&["-q", "--name", "tables", "--export-hgrm", "live"]));
+    tool.done(&["export", "tables", "--format", "hgrm", "-o", "read"]);
+    let name = "wake-20000-semaphore-0-8-slept.hgrm";
+    let [live, read] = ["live", "read"].map(|folder| {
+        let folder = tool.path().join(folder);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 18, "three distributions hold something");
+        std::fs::read_to_string(folder.join(name)).unwrap()
+    });
+    assert_eq!(live, read);
+    assert!(
+        read.starts_with("#coretalk")
+            && read.contains("\n#[Buckets =           39, SubBuckets     =         2048]")
+    );
+    assert_eq!(tool.call(&["export", "tables", "--format", "hgrm"]).code, 2);
+    assert_eq!(tool.call(&["export", "tables", "--format", "c2c-csv"]).code, 2);
+    let csv = tool.done(&["export", "tables", "--format", "csv"]).out;
+    assert!(csv.lines().filter(|line| !line.starts_with('#')).count() == 25, "{csv}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_sentence() {
+    let tool = Tool::new();
+    for (words, code, part) in [
+        (&["--primitive", "eventfs"][..], 2, "a similar name exists: `eventfd`"),
+        (&["--primitive", "pipe,pipe"], 2, "names pipe twice"),
+        (&["--samples", "0"], 2, "--samples"),
+        (&["--cpus", "3"], 3, "only CPU 3 is chosen"),
+        (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
+        (&["--format", "c2c-csv"], 2, "`c2c-csv` holds a latency map"),
+        (&["--by", "core"], 2, "--by has no effect on `wake`"),
+    ] {
+        let said = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "-q"], words].concat());
+        assert_eq!(said.code, code, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_plan_says_what_would_be_measured() {
+    let said = Tool::new().done(&["plan", "wake", "--machine", "sim:chiplet-16", "--primitive", "park"]).out;
+    assert!(said.contains("trials") && said.contains("6") && said.contains("30 s"), "{said}");
+}
+
+fn resolved(words: &str) -> SeriesRequested {
+    let line = format!("coretalk wake {words} --machine sim:chiplet-16 --seed 7");
+    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
+        panic!("`{line}` was refused")
+    };
+    let Some(Command::Wake(args)) = &invocation.cli.command else { panic!("`{line}`") };
+    let global = &invocation.cli.global;
+    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
+    let family: &dyn Family = &**args;
+    request(&*machine, global, family, 7).unwrap()
+}
+
+#[test]
+fn every_option_of_wake_changes_what_is_meant() {
+    let cases = [("primitive", "--primitive pipe"), ("pairs", "--pairs 1-0"), ("samples", "--samples 9")];
+    for (id, words) in cases {
+        assert_ne!(resolved(words), resolved(""), "{id}");
+    }
+    let cli = Cli::command();
+    let wake = cli.get_subcommands().find(|sub| sub.get_name() == "wake").unwrap();
+    let defined: BTreeSet<&str> = wake.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+    assert_eq!(defined, cases.iter().map(|(id, _)| *id).collect());
+}

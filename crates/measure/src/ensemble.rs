@@ -1,0 +1,247 @@
+//! [`Ensemble`]: pinned threads, one for each role of a trial, for one pass.
+//!
+//! A role is a closure that gets a [`Part`]. It never pins, spawns or asks for the time of day; it may sleep in the
+//! primitive that it measures, and then a *rescue* must be able to wake it: every wait ends.
+
+use crate::stage::{Guard, Halt, wait_until};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Release};
+use crate::wait::{Pause, WaitAction};
+use coretalk_model::series::RoleEvidence;
+use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
+use std::sync::{Mutex, PoisonError};
+
+/// Who has the threads.
+pub trait Hands: Sync {
+    /// Runs `role` once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
+    /// left. `rescue` is called again and again once the guard says halt: it wakes whoever sleeps.
+    ///
+    /// # Errors
+    /// [`TrialFailure`] where a thread could not take its place or did not stay there.
+    fn play(&self, cast: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure>;
+
+    /// Voluntary and involuntary switches of the calling thread so far; `None` where nobody counts.
+    fn switches(&self) -> Option<[u32; 2]>;
+
+    /// CPU time of the calling thread so far, in nanoseconds.
+    fn cpu_ns(&self) -> Option<u64>;
+}
+
+/// What [`Hands`] play.
+pub struct Cast<'a> {
+    /// One CPU for each role; one may stand there twice.
+    pub cpus: &'a [CpuId],
+    /// When the pass is given up.
+    pub limit: Picos,
+    /// What each role does; it leaves by itself once its guard says halt.
+    pub role: &'a (dyn Fn(&Part<'_>) + Sync),
+    /// Wakes whoever sleeps.
+    pub rescue: &'a (dyn Fn() + Sync),
+}
+
+/// The threads of a trial, for one pass.
+pub struct Ensemble<'a> {
+    hands: &'a dyn Hands,
+    cpus: &'a [CpuId],
+    rate: TickRate,
+    clock_ns: f64,
+    evidence: Mutex<Vec<RoleEvidence>>,
+}
+
+/// What one role sees.
+pub struct Part<'a> {
+    /// Its number, from 0.
+    pub role: usize,
+    /// Its CPU.
+    pub cpu: CpuId,
+    /// Keeps every wait finite.
+    pub guard: &'a Guard<'a>,
+    /// Whether another role has the same CPU.
+    pub shared: bool,
+    line: &'a StartLine,
+    hands: &'a dyn Hands,
+}
+
+/// Where roles wait for each other before they begin.
+#[derive(Debug)]
+pub struct StartLine {
+    arrived: AtomicU64,
+    roles: u64,
+}
+
+/// Something on cache lines of its own, away from what other roles write: two pairs of lines on x86, two lines of
+/// 128 bytes on some Arm cores.
+#[derive(Debug, Default)]
+#[repr(align(256))]
+pub struct Apart<T>(pub T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<'a> Ensemble<'a> {
+    /// The threads of `hands` on these CPUs.
+    pub fn new(hands: &'a dyn Hands, cpus: &'a [CpuId], rate: TickRate, clock_ns: f64) -> Ensemble<'a> {
+        Ensemble { hands, cpus, rate, clock_ns, evidence: Mutex::new(Vec::new()) }
+    }
+
+    /// The CPU of each role.
+    pub fn cpus(&self) -> &[CpuId] {
+        self.cpus
+    }
+
+    /// The rate of the counter.
+    pub fn rate(&self) -> TickRate {
+        self.rate
+    }
+
+    /// What a start-stop pair of reads of the counter costs, in nanoseconds.
+    pub fn clock_ns(&self) -> f64 {
+        self.clock_ns
+    }
+
+    /// Runs a closure for each role at the same time and hands back what each returned, in role order.
+    ///
+    /// # Errors
+    /// [`TrialFailure`]: a thread could not be placed, the limit passed, or somebody wished to end.
+    pub fn play<R: Send>(
+        &self,
+        limit: Picos,
+        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        rescue: impl Fn() + Sync,
+    ) -> Result<Vec<R>, TrialFailure> {
+        let results: Vec<Mutex<Option<Result<R, Halt>>>> =
+            self.cpus.iter().map(|_| Mutex::new(None)).collect();
+        let whole = |part: &Part<'_>| {
+            let result = role(part);
+            if let Err(halt) = result {
+                // The others wait for somebody who has left.
+                part.guard.give_up(halt);
+            }
+            *results[part.role].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        };
+        let cast = Cast { cpus: self.cpus, limit, role: &whole, rescue: &rescue };
+        let evidence = self.hands.play(&cast)?;
+        self.note(&evidence);
+        let mut said = Vec::with_capacity(self.cpus.len());
+        for (result, &cpu) in results.into_iter().zip(self.cpus) {
+            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                Some(Ok(result)) => said.push(result),
+                Some(Err(Halt::Stopped)) => return Err(TrialFailure::Interrupted),
+                Some(Err(Halt::Deadline)) => return Err(TrialFailure::TimedOut { limit }),
+                Some(Err(Halt::Partner)) | None => return Err(TrialFailure::PartnerLost { cpu }),
+            }
+        }
+        Ok(said)
+    }
+
+    /// What the system says of each role, over everything that was played.
+    pub fn evidence(self) -> Vec<RoleEvidence> {
+        self.evidence.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, fresh: &[RoleEvidence]) {
+        let mut all = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.is_empty() {
+            all.extend_from_slice(fresh);
+            return;
+        }
+        for (known, fresh) in all.iter_mut().zip(fresh) {
+            known.cpu_ns = known.cpu_ns.zip(fresh.cpu_ns).map(|(a, b)| a + b);
+            known.voluntary = known.voluntary.zip(fresh.voluntary).map(|(a, b)| a + b);
+            known.involuntary = known.involuntary.zip(fresh.involuntary).map(|(a, b)| a + b);
+            known.core_ghz = known.core_ghz.zip(fresh.core_ghz).map(|(a, b)| [a[0], b[1]]);
+            known.migrated |= fresh.migrated;
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    /// The part of a role.
+    pub fn new(
+        role: usize,
+        cpu: CpuId,
+        guard: &'a Guard<'a>,
+        shared: bool,
+        line: &'a StartLine,
+        hands: &'a dyn Hands,
+    ) -> Part<'a> {
+        Part { role, cpu, guard, shared, line, hands }
+    }
+
+    /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. To be called
+    /// once by each role.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    pub fn line_up(&self) -> Result<(), Halt> {
+        self.line.arrive();
+        self.wait_until(|| self.line.is_full())
+    }
+
+    /// Looks until `look` is content; where roles share a CPU the others get it in between.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    pub fn wait_until(&self, mut look: impl FnMut() -> bool) -> Result<(), Halt> {
+        if !self.shared {
+            return wait_until::<Pause>(self.guard, look);
+        }
+        while !look() {
+            #[cfg(not(loom))]
+            std::thread::yield_now();
+            #[cfg(loom)]
+            loom::thread::yield_now();
+            self.guard.check()?;
+        }
+        Ok(())
+    }
+
+    /// Lets ticks of the counter pass, awake.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    pub fn linger(&self, ticks: u64) -> Result<(), Halt> {
+        let until = (self.guard.now_ticks)() + ticks;
+        loop {
+            let now = (self.guard.now_ticks)();
+            if now >= until {
+                return Ok(());
+            }
+            self.guard.glance(now)?;
+            Pause::wait();
+        }
+    }
+
+    /// Voluntary and involuntary switches of this thread so far; a system call.
+    pub fn switches(&self) -> Option<[u32; 2]> {
+        self.hands.switches()
+    }
+
+    /// CPU time of this thread so far, in nanoseconds; a system call.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        self.hands.cpu_ns()
+    }
+}
+
+impl StartLine {
+    /// For so many roles.
+    pub fn new(roles: usize) -> StartLine {
+        StartLine { arrived: AtomicU64::new(0), roles: roles as u64 }
+    }
+
+    fn arrive(&self) {
+        // Release, so that whoever sees the count complete also sees what this role prepared; pairs with the Acquire
+        // in `is_full`.
+        self.arrived.fetch_add(1, Release);
+    }
+
+    fn is_full(&self) -> bool {
+        // Acquire pairs with the Release in `arrive`.
+        self.arrived.load(Acquire) >= self.roles
+    }
+}

@@ -1,0 +1,233 @@
+//! [`Players`]: fresh pinned threads for one pass of a trial, watched over until the last has left.
+
+use super::affinity;
+use super::core_clock;
+use super::evidence::Switches;
+use super::priority::{self, Priority};
+use crate::counter;
+use crate::ensemble::{Cast, Hands, Part, StartLine};
+use crate::stage::{Guard, Halt};
+use crate::stop::Stop;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::Relaxed;
+use coretalk_model::series::RoleEvidence;
+use coretalk_model::{CpuId, TickRate, TrialFailure};
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often the coordinating thread looks at the wish to stop while roles play.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often whoever sleeps is woken once the pass is given up.
+const RESCUE: Duration = Duration::from_millis(1);
+
+/// Makes threads for passes. Fresh ones each time: they cost a tenth of a millisecond, and none is left behind with
+/// the state of another trial.
+#[derive(Debug)]
+pub struct Players<'a> {
+    /// The rate of the counter.
+    pub rate: TickRate,
+    /// What priority each thread asks for.
+    pub wish: Priority,
+    /// The wish to end.
+    pub stop: &'a Stop,
+}
+
+impl Hands for Players<'_> {
+    fn play(&self, cast: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
+        let halt = AtomicU64::new(0);
+        let guard = Guard {
+            halt: &halt,
+            deadline_ticks: counter::now_ticks() + self.rate.ticks(cast.limit.ns()) as u64,
+            now_ticks: counter::now_ticks,
+        };
+        let line = StartLine::new(cast.cpus.len());
+        let left = Departures::default();
+        let alone = cast.cpus.iter().collect::<BTreeSet<_>>().len() == cast.cpus.len();
+        std::thread::scope(|scope| {
+            let mut running = Vec::with_capacity(cast.cpus.len());
+            for (role, &cpu) in cast.cpus.iter().enumerate() {
+                let (guard, line, left) = (&guard, &line, &left);
+                let life = move || {
+                    let part = Part::new(role, cpu, guard, !alone, line, self);
+                    let outcome = self.life(&part, cast.role, alone);
+                    if outcome.is_err() {
+                        guard.give_up(Halt::Partner);
+                    }
+                    left.one_more();
+                    outcome
+                };
+                let started =
+                    std::thread::Builder::new().name(format!("role {role}")).spawn_scoped(scope, life);
+                match started {
+                    Ok(thread) => running.push((cpu, thread)),
+                    Err(error) => {
+                        guard.give_up(Halt::Partner);
+                        self.watch(cast, guard, left, running.len());
+                        let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
+                        return Err(TrialFailure::NotPinned { cpu, errno });
+                    }
+                }
+            }
+            self.watch(cast, &guard, &left, running.len());
+            let lost = |cpu| TrialFailure::PartnerLost { cpu };
+            let outcomes: Vec<_> = running
+                .into_iter()
+                .map(|(cpu, thread)| thread.join().unwrap_or_else(|_| Err(lost(cpu))))
+                .collect();
+            // A refused pin is the reason for all that the others say.
+            let refused = outcomes.iter().find(|it| matches!(it, Err(TrialFailure::NotPinned { .. })));
+            match refused {
+                Some(Err(failure)) => Err(failure.clone()),
+                _ => outcomes.into_iter().collect(),
+            }
+        })
+    }
+
+    fn switches(&self) -> Option<[u32; 2]> {
+        Switches::of_this_thread().map(|switches| [switches.voluntary, switches.involuntary])
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        thread_cpu_ns()
+    }
+}
+
+impl Players<'_> {
+    /// What a thread does from its start to its end.
+    fn life(
+        &self,
+        part: &Part<'_>,
+        role: &(dyn Fn(&Part<'_>) + Sync),
+        alone: bool,
+    ) -> Result<RoleEvidence, TrialFailure> {
+        let cpu = part.cpu;
+        affinity::pin_current_thread(cpu)
+            .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
+        // A refusal was an error when the crew engaged; here the thread takes what it gets.
+        let _ = priority::apply(self.wish);
+        // Roles that share a CPU would probe each other's time slices.
+        let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
+        let ghz_before = probe();
+        let (switches, cpu_ns) = (Switches::of_this_thread(), thread_cpu_ns());
+        let played = catch_unwind(AssertUnwindSafe(|| role(part)));
+        let spent = cpu_ns.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+        let since = switches.zip(Switches::of_this_thread()).map(|(before, after)| after.since(before));
+        played.map_err(|_| TrialFailure::PartnerLost { cpu })?;
+        let ghz = ghz_before.and_then(|before| Some([before, probe()?]));
+        Ok(RoleEvidence {
+            cpu_ns: spent,
+            voluntary: since.map(|since| since.voluntary),
+            involuntary: since.map(|since| since.involuntary),
+            core_ghz: ghz,
+            migrated: !is_on(cpu),
+        })
+    }
+
+    /// Sleeps until everybody has left; tells them to where the wish to end or the limit says so.
+    fn watch(&self, cast: &Cast<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
+        let mut nap = LOOK;
+        while !left.are_all(roles, nap) {
+            if self.stop.is_raised() {
+                guard.give_up(Halt::Stopped);
+            }
+            if counter::now_ticks() > guard.deadline_ticks {
+                guard.give_up(Halt::Deadline);
+            }
+            // Relaxed: only whether anybody gave up; who rescues looks at nothing that they wrote.
+            if guard.halt.load(Relaxed) != 0 {
+                (cast.rescue)();
+                nap = RESCUE;
+            }
+        }
+    }
+}
+
+/// How many roles have left.
+#[derive(Debug, Default)]
+struct Departures {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Departures {
+    fn one_more(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits a moment for this many; says whether they have left.
+    fn are_all(&self, roles: usize, nap: Duration) -> bool {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(count, nap, |count| *count < roles);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 >= roles
+    }
+}
+
+fn is_on(cpu: CpuId) -> bool {
+    let alone = affinity::current_mask().is_ok_and(|mask| mask.len() == 1 && mask.contains(cpu));
+    alone && affinity::current_cpu().is_ok_and(|found| found == cpu)
+}
+
+fn thread_cpu_ns() -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is writable.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ensemble::Ensemble;
+    use coretalk_model::Picos;
+
+    fn play<R: Send>(
+        cpus: &[CpuId],
+        stop: &Stop,
+        limit: Picos,
+        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+    ) -> Result<Vec<R>, TrialFailure> {
+        let players = Players { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop };
+        Ensemble::new(&players, cpus, players.rate, 0.0).play(limit, role, || ())
+    }
+
+    fn here() -> CpuId {
+        affinity::current_mask().unwrap().first().unwrap()
+    }
+
+    #[test]
+    fn roles_meet_even_on_one_cpu_and_answer_in_order() {
+        let said = play(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |part| {
+            part.line_up()?;
+            Ok((part.role, affinity::current_cpu().unwrap()))
+        });
+        assert_eq!(said.unwrap(), [0, 1, 2].map(|role| (role, here())));
+    }
+
+    #[test]
+    fn a_role_whose_partner_never_comes_leaves_at_the_limit() {
+        let limit = Picos::from_ms(50);
+        let waiting = play(&[here(); 2], &Stop::new(), limit, |part| match part.role {
+            0 => part.line_up(),
+            _ => Ok(()),
+        });
+        assert_eq!(waiting, Err(TrialFailure::TimedOut { limit }));
+    }
+
+    #[test]
+    fn a_raised_stop_interrupts_and_a_refused_cpu_is_named() {
+        let stop = Stop::new();
+        stop.raise();
+        let interrupted = play(&[here()], &stop, Picos::from_ms(60_000), |part| {
+            loop {
+                part.guard.check()?;
+            }
+        });
+        assert_eq!(interrupted, Err::<Vec<()>, _>(TrialFailure::Interrupted));
+        let refused =
+            play(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |part| part.line_up());
+        assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
+    }
+}

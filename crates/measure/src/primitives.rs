@@ -1,0 +1,62 @@
+//! Primitives by which one thread lets another go on, each behind one trait so that loops over them are compiled for
+//! each.
+
+pub mod condvar;
+pub mod eventfd;
+pub mod mutex;
+pub mod park;
+pub mod pipe;
+pub mod semaphore;
+
+use crate::stage::{Guard, Halt};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Release};
+use std::io;
+
+/// A primitive between one waker and one waiter. Rounds are counted from 1, and a waiter leaves
+/// [`wait`](Primitive::wait) only in its round: a flag that goes up and down could be missed.
+pub trait Primitive: Sync + Sized {
+    /// What the waker holds while the waiter waits: the guard of a mutex, mostly nothing.
+    type Held<'a>
+    where
+        Self: 'a;
+
+    /// Makes one. Everything that the system could refuse is asked for here.
+    ///
+    /// # Errors
+    /// The system's reason.
+    fn new() -> io::Result<Self>;
+
+    /// Waker: makes sure that the waiter of the coming round will have to wait.
+    fn arm(&self) -> Self::Held<'_>;
+
+    /// Waiter: waits for the round.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+
+    /// Waker: lets the waiter go on.
+    fn wake(&self, held: Self::Held<'_>, round: u64);
+
+    /// Anybody: wakes whoever sleeps, so that it looks at its guard.
+    fn rescue(&self);
+}
+
+/// The round that has been let go, on a word of its own.
+#[derive(Debug, Default)]
+pub struct Rounds(AtomicU64);
+
+impl Rounds {
+    /// Lets a round go.
+    pub fn set(&self, round: u64) {
+        // Release pairs with the Acquire in `has`: what the waker did before, the waiter sees.
+        self.0.store(round, Release);
+    }
+
+    /// Whether a round has been let go.
+    pub fn has(&self, round: u64) -> bool {
+        // Acquire pairs with the Release in `set`.
+        self.0.load(Acquire) >= round
+    }
+}

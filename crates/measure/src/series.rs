@@ -1,0 +1,143 @@
+//! [`SeriesProbe`]: a probe whose trials place roles on any number of CPUs and say several things at once.
+//!
+//! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`Ensemble`] of
+//! pinned threads, on a simulated machine a [`SimStage`] that prices what its roles do.
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::probe::Probe;
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
+
+/// A probe of trials. It lists them, performs one pass of one on threads of this machine, and says what the same pass
+/// costs on a simulated one.
+pub trait SeriesProbe: Probe {
+    /// Lists the trials of a request, in the order of reports.
+    ///
+    /// # Errors
+    /// One sentence for what makes no sense: an unknown name (with the nearest one), a number out of range.
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String>;
+
+    /// What this machine lacks for a trial (`WAITPKG`), found out by trying and not by asking; `None` where nothing.
+    fn lacks(&self, _spec: &TrialSpec) -> Option<String> {
+        None
+    }
+
+    /// Performs one pass on this machine.
+    ///
+    /// # Errors
+    /// [`TrialFailure`] says why the pass has nothing to say.
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
+
+    /// Prices one pass on a simulated machine.
+    ///
+    /// # Errors
+    /// As [`perform`](SeriesProbe::perform).
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
+
+    /// Names of distributions and values by which a trial is judged precise: the first of these that it has.
+    fn headlines(&self) -> &'static [&'static str];
+
+    /// What a table of this probe shows, in order.
+    fn columns(&self) -> &'static [Column];
+}
+
+/// What is asked of a probe.
+#[derive(Debug, Clone, Copy)]
+pub struct SeriesRequest<'a> {
+    /// Which CPUs share what.
+    pub topology: &'a Topology,
+    /// CPUs that take part, in matrix order.
+    pub cpus: &'a [CpuId],
+    /// Ordered pairs of CPUs, for probes of two roles: initiator first.
+    pub pairs: &'a [[CpuId; 2]],
+    /// What was asked beside that, as the command line of the probe says.
+    pub asked: &'a Parameters,
+}
+
+/// One pass of one trial, to be performed.
+#[derive(Clone, Copy)]
+pub struct TrialOrder<'a> {
+    /// Who performs it.
+    pub probe: &'static dyn SeriesProbe,
+    /// What.
+    pub spec: &'a TrialSpec,
+    /// What was asked of the run beside its trials.
+    pub asked: &'a Parameters,
+    /// The machine time that the pass should take, about: the probe chooses its counts by it.
+    pub span: Picos,
+    /// Keys every random choice inside.
+    pub key: u64,
+}
+
+impl std::fmt::Debug for TrialOrder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let probe = self.probe.spec().id;
+        f.debug_struct("TrialOrder")
+            .field("probe", &probe)
+            .field("spec", self.spec)
+            .field("span", &self.span)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One column of the tables of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// A parameter, as it stands.
+    Parameter(&'static str, &'static str),
+    /// The percentiles of a distribution: its name and what a reader calls it.
+    Percentiles(&'static str, &'static str),
+    /// A value with its interval: its name and what a reader calls it.
+    Value(&'static str, &'static str),
+    /// A sum over all passes: its name and what a reader calls it.
+    Count(&'static str, &'static str),
+}
+
+/// The ordered pairs that stand for every relation among some CPUs: the first in matrix order of each.
+pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+    let mut found: Vec<(coretalk_model::Relation, [CpuId; 2])> = Vec::new();
+    for (index, &to) in cpus.iter().enumerate() {
+        for &from in &cpus[..index] {
+            let relation = topology.relation(from, to);
+            if !found.iter().any(|(known, _)| *known == relation) {
+                found.push((relation, [from, to]));
+            }
+        }
+    }
+    found.sort_by_key(|(relation, _)| *relation);
+    found.into_iter().map(|(_, pair)| pair).collect()
+}
+
+/// The name that was perhaps meant: the one that fewest letters differ from, if these are few.
+///
+/// ```
+/// # use coretalk_measure::series::nearest;
+/// assert_eq!(nearest("eventfs", &["pipe", "eventfd"]), Some("eventfd"));
+/// assert_eq!(nearest("smoke", &["pipe", "eventfd"]), None);
+/// ```
+pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
+    let near = names.iter().map(|name| (distance(typed, name), *name)).min()?;
+    (near.0 <= typed.chars().count().max(3) / 3).then_some(near.1)
+}
+
+/// Letters to insert, delete or replace (Wagner and Fischer 1974).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (index, letter) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = index + 1;
+        for (column, other) in b.iter().enumerate() {
+            let replaced = corner + usize::from(letter != *other);
+            corner = row[column + 1];
+            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row[b.len()]
+}

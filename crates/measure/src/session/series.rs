@@ -1,0 +1,296 @@
+//! Driving a run of series: interleaved passes over all trials, until they are precise or the budget ends.
+
+use super::latency::{Ended, RunError};
+use super::{Event, Kept, Observer, Sink, SinkError};
+use crate::machine::Machine;
+use crate::probes;
+use crate::series::{SeriesProbe, TrialOrder};
+use crate::stop::Stop;
+use coretalk_model::series::{
+    SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, analyse_series, is_done,
+};
+use coretalk_model::stats::{Key, LOOKS};
+use coretalk_model::{Picos, TrialFailure};
+
+/// Commit slots lie at most half a second apart.
+const SLOT: Picos = Picos::from_ms(350);
+/// A pass takes no longer, so that a slot ends in time, …
+const LONGEST_PASS: Picos = Picos::from_ms(250);
+/// … and no less: starting and ending threads takes a tenth of a millisecond for each.
+const SHORTEST_PASS: Picos = Picos::from_ms(2);
+/// Passes of one trial begin at least so far apart: closer ones say little that is new (METHODOLOGY.md, "The
+/// interval").
+const PASS_GAP: Picos = Picos::from_ms(60);
+/// Failures of a trial after which nothing comes back to it.
+const PATIENCE: u32 = 3;
+
+/// Where a run of series goes while it is made.
+pub trait SeriesSink: Sink {
+    /// Makes passes durable before it returns. Called between passes only.
+    ///
+    /// # Errors
+    /// [`SinkError`] where they cannot be kept; the session ends and says so.
+    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError>;
+
+    /// Notes how the run ended.
+    ///
+    /// # Errors
+    /// As [`commit_passes`](SeriesSink::commit_passes).
+    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError>;
+}
+
+/// What earlier sittings of a run said.
+#[derive(Debug, Clone, Default)]
+pub struct SeriesPast {
+    /// Their passes.
+    pub record: SeriesRecord,
+    /// How many there were: the number of the new one.
+    pub segments: u32,
+}
+
+/// Measures what the settings ask for, on a machine whose crew is engaged.
+///
+/// # Errors
+/// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the
+/// sink has kept everything.
+pub fn run(
+    machine: &mut dyn Machine,
+    settings: &SeriesSettings,
+    past: SeriesPast,
+    sink: &mut dyn SeriesSink,
+    observer: &mut dyn Observer,
+    stop: &Stop,
+) -> Result<(SeriesResult, Ended), RunError> {
+    let mut driver = Driver::new(machine, settings, past, sink, observer, stop)?;
+    let ended = driver.passes()?;
+    driver.finish(ended)
+}
+
+/// How a run of series would go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesPlan {
+    /// Trials.
+    pub trials: usize,
+    /// How long one pass of one trial takes.
+    pub pass: Picos,
+    /// Passes that every trial gets, and the most that a wide one can get.
+    pub passes: [u32; 2],
+    /// Machine time: as little as that where everything holds still, and never more than this.
+    pub machine_time: [Picos; 2],
+}
+
+/// Says what [`run`] would do. Passes take as long as they are told to, so that nothing needs to be tried.
+pub fn plan(settings: &SeriesSettings) -> SeriesPlan {
+    let pass = pass_span(settings, settings.trials.len());
+    let times = LOOKS.map(|look| {
+        let sweep = Picos(pass.0 * settings.trials.len() as u64).max(PASS_GAP);
+        Picos(sweep.0 * look as u64).min(settings.budget)
+    });
+    SeriesPlan {
+        trials: settings.trials.len(),
+        pass,
+        passes: LOOKS.map(|look| look as u32),
+        machine_time: if settings.asked.number("samples").is_some() {
+            [times[0], settings.budget]
+        } else {
+            times
+        },
+    }
+}
+
+/// How long a pass should take, so that so many trials get all passes of the first look within nine tenths of the
+/// budget.
+fn pass_span(settings: &SeriesSettings, trials: usize) -> Picos {
+    let share = settings.budget.secs() * 0.9 / (trials.max(1) * LOOKS[0]) as f64;
+    Picos::from_secs(share).clamp(SHORTEST_PASS, LONGEST_PASS)
+}
+
+struct Driver<'a> {
+    machine: &'a mut dyn Machine,
+    settings: &'a SeriesSettings,
+    probes: Vec<&'static dyn SeriesProbe>,
+    record: SeriesRecord,
+    failures: Vec<u32>,
+    segment: u32,
+    pending: Vec<SeriesEntry>,
+    began: Picos,
+    committed: Picos,
+    sink: &'a mut dyn SeriesSink,
+    observer: &'a mut dyn Observer,
+    stop: &'a Stop,
+}
+
+impl<'a> Driver<'a> {
+    fn new(
+        machine: &'a mut dyn Machine,
+        settings: &'a SeriesSettings,
+        past: SeriesPast,
+        sink: &'a mut dyn SeriesSink,
+        observer: &'a mut dyn Observer,
+        stop: &'a Stop,
+    ) -> Result<Driver<'a>, RunError> {
+        let known = |name: &String| {
+            let unknown = || RunError::Settings(format!("measure: this version has no probe `{name}`"));
+            probes::series_by_id(name).ok_or_else(unknown)
+        };
+        let probes = settings.trials.iter().map(|trial| known(&trial.probe)).collect::<Result<_, _>>()?;
+        if settings.trials.is_empty() {
+            return Err(RunError::Settings("measure: the choice of CPUs leaves nothing to measure".into()));
+        }
+        let began = machine.now();
+        Ok(Driver {
+            machine,
+            settings,
+            probes,
+            record: past.record,
+            failures: vec![0; settings.trials.len()],
+            segment: past.segments,
+            pending: Vec::new(),
+            began,
+            committed: began,
+            sink,
+            observer,
+            stop,
+        })
+    }
+
+    fn passes(&mut self) -> Result<Ended, RunError> {
+        loop {
+            let open: Vec<usize> =
+                (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
+            if open.is_empty() {
+                return Ok(Ended::Complete);
+            }
+            // Who has the fewest passes comes first: a pass that broke off goes on where it did.
+            let fewest = open.iter().map(|&trial| self.made(trial)).min().unwrap_or(0);
+            let mut due: Vec<usize> =
+                open.iter().copied().filter(|&trial| self.made(trial) == fewest).collect();
+            Key::of(&[self.settings.seed, u64::from(fewest)]).shuffle(&mut due);
+            let began = self.machine.now();
+            for trial in due {
+                if self.stop.is_raised() {
+                    return Ok(Ended::Interrupted);
+                }
+                if self.left() == Picos::ZERO {
+                    return Ok(Ended::Budget);
+                }
+                if !self.pass(trial, open.len())? {
+                    return Ok(Ended::Interrupted);
+                }
+            }
+            self.rest(began + PASS_GAP)?;
+        }
+    }
+
+    /// One pass of one trial; `false` where it was interrupted.
+    fn pass(&mut self, trial: usize, open: usize) -> Result<bool, RunError> {
+        let spec = &self.settings.trials[trial];
+        let pass = self.made(trial);
+        let order = TrialOrder {
+            probe: self.probes[trial],
+            spec,
+            asked: &self.settings.asked,
+            span: pass_span(self.settings, open.max(self.settings.trials.len() / 4))
+                .min(self.left().max(SHORTEST_PASS)),
+            key: Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]).bits(spec.id().0),
+        };
+        if self.machine.now() + order.span - self.committed >= SLOT {
+            self.commit()?;
+        }
+        let outcome = self.machine.perform_trial(&order, self.stop);
+        if outcome == Err(TrialFailure::Interrupted) {
+            return Ok(false);
+        }
+        if let Err(failure) = &outcome {
+            self.failures[trial] += match failure {
+                TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
+                _ => 1,
+            };
+        }
+        let entry = SeriesEntry { segment: self.segment, pass, trial: trial as u32, outcome };
+        self.record.push(entry.clone());
+        self.pending.push(entry);
+        if self.machine.now() - self.committed >= SLOT {
+            self.commit()?;
+        }
+        Ok(true)
+    }
+
+    /// Passes made, those that said nothing among them.
+    fn made(&self, trial: usize) -> u32 {
+        self.record.passes(trial).len() as u32
+    }
+
+    fn is_open(&self, trial: usize) -> bool {
+        if self.failures[trial] >= PATIENCE {
+            return false;
+        }
+        if !is_done(self.settings, &self.record, trial) {
+            return true;
+        }
+        // Whoever asks for samples gets them, as far as the budget goes.
+        let Some(wanted) = self.settings.asked.number("samples") else { return false };
+        let made: u64 =
+            self.record.outcomes(trial).filter_map(|pass| pass.observed.counts.get("samples")).sum();
+        (made as f64) < wanted
+    }
+
+    fn left(&self) -> Picos {
+        (self.began + self.settings.budget).saturating_sub(self.machine.now())
+    }
+
+    fn rest(&mut self, until: Picos) -> Result<(), RunError> {
+        let now = self.machine.now();
+        if now < until {
+            self.machine.pause(until - now, self.stop);
+        }
+        if self.machine.now() - self.committed >= SLOT {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything pending durable. Only between passes.
+    fn commit(&mut self) -> Result<(), RunError> {
+        self.committed = self.machine.now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let passes = std::mem::take(&mut self.pending);
+        self.sink.commit_passes(&passes)?;
+        let elapsed = self.machine.now() - self.began;
+        let expected = self.expected().clamp(elapsed, self.settings.budget.max(elapsed));
+        let progress = elapsed.secs() / expected.secs().max(1e-9);
+        self.observer.event(Event::Passes { passes: &passes, progress, left: expected - elapsed });
+        Ok(())
+    }
+
+    /// Machine time that the run is expected to take from its beginning.
+    fn expected(&self) -> Picos {
+        let elapsed = self.machine.now() - self.began;
+        if self.settings.asked.number("samples").is_some() {
+            return self.settings.budget;
+        }
+        let mut left = Picos::ZERO;
+        for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
+            let made = self.made(trial) as usize;
+            let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
+            let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
+            let pass = known.unwrap_or(pass_span(self.settings, self.settings.trials.len()));
+            left += Picos(pass.0 * look.saturating_sub(made) as u64);
+        }
+        elapsed + left
+    }
+
+    fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
+        self.commit()?;
+        if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
+            return Err(RunError::Interrupted);
+        }
+        self.record.complete = ended != Ended::Interrupted;
+        self.record.budget_ended = ended == Ended::Budget;
+        let result = analyse_series(self.settings, &self.record);
+        self.sink.finish_series(&result)?;
+        Ok((result, ended))
+    }
+}

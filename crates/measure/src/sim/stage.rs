@@ -1,0 +1,203 @@
+//! [`SimStage`]: what a trial of a series sees of a simulated machine: prices, noise, and time that passes.
+
+use super::rng::{Stream, exp, hash, normal};
+use super::spec::Costs;
+use super::stalls::Stalls;
+use super::world::World;
+use crate::kernel::Spin;
+use crate::series::TrialOrder;
+use coretalk_model::series::{PassOutcome, RoleEvidence};
+use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
+
+/// A trial of a series while it runs on a simulated machine. Every random value comes from the seed of the run, the
+/// key of the order and the placement.
+#[derive(Debug)]
+pub struct SimStage<'a> {
+    world: &'a World,
+    placement: &'a [CpuId],
+    started: Picos,
+    elapsed_ns: f64,
+    stalls: Stalls<'a>,
+    stream: Stream,
+    noisy: bool,
+    roles: Vec<RoleEvidence>,
+}
+
+/// Performs one pass; says how long it took whatever came out.
+pub fn perform(
+    world: &World,
+    order: &TrialOrder<'_>,
+    now: Picos,
+) -> (Result<PassOutcome, TrialFailure>, Picos) {
+    let placement = &order.spec.placement;
+    let mut stage = SimStage::begin(world, order, now);
+    if let Some(failure) = world.failure(placement, now) {
+        let elapsed = match failure {
+            TrialFailure::TimedOut { limit } => limit,
+            _ => stage.elapsed(),
+        };
+        return (Err(failure), elapsed);
+    }
+    let observed = order.probe.simulate(&mut stage, order);
+    let elapsed = stage.elapsed();
+    if let Some(cpu) = world.lost_cpu(placement, now + elapsed) {
+        return (Err(TrialFailure::CpuLost { cpu }), elapsed);
+    }
+    let evidence = stage.stalls.evidence();
+    let ghz = |cpu: CpuId| {
+        let probe = |at| world.clocks.probed_ghz(cpu, world.truth.is_fast(cpu), at);
+        Some([probe(now), probe(now + elapsed)])
+    };
+    let mut roles = stage.roles;
+    for (role, &cpu) in roles.iter_mut().zip(placement) {
+        role.core_ghz = ghz(cpu);
+    }
+    if let Some(first) = roles.first_mut() {
+        first.involuntary = evidence.involuntary_switches.zip(first.involuntary).map(|(a, b)| a + b);
+    }
+    let outcome = observed.map(|observed| PassOutcome {
+        started: now,
+        elapsed,
+        observed,
+        roles,
+        steal_ms: evidence.steal_ms,
+        coordinator_shared: false,
+    });
+    (outcome, elapsed)
+}
+
+impl<'a> SimStage<'a> {
+    fn begin(world: &'a World, order: &'a TrialOrder<'_>, now: Picos) -> SimStage<'a> {
+        let placement = order.spec.placement.as_slice();
+        let id = order.spec.id().0;
+        let key = hash([world.seed, order.key, id]);
+        let spec = &world.spec;
+        let stalls = Stalls::of_trial(&spec.stalls, spec.failures.clock_step, key, placement, now);
+        let elapsed_ns = spec.costs.rendezvous_us * 1e3;
+        let quiet = RoleEvidence {
+            cpu_ns: Some(0),
+            voluntary: Some(0),
+            involuntary: Some(0),
+            ..RoleEvidence::default()
+        };
+        let roles = vec![quiet; placement.len()];
+        SimStage {
+            world,
+            placement,
+            started: now,
+            elapsed_ns,
+            stalls,
+            stream: Stream::of(key),
+            noisy: true,
+            roles,
+        }
+    }
+
+    /// Without noise, stalls and drift.
+    pub(super) fn bare(world: &'a World, placement: &'a [CpuId]) -> SimStage<'a> {
+        SimStage {
+            world,
+            placement,
+            started: Picos::ZERO,
+            elapsed_ns: 0.0,
+            stalls: Stalls::of_trial(&[], None, 0, placement, Picos::ZERO),
+            stream: Stream::of(0),
+            noisy: false,
+            roles: vec![RoleEvidence::default(); placement.len()],
+        }
+    }
+
+    /// The CPU of each role.
+    pub fn placement(&self) -> &'a [CpuId] {
+        self.placement
+    }
+
+    /// What the CPUs truly share, whatever the machine reports.
+    pub fn topology(&self) -> &'a Topology {
+        self.world.truth.topology()
+    }
+
+    /// The rate of the counter.
+    pub fn rate(&self) -> TickRate {
+        self.world.counter.rate()
+    }
+
+    /// What a start-stop pair of reads of the counter costs, in nanoseconds.
+    pub fn clock_ns(&self) -> f64 {
+        self.world.counter.cost_ns
+    }
+
+    /// What everything beside line transfers costs.
+    pub fn costs(&self) -> &'a Costs {
+        &self.world.spec.costs
+    }
+
+    /// What one transfer of a line between two CPUs takes right now in nanoseconds, on the mean line and the better
+    /// home; nothing on one and the same CPU.
+    pub fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
+        if from == to {
+            return 0.0;
+        }
+        let now = self.now();
+        let state = if self.noisy { self.world.states.at(now).state } else { 0 };
+        let clock = if self.noisy {
+            let relative = |cpu| self.world.clocks.relative(cpu, now);
+            (relative(from) + relative(to)) / 2.0
+        } else {
+            1.0
+        };
+        self.world.truth.transfer_ns(from, to, state, Spin::Hinted) / clock
+    }
+
+    /// The same value as single events have it: with the noise of the scenario.
+    pub fn event(&mut self, ns: f64) -> f64 {
+        if !self.noisy {
+            return ns;
+        }
+        let noise = &self.world.spec.noise;
+        let mut event = ns * exp(noise.event_sd * normal(self.stream.bits()));
+        if self.stream.unit() < noise.spike_share {
+            event *= self.stream.between(noise.spike_factor);
+        }
+        event
+    }
+
+    /// The next random number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        self.stream.unit()
+    }
+
+    /// Lets time pass, and says by how much longer it took because a CPU was held up.
+    pub fn pass(&mut self, ns: f64) -> f64 {
+        self.elapsed_ns += ns;
+        if self.stalls.next_ns() > self.elapsed_ns {
+            return 0.0;
+        }
+        let held = self.stalls.take(self.elapsed_ns).ns;
+        self.elapsed_ns += held;
+        held
+    }
+
+    /// Notes that a role worked for so long, and how often it slept.
+    pub fn spend(&mut self, role: usize, cpu_ns: f64, voluntary: u32) {
+        if let Some(role) = self.roles.get_mut(role) {
+            role.cpu_ns = role.cpu_ns.map(|spent| spent + cpu_ns as u64);
+            role.voluntary = role.voluntary.map(|count| count + voluntary);
+        }
+    }
+
+    /// What the counter shows of a span of time that begins at any phase between two of its steps; never negative.
+    pub fn ticks(&mut self, ns: f64) -> u64 {
+        let phase = self.stream.unit();
+        self.world.counter.ticks(ns, phase).max(0) as u64
+    }
+
+    /// Since the pass began.
+    pub fn elapsed(&self) -> Picos {
+        Picos::from_ns(self.elapsed_ns)
+    }
+
+    fn now(&self) -> Picos {
+        self.started + self.elapsed()
+    }
+}

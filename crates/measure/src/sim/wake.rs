@@ -1,0 +1,60 @@
+//! The pattern of a wake-up: one role sleeps until another lets it go on.
+
+use super::SimStage;
+
+/// What one wake-up through a primitive does, in events of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WakeCost {
+    /// Line transfers between the waker's first instruction and the waiter's return.
+    pub transfers: f64,
+    /// System calls of the waker on the way, before the waiter can run.
+    pub waker_calls: f64,
+    /// System calls that the waiter has still to return from.
+    pub waiter_calls: f64,
+    /// How long a waiter looks before it sleeps, in nanoseconds: a wake-up that comes sooner is a hot hand-off. Endless
+    /// for one that never sleeps.
+    pub spins_ns: f64,
+}
+
+/// One wake-up, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WakeEvent {
+    /// From the waker's first instruction to the waiter's first.
+    pub wake_ns: f64,
+    /// What the waker was kept from going on.
+    pub waker_ns: f64,
+    /// Whether the waiter had slept.
+    pub slept: bool,
+}
+
+/// What one wake-up takes after the waiter has waited for `gap_ns`, without noise: role 0 wakes, role 1 sleeps.
+pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
+    let [waker, waiter] = [stage.placement()[0], stage.placement()[1]];
+    let costs = stage.costs();
+    let lines_ns = cost.transfers * stage.transfer_ns(waker, waiter);
+    let calls_ns = cost.waker_calls * costs.syscall_ns;
+    if waker == waiter {
+        // The waiter gets the CPU when the waker gives it away or loses it to the woken.
+        let wake_ns = calls_ns + costs.switch_ns + cost.waiter_calls * costs.syscall_ns;
+        return WakeEvent { wake_ns, waker_ns: calls_ns, slept: true };
+    }
+    if gap_ns < cost.spins_ns {
+        return WakeEvent { wake_ns: lines_ns, waker_ns: lines_ns / 2.0, slept: false };
+    }
+    let back_ns = costs.wake_ns + costs.idle_exit_ns(gap_ns - cost.spins_ns);
+    let wake_ns = lines_ns + calls_ns + back_ns + cost.waiter_calls * costs.syscall_ns;
+    // The waker finds the sleeper, puts it on a queue and sends an interrupt: about a third of the scheduler's work.
+    WakeEvent { wake_ns, waker_ns: calls_ns + costs.wake_ns / 3.0, slept: true }
+}
+
+/// Performs one wake-up with everything that the scenario adds.
+pub fn perform(stage: &mut SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
+    let held_ns = stage.pass(gap_ns);
+    let bare = price(stage, cost, gap_ns + held_ns);
+    let wake_ns = stage.event(bare.wake_ns);
+    let held_ns = stage.pass(wake_ns);
+    let waker_ns = stage.event(bare.waker_ns);
+    stage.spend(0, gap_ns + waker_ns, 0);
+    stage.spend(1, if bare.slept { wake_ns / 2.0 } else { gap_ns + wake_ns }, u32::from(bare.slept));
+    WakeEvent { wake_ns: wake_ns + held_ns, waker_ns, slept: bare.slept }
+}

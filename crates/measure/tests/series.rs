@@ -1,0 +1,158 @@
+//! Runs of series on simulated machines, held against what the machine was made to cost.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use coretalk_measure::probes;
+use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::session::latency::{Ended, RunError};
+use coretalk_measure::session::series::{SeriesPast, run};
+use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::sim::wake;
+use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
+use coretalk_model::Picos;
+use coretalk_model::latency::LatencyResult;
+use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings};
+use std::collections::BTreeSet;
+
+/// Keeps slots in memory.
+#[derive(Default)]
+struct Slots(Vec<Vec<SeriesEntry>>);
+
+impl Sink for Slots {
+    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
+        unreachable!("a run of series has no rounds")
+    }
+    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
+        unreachable!("a run of series has no map")
+    }
+    fn interrupt(&mut self) -> Result<Kept, SinkError> {
+        Ok(Kept::Everything)
+    }
+}
+
+impl SeriesSink for Slots {
+    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
+        self.0.push(passes.to_vec());
+        Ok(())
+    }
+    fn finish_series(&mut self, _: &SeriesResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+fn settings(machine: &dyn Machine, probe: &str, asked: Parameters, budget: Picos) -> SeriesSettings {
+    let (topology, probe) = (machine.topology(), probes::series_by_id(probe).unwrap());
+    let cpus = topology.order(topology.cpus());
+    let pairs = representative_pairs(topology, &cpus);
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    SeriesSettings {
+        probes: vec![probe.spec().id.to_owned()],
+        trials: probe.trials(&request).unwrap(),
+        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        precision: 0.02,
+        seed: 1,
+        asked,
+        budget,
+        cpus,
+    }
+}
+
+fn measure(
+    machine: &mut SimMachine,
+    settings: &SeriesSettings,
+    past: SeriesPast,
+) -> (Result<(SeriesResult, Ended), RunError>, Slots) {
+    machine.engage(&Crew { cpus: settings.cpus.clone(), ..Crew::default() }).unwrap();
+    let mut slots = Slots::default();
+    let ended = run(machine, settings, past, &mut slots, &mut (), &Stop::new());
+    (ended, slots)
+}
+
+fn open(scenario: &str) -> SimMachine {
+    SimMachine::open(Scenario::builtin(scenario).unwrap(), 1)
+}
+
+#[test]
+fn wake_ups_are_recovered_within_three_percent() {
+    for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
+        let mut machine = open(scenario);
+        let asked = Parameters::default();
+        let settings = settings(&machine, "wake", asked, Picos::from_ms(300_000));
+        let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
+        let (result, ended) = ended.unwrap();
+        assert_eq!(ended, Ended::Complete, "{scenario}");
+        for trial in &result.trials {
+            let spec = &trial.spec;
+            let stage = machine.bare_stage(&spec.placement);
+            let cost = probes::wake::cost(spec.parameters.text("primitive").unwrap());
+            let gap_ns = spec.parameters.number("gap_ns").unwrap();
+            let truth = wake::price(&stage, &cost, gap_ns);
+            let found = trial.histogram("slept").unwrap().percentile_ns(0.5).unwrap() - stage.clock_ns();
+            let off = found / truth.wake_ns - 1.0;
+            assert!(
+                off.abs() < 0.03,
+                "{scenario} {} {}: {found} of {}",
+                spec.label(),
+                spec.places(),
+                truth.wake_ns
+            );
+            let waker = trial.histogram("waker").unwrap().percentile_ns(0.5).unwrap() - stage.clock_ns();
+            assert!((waker / truth.waker_ns - 1.0).abs() < 0.03, "{scenario} {}: {waker}", spec.label());
+        }
+    }
+}
+
+#[test]
+fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
+    let mut machine = open("chiplet-16");
+    let asked = Parameters::default().with("samples", 1e9);
+    let budget = Picos::from_ms(5_000);
+    let settings = settings(&machine, "wake", asked, budget);
+    let (ended, slots) = measure(&mut machine, &settings, SeriesPast::default());
+    let (result, ended) = ended.unwrap();
+    assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
+    assert!(machine.now() < budget + Picos::from_ms(300), "{}", machine.now());
+    let end = |entry: &SeriesEntry| entry.outcome.as_ref().map(|pass| pass.started + pass.elapsed).unwrap();
+    let mut last = Picos::ZERO;
+    for slot in &slots.0 {
+        let committed = slot.iter().map(end).max().unwrap();
+        assert!(committed - last <= Picos::from_ms(500), "{} after {last}", committed);
+        last = committed;
+    }
+}
+
+#[test]
+fn a_sitting_goes_on_without_repeating_a_pass() {
+    let scenario = "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 1500";
+    let mut machine = SimMachine::open(Scenario::from_toml(scenario).unwrap(), 1);
+    let settings =
+        settings(&machine, "wake", Parameters::default().with("primitive", "park"), Picos::from_ms(120_000));
+    let (ended, first) = measure(&mut machine, &settings, SeriesPast::default());
+    assert!(matches!(ended, Err(RunError::Interrupted)));
+    let mut record = SeriesRecord::new();
+    let before: Vec<SeriesEntry> = first.0.into_iter().flatten().collect();
+    before.iter().cloned().for_each(|entry| record.push(entry));
+    let mut machine = open("chiplet-16");
+    let (ended, second) = measure(&mut machine, &settings, SeriesPast { record, segments: 1 });
+    assert_eq!(ended.unwrap().1, Ended::Complete);
+    let mut made = BTreeSet::new();
+    for entry in before.iter().chain(second.0.iter().flatten()) {
+        assert!(made.insert((entry.trial, entry.pass)), "pass {} of trial {} twice", entry.pass, entry.trial);
+    }
+    assert!(second.0.iter().flatten().all(|entry| entry.segment == 1));
+}
+
+#[test]
+fn the_seed_decides_everything() {
+    let result = |seed: u64| {
+        let mut machine = SimMachine::open(Scenario::builtin("noisy-vm").unwrap(), seed);
+        let asked = Parameters::default().with("primitive", "std-mutex,pipe");
+        let settings = SeriesSettings { seed, ..settings(&machine, "wake", asked, Picos::from_ms(3_000)) };
+        measure(&mut machine, &settings, SeriesPast::default()).0.unwrap().0
+    };
+    assert_eq!(result(1), result(1));
+    assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
+}

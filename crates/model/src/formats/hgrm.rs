@@ -1,0 +1,127 @@
+//! Percentile tables of HdrHistogram (`.hgrm`), written as its own `outputPercentileDistribution` does.
+
+use crate::Histogram;
+use crate::histogram::{highest_equivalent, lowest_equivalent};
+use std::fmt::Write;
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HgrmStyle {
+    /// Decimals of values.
+    pub digits: usize,
+    /// Rows for each halving of the distance to 100 %.
+    pub ticks: u32,
+    /// Units in one of the table: 100 makes nanoseconds of 10 ps.
+    pub scale: f64,
+    /// What the footer says of the histogram: buckets and sub-buckets.
+    pub buckets: [u32; 2],
+}
+
+impl Default for HgrmStyle {
+    /// Nanoseconds with three decimals, five rows for each halving, and the buckets of a histogram of three significant
+    /// digits up to an hour in units of 10 ps.
+    fn default() -> HgrmStyle {
+        HgrmStyle { digits: 3, ticks: 5, scale: 100.0, buckets: [39, 2048] }
+    }
+}
+
+/// A distribution as a table. Lines of `heading` stand before it, as comments.
+///
+/// ```
+/// # use coretalk_model::{Histogram, formats::hgrm::{HgrmStyle, write_hgrm}};
+/// let mut waits = Histogram::new();
+/// waits.record_ns(20.0, 9);
+/// waits.record_ns(40.0, 1);
+/// let table = write_hgrm(&waits, &HgrmStyle::default(), &[]);
+/// assert!(table.contains("#[Max     =       40.000, Total count    =           10]"));
+/// ```
+pub fn write_hgrm(histogram: &Histogram, style: &HgrmStyle, heading: &[String]) -> String {
+    let counts: Vec<HgrmCount> = histogram
+        .iter()
+        .map(|(units, count)| HgrmCount {
+            highest: highest_equivalent(units) as f64,
+            middle: (lowest_equivalent(units) + highest_equivalent(units)) as f64 / 2.0,
+            count,
+        })
+        .collect();
+    write_counts(&counts, style, heading)
+}
+
+/// One bucket of a histogram, in its own units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HgrmCount {
+    /// The highest value that counts there.
+    pub highest: f64,
+    /// The middle of the values that count there.
+    pub middle: f64,
+    /// How many were counted.
+    pub count: u64,
+}
+
+/// The same for the buckets of any histogram, upwards.
+pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String]) -> String {
+    let HgrmStyle { digits, ticks, scale, buckets } = *style;
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for line in heading {
+        let _ = writeln!(text, "#{}", line.replace(['\n', '\r'], " "));
+    }
+    let _ = writeln!(
+        text,
+        "{:>12} {:>14} {:>10} {:>14}\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    let total: u64 = counts.iter().map(|bucket| bucket.count).sum();
+    for row in rows(counts, total, ticks) {
+        let value = row.value / scale;
+        let _ = write!(text, "{value:>12.digits$} {:>14.12} {:>10}", row.level / 100.0, row.cumulative);
+        let _ = match row.level {
+            100.0 => writeln!(text),
+            level => writeln!(text, " {:>14.2}", 1.0 / (1.0 - level / 100.0)),
+        };
+    }
+    let moment = |of: &dyn Fn(f64) -> f64| -> f64 {
+        let sum: f64 = counts.iter().map(|bucket| of(bucket.middle) * bucket.count as f64).sum();
+        if total == 0 { 0.0 } else { sum / total as f64 }
+    };
+    let mean = moment(&|value| value);
+    let deviation = moment(&|value| (value - mean) * (value - mean)).sqrt();
+    let max = counts.last().map_or(0.0, |bucket| bucket.highest);
+    let _ = writeln!(
+        text,
+        "#[Mean    = {:>12.digits$}, StdDeviation   = {:>12.digits$}]",
+        mean / scale,
+        deviation / scale
+    );
+    let _ = writeln!(text, "#[Max     = {:>12.digits$}, Total count    = {total:>12}]", max / scale);
+    let _ = writeln!(text, "#[Buckets = {:>12}, SubBuckets     = {:>12}]", buckets[0], buckets[1]);
+    text
+}
+
+struct Row {
+    value: f64,
+    /// In percent.
+    level: f64,
+    cumulative: u64,
+}
+
+/// Levels come closer together as they near 100 %: `ticks` of them for each halving of the distance. The iteration of
+/// HdrHistogram's `PercentileIterator`, in the same floating-point operations, whose rounding shows in the last column.
+fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let (mut level, mut cumulative) = (0.0f64, 0u64);
+    for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
+        cumulative += bucket.count;
+        let share = 100.0 * cumulative as f64 / total as f64;
+        while level <= share {
+            rows.push(Row { value: bucket.highest, level, cumulative });
+            let halvings = (100.0 / (100.0 - level)).log2().floor() as i32 + 1;
+            level += 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
+            if cumulative == total {
+                rows.push(Row { value: bucket.highest, level: 100.0, cumulative });
+                return rows;
+            }
+        }
+    }
+    rows
+}

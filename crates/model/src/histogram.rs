@@ -1,0 +1,170 @@
+//! [`Histogram`]: counts of durations with a declared unit, as HdrHistogram keeps them.
+
+use std::collections::BTreeMap;
+
+/// Bits of a value that are kept: 2,048 steps in each power of two, which is what HdrHistogram calls three significant
+/// digits.
+const KEPT_BITS: u32 = 11;
+
+/// Counts of durations, in units of 10 ps, to three significant digits: a value is kept as the range of values that
+/// HdrHistogram (Tene, hdrhistogram.org) calls equivalent to it. Only ranges that hold something take memory.
+///
+/// ```
+/// # use coretalk_model::Histogram;
+/// let mut waits = Histogram::new();
+/// waits.record_ns(52_000.0, 3);
+/// waits.record_ns(40.0, 1);
+/// assert_eq!((waits.count(), waits.percentile_ns(0.25)), (4, Some(40.0)));
+/// assert!((waits.percentile_ns(1.0).unwrap() / 52_000.0 - 1.0).abs() < 1e-3);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// How often, by the lowest value of each range.
+    counts: BTreeMap<u64, u64>,
+}
+
+impl Histogram {
+    /// Picoseconds in a unit.
+    pub const UNIT_PS: u64 = 10;
+    /// The longest duration: an hour. Longer ones count as this.
+    pub const HIGHEST: u64 = 3_600 * 1_000_000_000_000 / Histogram::UNIT_PS;
+
+    /// Nothing counted yet.
+    pub fn new() -> Histogram {
+        Histogram::default()
+    }
+
+    /// Counts a number of equal durations in nanoseconds; negative ones and what is not a number count as zero.
+    pub fn record_ns(&mut self, ns: f64, count: u64) {
+        self.record((ns * (1_000 / Histogram::UNIT_PS) as f64).round() as u64, count);
+    }
+
+    /// Counts a number of equal durations in units.
+    pub fn record(&mut self, units: u64, count: u64) {
+        if count > 0 {
+            *self.counts.entry(lowest_equivalent(units.min(Histogram::HIGHEST))).or_default() += count;
+        }
+    }
+
+    /// Adds everything that another one counted.
+    pub fn add(&mut self, other: &Histogram) {
+        for (&units, &count) in &other.counts {
+            *self.counts.entry(units).or_default() += count;
+        }
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The ranges that hold something, upwards: lowest value in units, and how many.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts.iter().map(|(&units, &count)| (units, count))
+    }
+
+    /// The mean in nanoseconds, each count taken at the middle of its range; `None` where nothing was counted.
+    pub fn mean_ns(&self) -> Option<f64> {
+        let sum: f64 = self.iter().map(|(units, count)| middle(units) * count as f64).sum();
+        let count = self.count();
+        (count > 0).then(|| sum / count as f64 * UNIT_NS)
+    }
+
+    /// The smallest value in nanoseconds such that this share of all lies at or below it, at the middle of its range;
+    /// `None` where nothing was counted.
+    pub fn percentile_ns(&self, share: f64) -> Option<f64> {
+        // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+        let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.iter().find_map(|(units, count)| {
+            seen += count;
+            (seen >= rank).then(|| middle(units) * UNIT_NS)
+        })
+    }
+
+    /// The share that lies at or below a duration in nanoseconds; `None` where nothing was counted.
+    pub fn share_within(&self, ns: f64) -> Option<f64> {
+        let within: u64 =
+            self.iter().filter(|(units, _)| middle(*units) * UNIT_NS <= ns).map(|(_, count)| count).sum();
+        let count = self.count();
+        (count > 0).then(|| within as f64 / count as f64)
+    }
+}
+
+const UNIT_NS: f64 = Histogram::UNIT_PS as f64 / 1e3;
+
+/// The lowest of all values that are kept as one with this.
+pub fn lowest_equivalent(units: u64) -> u64 {
+    let shift = shift(units);
+    units >> shift << shift
+}
+
+/// The highest of all values that are kept as one with this.
+pub fn highest_equivalent(units: u64) -> u64 {
+    lowest_equivalent(units) + (1 << shift(units)) - 1
+}
+
+/// The middle of the values that are kept as one with this; small ones are exact.
+fn middle(units: u64) -> f64 {
+    lowest_equivalent(units) as f64 + ((1u64 << shift(units)) - 1) as f64 / 2.0
+}
+
+fn shift(units: u64) -> u32 {
+    (u64::BITS - units.leading_zeros()).saturating_sub(KEPT_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_values_are_exact_and_large_ones_keep_three_digits() {
+        for (units, low, high) in [(0, 0, 0), (2047, 2047, 2047), (2048, 2048, 2049), (4097, 4096, 4099)] {
+            assert_eq!((lowest_equivalent(units), highest_equivalent(units)), (low, high), "{units}");
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_mean_and_no_percentile() {
+        let mut none = Histogram::new();
+        none.record(5, 0);
+        assert_eq!((none.mean_ns(), none.percentile_ns(0.5), none.share_within(1.0)), (None, None, None));
+        assert!(none.is_empty() && none == Histogram::new());
+    }
+
+    #[test]
+    fn what_is_beyond_an_hour_counts_as_an_hour() {
+        let mut long = Histogram::new();
+        long.record(u64::MAX, 1);
+        assert!((long.percentile_ns(1.0).unwrap() / 3.6e12 - 1.0).abs() < 1e-3);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_counting_together_and_the_library_keeps_the_same_ranges(
+            left in proptest::collection::vec(0u64..1 << 44, 0..50), right in proptest::collection::vec(0u64..9_000, 1..50),
+        ) {
+            let of = |values: &[u64]| {
+                let mut histogram = Histogram::new();
+                values.iter().for_each(|&value| histogram.record(value, 1));
+                histogram
+            };
+            let mut merged = of(&left);
+            merged.add(&of(&right));
+            let all: Vec<u64> = left.iter().chain(&right).copied().collect();
+            prop_assert_eq!(&merged, &of(&all));
+            let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3).unwrap();
+            for &value in &all {
+                library.record(value).unwrap();
+                prop_assert_eq!(library.lowest_equivalent(value), lowest_equivalent(value));
+                prop_assert_eq!(library.highest_equivalent(value), highest_equivalent(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Series: what every probe but the latency map measures. A probe lists trials ([`TrialSpec`]: parameters and
+//! placement); passes over them say something ([`PassOutcome`]); all of them are the [`SeriesRecord`]; and
+//! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
+
+mod analyse;
+mod outcome;
+mod record;
+mod result;
+mod settings;
+mod trial;
+
+pub use analyse::{analyse_series, is_done};
+pub use outcome::{Observed, PassOutcome, RoleEvidence};
+pub use record::{SeriesEntry, SeriesRecord};
+pub use result::{SeriesResult, TrialResult};
+pub use settings::SeriesSettings;
+pub use trial::{Parameters, TrialId, TrialSpec, Value};

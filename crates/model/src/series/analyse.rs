@@ -1,0 +1,259 @@
+//! [`analyse_series`]: from what the passes said to what follows from it.
+
+use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec};
+use crate::stats::{Decision, Estimate, LOOKS, Look, decide, passes_interval};
+use crate::{Flag, Flags, Grade, Histogram};
+use std::collections::BTreeMap;
+
+/// A core clock that moves by more than this within a pass changes what the pass says.
+const CLOCK_DRIFT: f32 = 0.02;
+/// Time lost to the hypervisor or interrupts above this share of a pass is said.
+const STEAL_SHARE: f64 = 0.01;
+/// Fewer passes admit no interval at 95 % (order statistics of the median).
+const FEWEST_PASSES: u32 = 6;
+
+/// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
+pub fn analyse_series(settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
+    let trials = settings.trials.iter().enumerate();
+    SeriesResult {
+        trials: trials.map(|(index, spec)| trial(settings, record, index, spec)).collect(),
+        complete: record.complete,
+        budget_ended: record.budget_ended,
+    }
+}
+
+/// Whether a trial has enough passes, at one of the two looks (8 and 24 passes): its headline is as narrow as asked
+/// for, or more passes would not help.
+pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
+    let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
+    if passes.len() >= LOOKS[1] {
+        return true;
+    }
+    // Eight passes are the first look: before it nothing can be done.
+    if passes.len() < LOOKS[0] {
+        return false;
+    }
+    let medians = estimates(&by_name(&passes, medians), settings.precision);
+    let values = estimates(&by_name(&passes, |pass| pass.observed.values.clone()), settings.precision);
+    let width = headline(settings, &medians, &values).map_or(0.0, Estimate::relative_half_width);
+    decide(passes.len(), width, settings.precision) != Decision::More
+}
+
+/// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
+/// widest of all that it has where it has none of them.
+fn headline<'a>(
+    settings: &SeriesSettings,
+    medians_ns: &'a BTreeMap<String, Estimate>,
+    values: &'a BTreeMap<String, Estimate>,
+) -> Option<&'a Estimate> {
+    let named = |name: &String| medians_ns.get(name).or_else(|| values.get(name));
+    let width = |estimate: &&Estimate| estimate.relative_half_width();
+    let all = medians_ns.values().chain(values.values());
+    let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
+    settings.headlines.iter().find_map(named).or_else(widest)
+}
+
+fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &TrialSpec) -> TrialResult {
+    let passes: Vec<&PassOutcome> = record.outcomes(index).collect();
+    let mut histograms: BTreeMap<String, Histogram> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for pass in &passes {
+        for (name, histogram) in &pass.observed.histograms {
+            histograms.entry(name.clone()).or_default().add(histogram);
+        }
+        for (name, count) in &pass.observed.counts {
+            *counts.entry(name.clone()).or_default() += count;
+        }
+    }
+    let mut result = TrialResult {
+        spec: spec.clone(),
+        passes: passes.len() as u32,
+        values: estimates(&by_name(&passes, |pass| pass.observed.values.clone()), settings.precision),
+        medians_ns: estimates(&by_name(&passes, medians), settings.precision),
+        histograms,
+        counts,
+        busy: busy(&passes, spec.placement.len()),
+        switches: switches(&passes),
+        flags: flags(&passes),
+        grade: None,
+        reason: None,
+    };
+    judge(settings, record, index, &mut result);
+    result
+}
+
+fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result: &mut TrialResult) {
+    let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
+    if result.passes == 0 {
+        result.reason = Some(match failure {
+            Some(failure) => failure.to_string(),
+            None => "the run ended before this trial was reached".into(),
+        });
+        return;
+    }
+    let width = headline(settings, &result.medians_ns, &result.values).map(Estimate::relative_half_width);
+    if result.passes < FEWEST_PASSES {
+        result.flags.set(Flag::FewPasses);
+    } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9)) {
+        result.flags.set(Flag::WideCi);
+    }
+    let width = width.unwrap_or(0.0);
+    result.grade = Some(match result.flags.has_doubt() {
+        false if width <= 0.01 => Grade::A,
+        false => Grade::B,
+        true if result.flags.contains(Flag::Invalid) || result.flags.contains(Flag::LostUpdates) => Grade::D,
+        true => Grade::C,
+    });
+    let doubt = result.flags.iter().find(|flag| flag.is_doubt());
+    result.reason = doubt
+        .map(|flag| words(flag, result, width))
+        .or(failure.map(|failure| format!("{failure} in some passes")));
+}
+
+fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
+    match flag {
+        Flag::Preempted => "the scheduler took a CPU away".into(),
+        Flag::Migrated => "a thread was found on another CPU".into(),
+        Flag::Steal => "the hypervisor or interrupts took time".into(),
+        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
+        Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
+        Flag::FewPasses => format!("only {} passes", result.passes),
+        Flag::Invalid => "the roles did not agree on what was done".into(),
+        Flag::LostUpdates => "updates were lost".into(),
+        other => other.name().into(),
+    }
+}
+
+/// What every pass said under each name, in the order of passes.
+fn by_name(
+    passes: &[&PassOutcome],
+    of: impl Fn(&PassOutcome) -> BTreeMap<String, f64>,
+) -> BTreeMap<String, Vec<f64>> {
+    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for pass in passes {
+        for (name, value) in of(pass) {
+            all.entry(name).or_default().push(value);
+        }
+    }
+    all
+}
+
+fn medians(pass: &PassOutcome) -> BTreeMap<String, f64> {
+    let medians = pass.observed.histograms.iter();
+    medians.filter_map(|(name, histogram)| Some((name.clone(), histogram.percentile_ns(0.5)?))).collect()
+}
+
+fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<String, Estimate> {
+    values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
+}
+
+/// The median over passes with the interval that the latency map uses too (METHODOLOGY.md, "The interval").
+fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
+    // Values that never change need no floor: a ratio of 0 or a count is exact.
+    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
+    passes_interval(values, Look::at(values.len()), 1.0, floor)
+}
+
+fn flags(passes: &[&PassOutcome]) -> Flags {
+    let mut flags = Flags::NONE;
+    let mut moved = 0;
+    for pass in passes {
+        flags = flags.union(pass.observed.flags);
+        if pass.coordinator_shared {
+            flags.set(Flag::CoordShared);
+        }
+        if pass.roles.iter().any(|role| role.migrated) {
+            flags.set(Flag::Migrated);
+        }
+        if pass.steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs()) {
+            flags.set(Flag::Steal);
+        }
+        let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
+        moved += u32::from(pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts)));
+    }
+    // A single pass in which a clock moved does not decide a median.
+    if moved > passes.len() as u32 / 4 {
+        flags.set(Flag::Freq);
+    }
+    flags
+}
+
+fn busy(passes: &[&PassOutcome], roles: usize) -> Vec<Option<f64>> {
+    let elapsed: f64 = passes.iter().map(|pass| pass.elapsed.ns()).sum();
+    (0..roles)
+        .map(|role| {
+            let spent: Option<u64> =
+                passes.iter().map(|pass| pass.roles.get(role).and_then(|role| role.cpu_ns)).sum();
+            spent.filter(|_| elapsed > 0.0).map(|spent| spent as f64 / elapsed)
+        })
+        .collect()
+}
+
+fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
+    let mut sum = [0u64; 2];
+    for role in passes.iter().flat_map(|pass| &pass.roles) {
+        sum[0] += u64::from(role.voluntary?);
+        sum[1] += u64::from(role.involuntary?);
+    }
+    (!passes.is_empty()).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Parameters, SeriesEntry};
+    use super::*;
+    use crate::{CpuId, Picos, TrialFailure};
+
+    fn settings() -> SeriesSettings {
+        let trial = TrialSpec {
+            probe: "wake".into(),
+            parameters: Parameters::default(),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
+        SeriesSettings { trials: vec![trial; 2], precision: 0.02, ..SeriesSettings::default() }
+    }
+
+    fn said(values: &[f64]) -> SeriesRecord {
+        let mut record = SeriesRecord::new();
+        for (pass, &value) in values.iter().enumerate() {
+            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+            outcome.observed.value("waker_ns", value);
+            outcome.observed.count("samples", 3);
+            let mut histogram = Histogram::new();
+            histogram.record_ns(value, 3);
+            outcome.observed.histogram("wake", histogram);
+            record.push(SeriesEntry { segment: 0, pass: pass as u32, trial: 0, outcome: Ok(outcome) });
+        }
+        record
+    }
+
+    #[test]
+    fn values_are_medians_over_passes_and_histograms_and_counts_add_up() {
+        let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
+        let result = analyse_series(&settings(), &record);
+        let trial = &result.trials[0];
+        assert!((trial.values["waker_ns"].point - 100.0).abs() < 0.1);
+        assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
+        assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
+        assert!(is_done(&settings(), &record, 0) && !is_done(&settings(), &record, 1));
+    }
+
+    #[test]
+    fn few_and_wide_passes_say_so() {
+        let few = analyse_series(&settings(), &said(&[100.0, 101.0]));
+        assert_eq!(few.trials[0].reason.as_deref(), Some("only 2 passes"));
+        let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
+        assert!(analyse_series(&settings(), &wide).trials[0].flags.contains(Flag::WideCi));
+        assert!(!is_done(&settings(), &wide, 0), "a second look is due");
+    }
+
+    #[test]
+    fn a_trial_without_a_pass_has_a_reason_and_no_number() {
+        let mut record = said(&[100.0]);
+        let failure = TrialFailure::PartnerLost { cpu: CpuId(1) };
+        record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
+        let lost = &analyse_series(&settings(), &record).trials[1];
+        assert_eq!((lost.passes, lost.grade, lost.switches), (0, None, None));
+        assert_eq!(lost.reason.as_deref(), Some("the thread on CPU 1 stopped answering"));
+    }
+}

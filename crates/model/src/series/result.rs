@@ -1,0 +1,51 @@
+//! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
+
+use super::TrialSpec;
+use crate::stats::Estimate;
+use crate::{Flags, Grade, Histogram};
+use std::collections::BTreeMap;
+
+/// Everything that a run of series found out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SeriesResult {
+    /// One for each trial, in the order of the plan.
+    pub trials: Vec<TrialResult>,
+    /// Every planned trial has its passes, or the budget ended.
+    pub complete: bool,
+    /// The budget ended before the precision was reached everywhere.
+    pub budget_ended: bool,
+}
+
+/// What follows for one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialResult {
+    /// What was measured.
+    pub spec: TrialSpec,
+    /// Passes that said something.
+    pub passes: u32,
+    /// The median over passes, with its interval over passes.
+    pub values: BTreeMap<String, Estimate>,
+    /// Distributions over all passes.
+    pub histograms: BTreeMap<String, Histogram>,
+    /// Medians of each distribution by pass, with their interval over passes: how far a distribution holds still.
+    pub medians_ns: BTreeMap<String, Estimate>,
+    /// Sums over all passes.
+    pub counts: BTreeMap<String, u64>,
+    /// Share of one CPU that each role kept busy, over all passes.
+    pub busy: Vec<Option<f64>>,
+    /// Voluntary and involuntary switches of all roles over all passes.
+    pub switches: Option<[u64; 2]>,
+    /// Doubts and remarks.
+    pub flags: Flags,
+    /// How far it may be trusted; `None` where nothing was said.
+    pub grade: Option<Grade>,
+    /// The gravest doubt in words, or why there is nothing.
+    pub reason: Option<String>,
+}
+
+impl TrialResult {
+    /// A distribution that holds something.
+    pub fn histogram(&self, name: &str) -> Option<&Histogram> {
+        self.histograms.get(name).filter(|histogram| !histogram.is_empty())
+    }
+}
