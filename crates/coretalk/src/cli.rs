@@ -9,6 +9,7 @@ pub mod measure;
 pub mod output;
 pub mod parse;
 pub mod relevance;
+pub mod report;
 pub mod resolve;
 pub mod resume;
 pub mod runs;
@@ -49,6 +50,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
             Ok(ExitCode::Done)
         }
         Some(Command::Import(args)) => import::act(global, args),
+        Some(Command::Report(args)) => report::act(global, args),
         Some(Command::Doctor) => facts::doctor(global),
         Some(Command::Topology(args)) => facts::topology(global, args),
         Some(Command::Clock) => facts::clock(global),

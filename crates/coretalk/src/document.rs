@@ -16,7 +16,7 @@ pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
 pub use line::{pass_line, trial_line};
-pub use matrix::{CellDoc, CellList, CyclesDoc, MatrixDoc, StateDoc};
+pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use series::{PercentilesDoc, SeriesDoc};
 pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
@@ -132,6 +132,17 @@ impl<'a> Document<'a> {
             probes: Vec::new(),
             plan: None,
         }
+    }
+
+    /// Its matrices.
+    pub fn matrices(&self) -> &[MatrixDoc<'a>] {
+        &self.matrices
+    }
+
+    /// The same with empty lists of cells, which stand elsewhere: a few kilobytes, however many CPUs.
+    pub fn without_cells(mut self) -> Document<'a> {
+        self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
+        self
     }
 
     /// Writes the document with a line end, cell by cell. The writer should be buffered.

@@ -5,11 +5,15 @@
 pub mod clock;
 pub mod depth;
 pub mod doctor;
+pub mod figure;
 pub mod heat_map;
+pub mod html;
 pub mod ladder;
 pub mod look;
 pub mod pairs;
 pub mod palette;
+pub mod passes;
+pub mod picture;
 pub mod plan;
 pub mod probes;
 pub mod progress;
@@ -17,10 +21,12 @@ pub mod runs;
 pub mod screen;
 pub mod series;
 pub mod states;
+pub mod subject;
 pub mod table;
 pub mod tails;
 pub mod text;
 pub mod topology;
+pub mod view;
 pub mod words;
 
 pub use depth::{ColorChoice, ColorDepth};

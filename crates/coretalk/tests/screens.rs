@@ -368,7 +368,8 @@ fn an_interrupted_run_says_how_to_go_on() {
 #[test]
 fn every_command_that_a_screen_names_exists() {
     // Commands of this landing; a screen must not send people to what is not there.
-    let known = ["latency", "runs", "export", "import", "doctor", "topology", "clock", "probes", "plan"];
+    let known =
+        ["latency", "runs", "export", "report", "import", "doctor", "topology", "clock", "probes", "plan"];
     for (name, report) in samples::all() {
         let text = screen(&report, &at(250));
         for after in text.split("coretalk ").skip(1) {

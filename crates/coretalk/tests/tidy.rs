@@ -20,8 +20,17 @@ const CI: &str = include_str!("../../../.ci/run");
 /// A file with more lines holds a second noun.
 const MOST_LINES: usize = 700;
 /// Licences that a program under `MIT OR Apache-2.0` may be linked with without another word to its users.
-const LICENCES: [&str; 7] =
-    ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Zlib", "0BSD", "Unlicense", "Unicode-3.0"];
+const LICENCES: [&str; 9] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "Zlib",
+    "0BSD",
+    "Unlicense",
+    "Unicode-3.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+];
 /// The one place that dependencies come from.
 const REGISTRY_OF_CRATES: &str = "registry+https://github.com/rust-lang/crates.io-index";
 

@@ -21,7 +21,7 @@ pub mod watch;
 pub use analyse::analyse;
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use kinds::Kinds;
-pub use record::{Entry, Record, cells, representatives};
+pub use record::{CellPasses, Entry, Record, cells, representatives};
 pub use reduce::{Scale, reduce};
 pub use result::{
     Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult,

@@ -38,6 +38,8 @@ pub enum Command {
     Runs(RunsArgs),
     /// Write a saved run as data
     Export(ExportArgs),
+    /// Write runs as a page or a picture to share: .html, .svg or .png
+    Report(ReportArgs),
     /// Show latency matrices of other tools, or convert them
     Import(ImportArgs),
     /// Look for everything that could spoil a measurement; changes nothing
@@ -244,6 +246,17 @@ pub struct ExportArgs {
     pub protocol: Option<Protocol>,
 }
 
+/// Options of `report`.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// Runs as `export` takes them; several stand side by side
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// What the colours span first (default: fixed)
+    #[arg(long, value_name = "WHICH")]
+    pub scale: Option<ScaleWord>,
+}
+
 /// Options of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
@@ -351,6 +364,15 @@ pub enum ByWord {
     Core,
     /// Hardware threads
     Thread,
+}
+
+/// `--scale`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScaleWord {
+    /// The same range on every machine
+    Fixed,
+    /// From the least to the most of each map
+    Fit,
 }
 
 /// `--color`.

@@ -32,6 +32,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "runs path" => &[&["store", "output", "quiet"]],
         "runs tag" | "runs rm" => &[&["store", "quiet"]],
         "export" => &[&["store", "format", "output", "with_identity", "quiet"]],
+        "report" => &[&["store", "output", "order", "by", "with_identity", "quiet"]],
         "import" => &[&["format", "output", "order", "color", "quiet"]],
         "doctor" | "clock" => &[FACTS, &["machine"]],
         "topology" => &[FACTS, &["machine", "store", "quiet"]],

@@ -1,5 +1,9 @@
 //! A matrix and its cells.
 
+mod columns;
+
+pub use columns::Columns;
+
 use super::{Ci, ci, known};
 use coretalk_model::latency::{Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, Regime};
 use coretalk_model::{Matrix, Protocol};
@@ -54,6 +58,8 @@ pub enum CellList<'a> {
     Imitated(&'a Matrix<Option<ImitatedCell>>),
     /// Bare values.
     Plain(Matrix<Option<Plain>>),
+    /// Left out: they stand elsewhere.
+    Elsewhere,
 }
 
 /// A value of which no more is known than perhaps its bounds.
@@ -153,6 +159,10 @@ impl<'a> MatrixDoc<'a> {
         }
     }
 
+    pub(super) fn leave_out_cells(&mut self) {
+        self.cells = CellList::Elsewhere;
+    }
+
     pub(super) fn of_imitation(imitated: &'a Imitated) -> MatrixDoc<'a> {
         MatrixDoc {
             probe: "latency",
@@ -201,18 +211,23 @@ impl GateDoc {
     }
 }
 
+impl CellList<'_> {
+    /// Every cell, translated one by one.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = CellDoc<'_>> + '_> {
+        match self {
+            CellList::Map(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell))),
+            CellList::Imitated(cells) => {
+                Box::new(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref())))
+            }
+            CellList::Plain(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::plain(pair, *cell))),
+            CellList::Elsewhere => Box::new(std::iter::empty()),
+        }
+    }
+}
+
 impl Serialize for CellList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            CellList::Map(cells) => {
-                serializer.collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell)))
-            }
-            CellList::Imitated(cells) => serializer
-                .collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref()))),
-            CellList::Plain(cells) => {
-                serializer.collect_seq(pairs(cells).map(|(pair, cell)| CellDoc::plain(pair, *cell)))
-            }
-        }
+        serializer.collect_seq(self.iter())
     }
 }
 

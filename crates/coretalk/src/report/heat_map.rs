@@ -7,7 +7,7 @@ mod axis;
 mod numbers;
 mod pixels;
 
-pub use axis::{Axis, ordered};
+pub use axis::{Axis, bar_levels, ordered};
 
 use super::{By, Look};
 use coretalk_model::latency::summary::Reading;
@@ -46,6 +46,11 @@ impl<'a> HeatMap<'a> {
         };
         let threads_per_core = rows.iter().map(Vec::len).max().unwrap_or(0);
         HeatMap { readings, topology, rows, threads_per_core }
+    }
+
+    /// The rows: CPUs, or cores with their CPUs.
+    pub fn rows(&self) -> &[Vec<CpuId>] {
+        &self.rows
     }
 
     /// Most threads in a row: above 1 where rows are cores with SMT.

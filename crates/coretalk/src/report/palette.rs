@@ -6,7 +6,7 @@ use coretalk_model::latency::summary::value_steps;
 /// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
 /// perceptually uniform, rises in lightness throughout, and so reads the same for colour-blind eyes and in grey.
 /// Linear interpolation between these stays within 3 of 255 of the full table.
-const VIRIDIS: [[u8; 3]; 10] = [
+pub const VIRIDIS: [[u8; 3]; 10] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x28, 0x78],
     [0x3e, 0x4a, 0x89],
@@ -17,6 +17,18 @@ const VIRIDIS: [[u8; 3]; 10] = [
     [0x6d, 0xcd, 0x59],
     [0xb4, 0xde, 0x2c],
     [0xfd, 0xe7, 0x25],
+];
+
+/// Blue over near-white to brown, for differences: both ends are equally far from the middle in lightness, and no
+/// colour-blind eye mixes them up.
+pub const DIVERGING: [[u8; 3]; 7] = [
+    [0x0b, 0x4f, 0x8f],
+    [0x4f, 0x94, 0xc8],
+    [0xb5, 0xd3, 0xea],
+    [0xf3, 0xf1, 0xee],
+    [0xf1, 0xc9, 0x9f],
+    [0xd6, 0x8a, 0x3f],
+    [0x8f, 0x4a, 0x06],
 ];
 
 /// The sixteen-colour stand-in: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
@@ -45,6 +57,25 @@ impl Scale {
             scale = Some(Scale { low: so_far.low.min(value), high: so_far.high.max(value) });
         }
         scale.map(|scale| Scale { high: scale.high.max(1.5 * scale.low), ..scale })
+    }
+
+    /// The same range on every machine, by unit: from the threads of one core to the far side of a large machine, and
+    /// from a queue that switches at every message to one that never waits. `None` for other units.
+    pub fn fixed(unit: &str) -> Option<Scale> {
+        match unit {
+            "ns" => Some(Scale { low: 4.0, high: 500.0 }),
+            "messages/s" => Some(Scale { low: 1e5, high: 1e8 }),
+            _ => None,
+        }
+    }
+
+    /// As [`over`](Scale::over), but one absurd value does not take all the colours: what lies more than 20 times above
+    /// the middle value, or 50 times below, gets the last one. No machine is known to span more.
+    pub fn fitted(values: impl Iterator<Item = f64>) -> Option<Scale> {
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let middle = *values.get(values.len() / 2)?;
+        Scale::over(values.into_iter().map(|value| value.clamp(middle / 50.0, middle * 20.0)))
     }
 
     /// Where a value lies, 0 to 1.
@@ -87,6 +118,11 @@ pub fn rgb(position: f64) -> [u8; 3] {
         let (from, to) = (f64::from(VIRIDIS[below][channel]), f64::from(VIRIDIS[below + 1][channel]));
         (from + share * (to - from)).round() as u8
     })
+}
+
+/// Whether white text on the colour of a position is harder to read than black.
+pub fn wants_dark_text(position: f64) -> bool {
+    is_light(ColorDepth::TrueColor, position)
 }
 
 /// The glyph at a position.
@@ -211,6 +247,14 @@ mod tests {
         // Each tone stands for what the legend says of it.
         assert_eq!(steps.ranges(), [[20.0, 20.0], [60.0, 62.0], [120.0, 120.0], [300.0, 300.0]]);
         assert_eq!(Steps::over([f64::NAN].into_iter()), None);
+    }
+
+    #[test]
+    fn one_absurd_value_leaves_the_others_their_colours() {
+        let scale = Scale::fitted([20.0, 40.0, 80.0, 90.0, 1e9].into_iter()).unwrap();
+        assert!(scale.high <= 20.0 * 80.0, "{scale:?}");
+        assert!(scale.position(80.0) - scale.position(20.0) > 0.25);
+        assert_eq!(scale.position(1e9), 1.0);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::look::Look;
 use super::{ladder, pairs, states, tails, words};
 use crate::RunReport;
 use coretalk_model::CpuId;
-use coretalk_model::latency::summary::{class_pairs, contrasts, id_distance_correlation, overall, readings};
+use coretalk_model::latency::summary::{
+    Overall, class_pairs, contrasts, id_distance_correlation, overall, readings,
+};
 use coretalk_model::latency::{LatencyMap, PairChoice};
 
 /// Lists of pairs up to this length are shown as a list.
@@ -33,7 +35,11 @@ pub enum Screen<'a> {
 pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
     let mut lines = words::title(report, look.width);
     if let Screen::Shown(_) = screen {
-        lines.extend(super::text::wrap(&format!("measured {}", started(report)), look.width, 2));
+        lines.extend(super::text::wrap(
+            &format!("measured {}", super::text::started(&report.header.started)),
+            look.width,
+            2,
+        ));
     }
     let saved = match screen {
         Screen::Measured(Saved::As(id)) | Screen::Shown(Saved::As(id)) => Some(id),
@@ -99,19 +105,7 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         if report.result.maps.len() > 1 {
             lines.push(format!(" {}:", map.kernel));
         }
-        // A hybrid has no one median and no one ratio: its table of classes says it all.
-        let hybrid = !class_pairs(map, &report.topology).is_empty();
-        let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
-        lines.extend(words::extremes(&all, middle, look.width));
-        if listed(report).is_none() && !hybrid {
-            let contrasts = contrasts(map, &report.topology);
-            let holding = match &report.result.watch {
-                Some(watch) if states::levels_changed(watch) => words::Holding::Changed,
-                _ => words::Holding::Still,
-            };
-            let by_distance = id_distance_correlation(map);
-            lines.extend(words::groups(&all, &contrasts, &report.topology, holding, by_distance, look.width));
-        }
+        lines.extend(overview(report, map, &all, look.width));
         if let Some(watch) = &report.result.watch {
             lines.extend(states::of_map(watch, all.measured, &report.topology, look));
         }
@@ -120,8 +114,26 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
     lines.extend(words::regime(map, &report.topology, look.width));
 }
 
+/// A whole map in sentences: its extremes and its groups.
+pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall, width: usize) -> Vec<String> {
+    // A hybrid has no one median and no one ratio: its table of classes says it all.
+    let hybrid = !class_pairs(map, &report.topology).is_empty();
+    let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
+    let mut lines = words::extremes(all, middle, width);
+    if listed(report).is_none() && !hybrid {
+        let contrasts = contrasts(map, &report.topology);
+        let holding = match &report.result.watch {
+            Some(watch) if states::levels_changed(watch) => words::Holding::Changed,
+            _ => words::Holding::Still,
+        };
+        let by_distance = id_distance_correlation(map);
+        lines.extend(words::groups(all, &contrasts, &report.topology, holding, by_distance, width));
+    }
+    lines
+}
+
 /// The pair of a map of two CPUs, where it has a value.
-fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
+pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
     let cpus = map.cells.cpus();
     if cpus.len() != 2 {
         return None;
@@ -133,16 +145,5 @@ fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
     match &report.settings.pairs {
         PairChoice::Listed(pairs) if pairs.len() <= MOST_LISTED => Some(pairs),
         _ => None,
-    }
-}
-
-/// `2026-11-21 03:23:58 UTC` from RFC 3339; as it stands where it is something else.
-fn started(report: &RunReport) -> String {
-    let started = super::plain(&report.header.started);
-    match started.split_once('T') {
-        Some((day, time)) if time.len() >= 8 && time.is_char_boundary(8) && time.ends_with('Z') => {
-            format!("{day} {} UTC", &time[..8])
-        }
-        _ => started,
     }
 }

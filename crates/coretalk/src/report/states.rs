@@ -73,7 +73,29 @@ fn still(
     lines
 }
 
-fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
+/// The story of one pair in sentences only, for a report that draws the plot and the table by itself.
+pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue, look: &Look) -> Vec<String> {
+    match &report.result.watch {
+        Some(watch) if watch.states.len() > 1 => {
+            [changes(report, pair, watch, look), conclusion(report, pair, watch, look)].concat()
+        }
+        watch => still(report, pair, value, watch.as_ref(), look),
+    }
+}
+
+fn changing(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
+    let mut lines = changes(report, pair, watch, look);
+    lines.push(String::new());
+    lines.extend(plot(watch, look));
+    lines.push(String::new());
+    lines.extend(state_table(watch, look.width));
+    lines.push(String::new());
+    lines.extend(conclusion(report, pair, watch, look));
+    lines
+}
+
+/// How often the pair changed its level.
+fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
         0 | 1 => "once".to_owned(),
@@ -91,21 +113,20 @@ fn changing(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &L
         }
         _ => String::new(),
     };
+    wrap(
+        &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
+        look.width,
+        2,
+    )
+}
+
+/// What the states contradict, and what to plan for.
+fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
     let guest = match &report.environment.hypervisor {
         Some(_) => "; pinning inside the guest does not help",
         None => "",
     };
-    let mut lines = wrap(
-        &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
-        look.width,
-        2,
-    );
-    lines.push(String::new());
-    lines.extend(plot(watch, look));
-    lines.push(String::new());
-    lines.extend(state_table(watch, look.width));
-    lines.push(String::new());
-    lines.extend(topology_words(&report.topology, [a, b], watch, look.width));
+    let mut lines = topology_words(&report.topology, pair, watch, look.width);
     if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
         let text = if common.point == worst.point {
             format!(
@@ -270,19 +291,10 @@ pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, look: &Loo
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let changed = (watch.cells_changed * measured as f64).round() as u64;
-    let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
-    let watched = duration(watch.watched.secs());
-    let shown = "Each cell shows its most frequent state; the rest is in the JSON document.";
+    let mut lines = wrap(&change_of_map(watch, measured), look.width, 1);
     if !levels_changed(watch) {
-        let text =
-            format!(" {how_many} changed level for a while as the machine was watched ({watched}). {shown}");
-        return wrap(&text, look.width, 1);
+        return lines;
     }
-    let text = format!(
-        " The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
-    );
-    let mut lines = wrap(&text, look.width, 1);
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
@@ -294,6 +306,21 @@ pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, look: &Loo
         lines.extend(topology_words(topology, pair, watch, look.width));
     }
     lines
+}
+
+/// How many pairs of a map changed their level, in a sentence or two; `measured` is the number of its pairs.
+pub fn change_of_map(watch: &StateWatch, measured: u64) -> String {
+    let changed = (watch.cells_changed * measured as f64).round() as u64;
+    let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
+    let watched = duration(watch.watched.secs());
+    let shown = "Each cell shows its most frequent state; the rest is in the JSON document.";
+    if levels_changed(watch) {
+        format!(
+            " The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
+        )
+    } else {
+        format!(" {how_many} changed level for a while as the machine was watched ({watched}). {shown}")
+    }
 }
 
 fn line_ns(state: &WatchedState) -> Option<Estimate> {

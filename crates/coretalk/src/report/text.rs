@@ -208,6 +208,17 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
+/// `2026-11-21 03:23:58 UTC` from RFC 3339; as it stands where it is something else.
+pub fn started(started: &str) -> String {
+    let started = plain(started);
+    match started.split_once('T') {
+        Some((day, time)) if time.len() >= 8 && time.is_char_boundary(8) && time.ends_with('Z') => {
+            format!("{day} {} UTC", &time[..8])
+        }
+        _ => started,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -399,7 +399,8 @@ pub fn next(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<Str
             let id = plain(id);
             vec![
                 format!(" saved as {id}"),
-                format!("see it again: coretalk runs show {id}"),
+                format!("picture: coretalk report {id} -o z.png"),
+                format!("to share: coretalk report {id} -o z.html"),
                 format!("as data: coretalk export {id} --format csv"),
             ]
         }

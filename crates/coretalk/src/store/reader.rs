@@ -37,6 +37,14 @@ impl RunFile {
     /// # Errors
     /// [`StoreError`]: the file is damaged or could not be read.
     pub fn report(&self) -> Result<RunReport, StoreError> {
+        Ok(self.report_and_record()?.0)
+    }
+
+    /// [`report`](RunFile::report) with [`record`](RunFile::record), read once.
+    ///
+    /// # Errors
+    /// As [`report`](RunFile::report).
+    pub fn report_and_record(&self) -> Result<(RunReport, Record), StoreError> {
         let header = self.header()?;
         let environment = self.environment()?;
         let findings = self.findings()?;
@@ -46,7 +54,7 @@ impl RunFile {
         let rate = TickRate { hz: environment.clock.hz };
         let result = analyse(&topology, &settings, rate, &record);
         let series = self.series_settings()?.map(|settings| self.series_of(settings)).transpose()?;
-        Ok(RunReport { header, environment, findings, topology, settings, result, series })
+        Ok((RunReport { header, environment, findings, topology, settings, result, series }, record))
     }
 
     /// What was asked of series; `None` for a run that asked for none.

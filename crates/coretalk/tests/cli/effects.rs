@@ -133,6 +133,7 @@ fn every_relevance_names_a_defined_option() {
         "runs tag",
         "runs rm",
         "export",
+        "report",
         "import",
         "doctor",
         "topology",

@@ -31,6 +31,7 @@ fn help_texts_stay_as_they_are() {
         "runs",
         "runs show",
         "export",
+        "report",
         "import",
         "topology",
         "probes",

@@ -9,6 +9,7 @@ mod kill;
 mod limits;
 mod places;
 mod refusals;
+mod report;
 mod series;
 #[cfg(target_os = "linux")]
 mod signals;

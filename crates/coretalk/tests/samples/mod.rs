@@ -81,7 +81,8 @@ fn settings(cpus: u32) -> LatencySettings {
     }
 }
 
-fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
+/// A run with these maps that went well.
+pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
     let cpus = topology.cpus().len() as u32;
     let environment = Environment {
         simulated: simulated.map(str::to_owned),

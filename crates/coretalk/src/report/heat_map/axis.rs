@@ -41,7 +41,7 @@ pub struct Axis {
 impl Axis {
     /// Parts of at most `each` rows that never reach over the end of a group of `keep`, with bars where groups of
     /// `level` end.
-    pub(super) fn new(
+    pub fn new(
         rows: &[Vec<CpuId>],
         topology: &Topology,
         each: usize,
@@ -71,7 +71,7 @@ impl Axis {
     }
 
     /// The parts between bars, as positions.
-    pub(super) fn runs(&self) -> Vec<std::ops::Range<usize>> {
+    pub fn runs(&self) -> Vec<std::ops::Range<usize>> {
         let mut starts: Vec<usize> = (0..self.parts.len()).filter(|&index| self.bars[index]).collect();
         starts.insert(0, 0);
         starts.push(self.parts.len());
@@ -81,7 +81,7 @@ impl Axis {
 
 /// Levels whose ends can carry bars, finest first, then no bars at all: each splits the rows, and leaves two rows to
 /// a group on average.
-pub(super) fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
+pub fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
     let mut levels = Vec::new();
     let mut seen = Vec::new();
     for level in Level::ALL.into_iter().filter(|&level| level > Level::Core) {

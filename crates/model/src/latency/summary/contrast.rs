@@ -22,14 +22,10 @@ pub struct Contrast {
 /// The reported levels above the core that split the map into two groups or more, from the inside out. A level that
 /// splits exactly as a smaller one does is left out.
 pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
-    let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    for ([a, b], ns) in pairs(map) {
-        by_relation.entry(topology.relation(a, b)).or_default().push(ns);
-    }
-    let medians: Vec<(Relation, f64)> = by_relation
-        .iter_mut()
-        .filter(|(relation, _)| **relation > Relation::Smt)
-        .filter_map(|(relation, values)| Some((*relation, median_in_place(values)?)))
+    let medians: Vec<(Relation, f64)> = by_relation(map, topology)
+        .into_iter()
+        .filter(|row| row.relation > Relation::Smt)
+        .map(|row| (row.relation, row.median_ns))
         .collect();
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     let mut found: Vec<Contrast> = Vec::new();
@@ -50,6 +46,34 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         }
     }
     found
+}
+
+/// The pairs of a map that share the same things.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OfRelation {
+    /// What they share.
+    pub relation: Relation,
+    /// Median in nanoseconds.
+    pub median_ns: f64,
+    /// Fastest and slowest pair in nanoseconds.
+    pub range_ns: [f64; 2],
+    /// Pairs with a value.
+    pub pairs: u64,
+}
+
+/// The measured pairs by relation, nearest first.
+pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
+    let mut values: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+    for ([a, b], ns) in pairs(map) {
+        values.entry(topology.relation(a, b)).or_default().push(ns);
+    }
+    let row = |(relation, mut values): (Relation, Vec<f64>)| {
+        values.sort_unstable_by(f64::total_cmp);
+        let range_ns = [*values.first()?, *values.last()?];
+        let pairs = values.len() as u64;
+        Some(OfRelation { relation, median_ns: median_in_place(&mut values)?, range_ns, pairs })
+    };
+    values.into_iter().filter_map(row).collect()
 }
 
 /// The values between two kinds of cores.

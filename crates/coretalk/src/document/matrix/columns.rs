@@ -1,0 +1,157 @@
+//! [`Columns`]: the cells of a matrix field by field, for pictures and for pages that must stay small.
+
+use super::{CellDoc, MatrixDoc};
+use coretalk_model::{Flag, Flags};
+use std::fmt::Write;
+
+/// The fields of the cells that pictures show, one list each, in the order of the cells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Columns {
+    /// Ids in matrix order.
+    pub cpus: Vec<u32>,
+    /// Whether a cell stands for both directions.
+    pub symmetric: bool,
+    /// Row and column of each cell, as positions in `cpus`; of a symmetric matrix the row stands after the column.
+    pub places: Vec<[u32; 2]>,
+    /// In the unit of the matrix; `None` where not measured.
+    pub median: Vec<Option<f64>>,
+    /// Ends of the interval.
+    pub interval: Vec<Option<[f64; 2]>>,
+    /// Fastest batch.
+    pub min: Vec<Option<f64>>,
+    /// Worse home ÷ better home.
+    pub home_penalty: Vec<Option<f64>>,
+    /// p90 ÷ p10 over lines.
+    pub line_spread: Vec<Option<f64>>,
+    /// Passes.
+    pub passes: Vec<u32>,
+    /// `A` to `D`.
+    pub grade: Vec<Option<char>>,
+    /// Positions in [`Flag::ALL`], as bits.
+    pub flags: Vec<u32>,
+    /// Positions in `reasons`.
+    pub reason: Vec<Option<u32>>,
+    /// Reasons that occur.
+    pub reasons: Vec<String>,
+}
+
+impl MatrixDoc<'_> {
+    /// The cells field by field.
+    pub fn columns(&self) -> Columns {
+        let mut columns =
+            Columns { cpus: self.cpus.clone(), symmetric: self.symmetric, ..Columns::default() };
+        let highest = self.cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1);
+        let mut position = vec![0_u32; highest];
+        for (place, &cpu) in (0..).zip(&self.cpus) {
+            position[cpu as usize] = place;
+        }
+        for cell in self.cells.iter() {
+            let [from, to] = [cell.from, cell.to].map(|cpu| position[cpu as usize]);
+            columns.places.push(if self.symmetric { [to, from] } else { [from, to] });
+            columns.push(&cell);
+        }
+        columns
+    }
+}
+
+impl Columns {
+    /// Cells with a value.
+    pub fn measured(&self) -> usize {
+        self.median.iter().flatten().count()
+    }
+
+    /// Whether some flag of a cell casts doubt on it.
+    pub fn doubtful(&self, cell: usize) -> bool {
+        Flags(self.flags[cell]).has_doubt()
+    }
+
+    fn push(&mut self, cell: &CellDoc<'_>) {
+        self.median.push(cell.median);
+        self.interval.push(cell.ci);
+        self.min.push(cell.min);
+        self.home_penalty.push(cell.home_penalty);
+        self.line_spread.push(cell.line_spread);
+        self.passes.push(cell.passes);
+        self.grade.push(cell.grade.as_ref().and_then(|grade| grade.chars().next()));
+        let mut bits = 0;
+        for &flag in &cell.flags {
+            bits |= Flag::ALL.iter().position(|known| known.name() == flag).map_or(0, |bit| 1 << bit);
+        }
+        self.flags.push(bits);
+        let reasons = &mut self.reasons;
+        self.reason.push(cell.reason.map(|reason| match reasons.iter().position(|known| known == reason) {
+            Some(at) => at as u32,
+            None => {
+                reasons.push(reason.to_owned());
+                reasons.len() as u32 - 1
+            }
+        }));
+    }
+
+    /// Writes the columns as JSON. Values are whole hundredths: a fifth of the bytes of the cells written out. Ends of
+    /// intervals and the fastest batch are distances from the median; a column that holds nothing is left out.
+    pub fn write_json(&self, out: &mut String) {
+        let hundredths = |value: f64| (value * 100.0).round() as i64;
+        let less = |cell: usize, other: Option<f64>| {
+            self.median[cell].zip(other).map(|(median, other)| hundredths(median) - hundredths(other))
+        };
+        let each =
+            |value: &dyn Fn(usize) -> Option<i64>| (0..self.median.len()).map(value).collect::<Vec<_>>();
+        out.push('{');
+        let _ = write!(out, "\"cells\":{},\"measured\":{}", self.median.len(), self.measured());
+        if let Some(at) = self.unusual_places() {
+            list(out, "at", &at);
+        }
+        list(out, "median", &each(&|cell| self.median[cell].map(hundredths)));
+        list(out, "below", &each(&|cell| less(cell, self.interval[cell].map(|[low, _]| low))));
+        list(
+            out,
+            "above",
+            &each(&|cell| less(cell, self.interval[cell].map(|[_, high]| high)).map(|less| -less)),
+        );
+        list(out, "min_below", &each(&|cell| less(cell, self.min[cell])));
+        list(out, "home_penalty", &each(&|cell| self.home_penalty[cell].map(hundredths)));
+        list(out, "line_spread", &each(&|cell| self.line_spread[cell].map(hundredths)));
+        list(out, "passes", &each(&|cell| Some(i64::from(self.passes[cell])).filter(|&passes| passes > 0)));
+        list(out, "flags", &each(&|cell| Some(i64::from(self.flags[cell])).filter(|&bits| bits > 0)));
+        list(out, "reason", &each(&|cell| self.reason[cell].map(i64::from)));
+        let grades: String = self.grade.iter().map(|grade| grade.unwrap_or(' ')).collect();
+        let _ = write!(out, ",\"grades\":\"{grades}\"");
+        let names = serde_json::json!(Flag::ALL.iter().map(|flag| flag.name()).collect::<Vec<_>>());
+        let reasons = serde_json::json!(self.reasons);
+        let _ = write!(out, ",\"flag_names\":{names},\"reasons\":{reasons}}}");
+    }
+
+    /// Places where cells do not come in one of the usual orders: the triangle below the diagonal, or everything but
+    /// the diagonal, row by row.
+    fn unusual_places(&self) -> Option<Vec<Option<i64>>> {
+        let n = self.cpus.len() as u32;
+        let rows = (0..n).flat_map(|row| (0..n).map(move |column| [row, column]));
+        let usual: Vec<[u32; 2]> = match self.symmetric {
+            true => rows.filter(|[row, column]| row > column).collect(),
+            false => rows.filter(|[row, column]| row != column).collect(),
+        };
+        let place = |[row, column]: &[u32; 2]| Some(i64::from(*row) * i64::from(n) + i64::from(*column));
+        (usual != self.places).then(|| self.places.iter().map(place).collect())
+    }
+}
+
+/// A column; nothing where it holds nothing.
+fn list(out: &mut String, name: &str, values: &[Option<i64>]) {
+    if values.iter().all(Option::is_none) {
+        return;
+    }
+    let _ = write!(out, ",\"{name}\":[");
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        match value {
+            Some(value) => {
+                let _ = write!(out, "{value}");
+            }
+            None => out.push_str("null"),
+        }
+    }
+    out.push(']');
+}

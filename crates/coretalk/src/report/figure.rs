@@ -1,0 +1,57 @@
+//! Figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
+
+pub mod chart;
+pub mod curves;
+pub mod heat_map;
+pub mod intervals;
+mod labels;
+pub mod ladder;
+pub mod sheet;
+pub mod timeline;
+
+use super::picture::{Picture, Type, Weight, text_width};
+
+/// Text of a figure.
+const BODY: Type = Type::of(12.0);
+/// Numbers at axes.
+const SMALL: Type = Type::of(11.0);
+
+/// Words in lines that are no wider than a figure.
+fn wrapped(text: &str, width: f64, style: Type) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if text_width(&format!("{line} {word}"), style.size, style.weight) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// As much of the text as fits, with `…` where something was cut.
+fn cut(text: &str, width: f64, size: f64) -> String {
+    if text_width(text, size, Weight::Regular) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if text_width(&kept, size, Weight::Regular) + text_width("…", size, Weight::Regular) > width {
+            kept.pop();
+            break;
+        }
+    }
+    kept + "…"
+}
+
+/// Lines of text below a point of a picture; the baseline of the last one.
+fn paragraph(picture: &mut Picture, [left, mut baseline]: [f64; 2], style: Type, lines: &[String]) -> f64 {
+    for line in lines {
+        baseline += style.size * 1.35;
+        picture.text([left, baseline], super::picture::Anchor::Start, style, line);
+    }
+    baseline
+}

@@ -1,0 +1,241 @@
+//! [`Chart`]: curves over two axes.
+
+use super::{BODY, SMALL};
+use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
+use crate::report::text::grouped;
+
+/// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
+pub(super) const OTHER_FONT: f64 = 1.15;
+
+/// How an axis divides its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Equal differences.
+    Linear,
+    /// Equal ratios.
+    Log,
+    /// Equal factors of what is left above: 90 %, 99 %, 99.9 % lie equally far apart. Values are shares, 0 to 1.
+    Nines,
+}
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub label: String,
+    /// Its ends.
+    pub ends: [f64; 2],
+    /// How it divides its length.
+    pub kind: Kind,
+}
+
+impl Axis {
+    /// An axis that holds these values; `None` without one that it can show.
+    pub fn over(label: &str, kind: Kind, values: impl Iterator<Item = f64>) -> Option<Axis> {
+        let shown = values.filter(|value| value.is_finite() && (kind != Kind::Log || *value > 0.0));
+        let [low, high] = shown
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| [low.min(value), high.max(value)]);
+        if low > high {
+            return None;
+        }
+        let ends = match kind {
+            // A little room, and never a range of nothing: values that hardly differ lie in its middle.
+            Kind::Log => {
+                let room = (1.6 * low / high).sqrt().max(1.12);
+                [low / room, high * room]
+            }
+            Kind::Linear => [low.min(0.0), if high > low.min(0.0) { high * 1.05 } else { low + 1.0 }],
+            Kind::Nines => [0.0, high],
+        };
+        Some(Axis { label: label.to_owned(), ends, kind })
+    }
+
+    /// Where a value lies, 0 to 1; beyond the ends at the ends.
+    pub fn position(&self, value: f64) -> f64 {
+        let along = |value: f64| match self.kind {
+            Kind::Linear => value,
+            Kind::Log => value.max(f64::MIN_POSITIVE).ln(),
+            Kind::Nines => -(1.0 - value).max(1e-12).log10(),
+        };
+        let [low, high] = self.ends.map(along);
+        let position = (along(value) - low) / (high - low);
+        if position.is_finite() { position.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// Round values along the axis, with their words.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let [low, high] = self.ends;
+        let inside = |value: &f64| (low..=high).contains(value);
+        match self.kind {
+            Kind::Nines => [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999]
+                .into_iter()
+                .filter(inside)
+                .map(|share| (share, format!("{} %", (share * 1e8).round() / 1e6)))
+                .collect(),
+            Kind::Log => {
+                let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
+                let steps = |steps: &'static [f64]| -> Vec<f64> {
+                    let values =
+                        decades.clone().flat_map(|decade| steps.iter().map(move |step| (decade, *step)));
+                    values.map(|(decade, step)| step * 10f64.powi(decade)).filter(inside).collect()
+                };
+                let fine = steps(&[1.0, 2.0, 5.0]);
+                let values = match fine.len() {
+                    0..=2 => steps(&[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
+                    3..=8 => fine,
+                    _ => steps(&[1.0]),
+                };
+                values.into_iter().map(|value| (value, number(value))).collect()
+            }
+            Kind::Linear => {
+                let rough = (high - low) / 6.0;
+                let decade = 10f64.powf(rough.log10().floor());
+                let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+                let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
+                let first = (low / step).ceil() as i64;
+                let last = (high / step).floor() as i64;
+                (first..=last).map(|tick| tick as f64 * step).map(|value| (value, number(value))).collect()
+            }
+        }
+    }
+}
+
+/// A value as it stands at an axis: `0.5`, `20`, `1 000`, `2 M`.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        magnitude if magnitude >= 999_999.5 => format!("{} M", (value / 1e4).round() / 100.0),
+        magnitude if magnitude >= 100.0 => grouped(value.round() as i64),
+        _ => format!("{}", (value * 1e4).round() / 1e4),
+    }
+}
+
+/// How the points of a curve are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    /// Joined.
+    Joined,
+    /// Each for itself.
+    Dots,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Its name.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<[f64; 2]>,
+    /// How they are shown.
+    pub marks: Marks,
+}
+
+/// Curves over two axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// What it shows, in one line.
+    pub title: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+impl Chart {
+    /// The drawing in this size.
+    pub fn draw(&self, width: f64, height: f64) -> Picture {
+        let mut picture = Picture::new(&self.title, width, height);
+        let ticks = self.y.ticks();
+        let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
+        let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
+        let mut top = 18.0;
+        picture.text([0.0, top], Anchor::Start, BODY.strong(), &self.title);
+        if self.curves.len() > 1 {
+            top = self.legend(&mut picture, top + 20.0, width);
+        }
+        picture.text([0.0, top + 20.0], Anchor::Start, SMALL.in_ink(Ink::Faint), &self.y.label);
+        let (top, right, bottom) = (top + 30.0, width - 18.0, height - 42.0);
+        let x = |value: f64| left + self.x.position(value) * (right - left);
+        let y = |value: f64| bottom - self.y.position(value) * (bottom - top);
+        for (value, text) in &ticks {
+            picture.line(vec![[left, y(*value)], [right, y(*value)]], Ink::Line, 1.0);
+            picture.text([left - 8.0, y(*value) + 4.0], Anchor::End, SMALL.in_ink(Ink::Faint), text);
+        }
+        let mut free = f64::NEG_INFINITY;
+        for (value, text) in self.x.ticks() {
+            let (middle, half) = (x(value), text_width(&text, SMALL.size, Weight::Regular) / 2.0);
+            picture.line(vec![[middle, top], [middle, bottom + 4.0]], Ink::Line, 1.0);
+            if middle - half > free {
+                picture.text([middle, bottom + 18.0], Anchor::Middle, SMALL.in_ink(Ink::Faint), text);
+                free = middle + half + 8.0;
+            }
+        }
+        picture.text([right, height - 6.0], Anchor::End, SMALL.in_ink(Ink::Faint), &self.x.label);
+        picture.line(vec![[left, top], [left, bottom], [right, bottom]], Ink::Faint, 1.0);
+        for (index, curve) in self.curves.iter().enumerate() {
+            let points: Vec<[f64; 2]> = curve.points.iter().map(|[px, py]| [x(*px), y(*py)]).collect();
+            match curve.marks {
+                Marks::Joined => picture.line(points, Ink::Series(index), 2.0),
+                Marks::Dots => points.into_iter().for_each(|at| picture.disc(at, 2.2, Ink::Series(index))),
+            }
+        }
+        picture
+    }
+
+    /// Names with their colours, as many in a line as fit; the baseline of the last line.
+    fn legend(&self, picture: &mut Picture, mut baseline: f64, width: f64) -> f64 {
+        let mut left = 0.0;
+        for (index, curve) in self.curves.iter().enumerate() {
+            let name = super::cut(&curve.name, width - 40.0, SMALL.size);
+            let wide = 20.0 + OTHER_FONT * text_width(&name, SMALL.size, Weight::Regular) + 18.0;
+            if left > 0.0 && left + wide > width {
+                left = 0.0;
+                baseline += 17.0;
+            }
+            picture.rect([left, baseline - 6.0, 14.0, 3.0], Ink::Series(index));
+            picture.text([left + 20.0, baseline], Anchor::Start, SMALL, name);
+            left += wide;
+        }
+        baseline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nines_lie_equally_far_apart() {
+        let axis = Axis { label: String::new(), ends: [0.0, 0.999], kind: Kind::Nines };
+        let at = [0.9, 0.99, 0.999].map(|share| axis.position(share));
+        assert!(
+            (at[0] - 1.0 / 3.0).abs() < 1e-9 && (at[1] - 2.0 / 3.0).abs() < 1e-9 && at[2] == 1.0,
+            "{at:?}"
+        );
+        let words: Vec<String> = axis.ticks().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(words, ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+    }
+
+    #[test]
+    fn every_axis_has_a_few_round_numbers() {
+        for (low, high) in [(5.0, 500.0), (20.0, 21.0), (0.001, 1e9), (83.0, 91.0)] {
+            let axis = Axis::over("", Kind::Log, [low, high].into_iter()).unwrap();
+            let ticks = axis.ticks();
+            assert!((1..=14).contains(&ticks.len()), "{low} to {high}: {ticks:?}");
+        }
+        let words: Vec<String> = Axis::over("", Kind::Linear, [24.0].into_iter())
+            .unwrap()
+            .ticks()
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
+        assert_eq!(words, ["0", "5", "10", "15", "20", "25"]);
+    }
+
+    #[test]
+    fn an_axis_without_values_is_none() {
+        assert_eq!(Axis::over("", Kind::Log, [0.0, -1.0, f64::NAN].into_iter()), None);
+        assert_eq!([0.5, 1500.0, 2.5e6].map(number), ["0.5", "1 500", "2.5 M"]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The sheet: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
+
+use super::heat_map::heat_map;
+use super::{curves, ladder, paragraph, timeline, wrapped};
+use crate::report::picture::{Anchor, Ink, Picture, Type};
+use crate::report::subject::{Drawing, Map, Subject};
+use crate::report::text::{count, ns, plain, plus_minus};
+
+/// Length of the side of a lone map, and of one among several.
+const SIDE: f64 = 720.0;
+const SMALL_SIDE: f64 = 400.0;
+/// Around everything.
+const MARGIN: f64 = 24.0;
+/// Columns of small multiples.
+const COLUMNS: usize = 3;
+/// Dark orange, readable on white: what must not be overlooked.
+const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
+
+const TITLE: Type = Type::of(20.0).strong();
+const SUBTITLE: Type = Type::of(13.0);
+
+/// The sheet of one run; `None` where it holds nothing that can be drawn.
+pub fn sheet(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
+    let main = main_figures(subject, drawing, SIDE)?;
+    Some(framed(Picture::stacked(
+        title_of(subject),
+        [vec![head(subject, main[0].width)], main, vec![foot(subject)]].concat(),
+        16.0,
+    )))
+}
+
+/// Several runs: a map of each, in the order given.
+pub fn sheet_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Picture> {
+    let side = if subjects.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
+    let part = |subject| {
+        let main = main_figures(subject, drawing, side)?;
+        let width = main[0].width.max(side);
+        let parts =
+            [vec![head(subject, width)], main.into_iter().take(1).collect(), vec![foot(subject)]].concat();
+        Some(Picture::stacked(title_of(subject), parts, 12.0))
+    };
+    let parts: Vec<Picture> = subjects.iter().filter_map(part).collect();
+    let title = parts.iter().map(|part| part.title.clone()).collect::<Vec<_>>().join(" beside ");
+    (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
+}
+
+fn title_of(subject: &Subject<'_>) -> String {
+    let marks: String = subject.marks().iter().map(|mark| format!("{mark} ")).collect();
+    let question = subject.maps.first().map_or(String::new(), |map| format!(": {}", map.question));
+    format!("{marks}{}{question}", subject.machine())
+}
+
+/// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves.
+fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
+    let drawable = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
+    if let Some(map) = subject.maps.iter().find(drawable) {
+        return Some(vec![heat_map(subject, map, drawing, side)]);
+    }
+    let watch = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
+    let relation = |name: &str| subject.relation(name);
+    let steps = || ladder::ladder(&subject.view.ladder, relation, side);
+    let kept =
+        || curves::curves(&subject.view.series, "distribution").into_iter().take(1).collect::<Vec<_>>();
+    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(kept()).collect();
+    // All cells missing: the hatch says so.
+    let hatched = || subject.maps.iter().find(|map| map.columns.cpus.len() > 1);
+    match found.is_empty() {
+        false => Some(found),
+        true => hatched().map(|map| vec![heat_map(subject, map, drawing, side)]),
+    }
+}
+
+fn head(subject: &Subject<'_>, width: f64) -> Picture {
+    let mut picture = Picture::new("", width, 0.0);
+    let mut baseline = 0.0;
+    if let marks @ [_, ..] = subject.marks().as_slice() {
+        baseline += 13.0;
+        picture.text([0.0, baseline], Anchor::Start, Type::of(12.0).strong().in_ink(MARK), marks.join(" · "));
+    }
+    baseline = paragraph(&mut picture, [0.0, baseline], TITLE, &wrapped(&subject.machine(), width, TITLE));
+    let faint = SUBTITLE.in_ink(Ink::Faint);
+    baseline =
+        paragraph(&mut picture, [0.0, baseline + 2.0], faint, &wrapped(&subject.about(), width, faint));
+    if let Some(map) = subject.maps.first() {
+        baseline = paragraph(
+            &mut picture,
+            [0.0, baseline + 4.0],
+            SUBTITLE,
+            &wrapped(&map.question, width, SUBTITLE),
+        );
+        if let Some(words) = only_pair(map).or_else(|| spread(map)) {
+            let lines = wrapped(&words, width, SUBTITLE);
+            baseline = paragraph(&mut picture, [0.0, baseline], SUBTITLE, &lines);
+        }
+    }
+    picture.height = baseline + 4.0;
+    picture
+}
+
+/// The value of the only pair with its interval.
+fn only_pair(map: &Map) -> Option<String> {
+    let [from, to] = map.columns.cpus[..] else { return None };
+    let median = (*map.columns.median.first()?)?;
+    let words = match map.columns.interval.first().copied().flatten() {
+        Some([low, high]) => format!("{} {}", ns(median), plus_minus(median, (high - low) / 2.0)),
+        None => format!("{}, no interval", ns(median)),
+    };
+    Some(format!("CPU {from} ↔ CPU {to}: {words} {}", map.about.unit))
+}
+
+/// How many pairs, and how many of them are doubtful or missing.
+fn spread(map: &Map) -> Option<String> {
+    let columns = &map.columns;
+    let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
+    let missing = columns.median.len() - columns.measured();
+    let mut words = vec![count(columns.measured() as u64, "pair")];
+    words.extend((doubtful > 0).then(|| format!("{doubtful} in doubt (!)")));
+    words.extend((missing > 0).then(|| format!("{missing} not measured (hatched)")));
+    (!columns.median.is_empty()).then(|| words.join(" · "))
+}
+
+fn foot(subject: &Subject<'_>) -> Picture {
+    let mut picture = Picture::new("", 0.0, 14.0);
+    picture.text([0.0, 11.0], Anchor::Start, Type::of(11.0).in_ink(Ink::Faint), plain(&subject.origin()));
+    picture
+}
+
+fn framed(inner: Picture) -> Picture {
+    let (width, height) = (inner.width + 2.0 * MARGIN, inner.height + 2.0 * MARGIN);
+    let mut picture = Picture::new(inner.title.clone(), width, height);
+    picture.place(inner, [MARGIN, MARGIN]);
+    picture
+}

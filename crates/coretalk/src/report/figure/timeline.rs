@@ -1,0 +1,34 @@
+//! States as a time line: every pass where and when it was.
+
+use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use crate::report::picture::Picture;
+use crate::report::states::letter;
+use crate::report::text::percent;
+use crate::report::view::WatchView;
+
+/// The figure; `None` where no pair was followed over time.
+pub fn timeline(watch: &WatchView, width: f64) -> Option<Picture> {
+    let times = watch.line.iter().map(|(at, ..)| *at);
+    let begin = times.clone().fold(f64::INFINITY, f64::min);
+    let states = watch.states.len().max(1);
+    let curve = |state: usize| Curve {
+        name: match watch.states.get(state).and_then(|state| state.share) {
+            Some(share) => format!("state {} · {} of the passes", letter(state), percent(share)),
+            None => "passes".to_owned(),
+        },
+        points: watch
+            .line
+            .iter()
+            .filter(|(_, _, of)| *of == state || states == 1)
+            .map(|(at, value, _)| [at - begin, *value])
+            .collect(),
+        marks: Marks::Dots,
+    };
+    let chart = Chart {
+        title: "Every pass over time".into(),
+        x: Axis::over("seconds since the first pass", Kind::Linear, times.map(|at| at - begin))?,
+        y: Axis::over("ns, logarithmic", Kind::Log, watch.line.iter().map(|(_, value, _)| *value))?,
+        curves: (0..states).map(curve).collect(),
+    };
+    Some(chart.draw(width, 320.0))
+}

@@ -1,0 +1,203 @@
+//! The HTML report: one file that needs no network, from one run or several.
+//!
+//! Words, tables and curves are written here; the heat map is drawn by the page's own script from data blocks. The page
+//! carries a policy that allows this script, this style and these blocks by their hashes, and nothing else.
+
+pub mod data;
+pub mod escape;
+mod machine;
+mod sections;
+mod several;
+mod tables;
+
+use super::subject::{Drawing, Subject};
+use crate::document::Document;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use escape::{escaped, json_block};
+use sections::Section;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+const PAGE: &str = include_str!("html/report.html");
+const STYLE: &str = include_str!("html/report.css");
+const SCRIPTS: [&str; 5] = [
+    include_str!("html/data.js"),
+    include_str!("html/colors.js"),
+    include_str!("html/picture.js"),
+    include_str!("html/viewer.js"),
+    include_str!("html/page.js"),
+];
+
+/// The page of these runs, in the order given.
+///
+/// # Errors
+/// Never for documents made from runs.
+pub fn page(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<String> {
+    let mut blocks = String::new();
+    let mut hashes = Vec::new();
+    let mut block = |id: &str, json: &str| {
+        let content = json_block(json);
+        hashes.push(hash(&content));
+        let _ = writeln!(blocks, "<script type=\"application/json\" id=\"{id}\">{content}</script>");
+    };
+    block("view", &data::view(subjects, drawing)?);
+    for (index, subject) in subjects.iter().enumerate() {
+        block(&format!("data-{index}"), &document(subject)?);
+    }
+    let script = SCRIPTS.concat();
+    hashes.insert(0, hash(&script));
+    let parts = sections(subjects);
+    let fill = [
+        ("{policy}", policy(&hashes)),
+        ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
+        ("{title}", escaped(&title(subjects))),
+        ("{style}", STYLE.to_owned()),
+        ("{header}", header(subjects)),
+        ("{contents}", contents(&parts)),
+        ("{sections}", parts.iter().map(Section::html).collect()),
+        ("{data}", blocks),
+        ("{script}", script),
+    ];
+    Ok(filled(PAGE, &fill))
+}
+
+/// What the page may do: run and read what it carries.
+fn policy(hashes: &[String]) -> String {
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        hashes.join(" "),
+        hash(STYLE)
+    )
+}
+
+/// A source expression of a content security policy.
+fn hash(content: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())))
+}
+
+/// The template with its places filled, in one pass: what is filled in is never searched for places.
+fn filled(template: &str, fill: &[(&str, String)]) -> String {
+    let mut page =
+        String::with_capacity(template.len() + fill.iter().map(|(_, text)| text.len()).sum::<usize>());
+    let mut rest = template;
+    let next = |rest: &str| {
+        fill.iter()
+            .filter_map(|(place, text)| Some((rest.find(place)?, *place, text)))
+            .min_by_key(|(at, ..)| *at)
+    };
+    while let Some((at, place, text)) = next(rest) {
+        page.push_str(&rest[..at]);
+        page.push_str(text);
+        rest = &rest[at + place.len()..];
+    }
+    page.push_str(rest);
+    page
+}
+
+/// What the page holds of a run: the whole document, or the document without the cells, which stand as columns.
+fn document(subject: &Subject<'_>) -> serde_json::Result<String> {
+    let document = Document::from_report(subject.report, subject.identity);
+    if data::is_exact(subject) {
+        let mut bytes = Vec::new();
+        document.write_to(&mut bytes).map_err(serde::ser::Error::custom)?;
+        return String::from_utf8(bytes).map_err(serde::ser::Error::custom);
+    }
+    let mut outline = serde_json::to_value(document.without_cells())?;
+    data::leave_out_distributions(&mut outline, &subject.view);
+    Ok(outline.to_string())
+}
+
+fn title(subjects: &[Subject<'_>]) -> String {
+    let machines: Vec<String> = subjects
+        .iter()
+        .map(|subject| [subject.marks().join(" "), subject.machine()].join(" ").trim().to_owned())
+        .collect();
+    match machines.as_slice() {
+        [one] => format!("{one} · coretalk"),
+        [one, other] => format!("{one} and {other} · coretalk"),
+        several => format!("{} runs · coretalk", several.len()),
+    }
+}
+
+fn header(subjects: &[Subject<'_>]) -> String {
+    let mut html = String::from("<header>\n");
+    match subjects {
+        [subject] => {
+            html.push_str(&marks(subject));
+            let _ = write!(html, "<h1>{}</h1>\n<p class=\"about\">", escaped(&subject.machine()));
+            let _ = writeln!(html, "{}</p>", escaped(&subject.about()));
+        }
+        several => {
+            let _ = writeln!(html, "<h1>{}</h1>\n<ol>", escaped(&several_title(several)));
+            for subject in several {
+                let _ = writeln!(
+                    html,
+                    "<li>{}<strong>{}</strong> <span class=\"about\">{}</span></li>",
+                    marks(subject),
+                    escaped(&subject.machine()),
+                    escaped(&[subject.about(), format!("run {}", subject.name)].join(" · "))
+                );
+            }
+            html.push_str("</ol>\n");
+            html.push_str(&several::mixed(several));
+        }
+    }
+    html.push_str("</header>");
+    html
+}
+
+fn several_title(subjects: &[Subject<'_>]) -> String {
+    match subjects {
+        [one, other] => format!("{} and {}", one.machine(), other.machine()),
+        several => format!("{} runs side by side", several.len()),
+    }
+}
+
+fn marks(subject: &Subject<'_>) -> String {
+    let marks: String = subject.marks().iter().map(|mark| format!("<span>{mark}</span>")).collect();
+    if marks.is_empty() { marks } else { format!("<p class=\"marks\">{marks}</p>") }
+}
+
+fn contents(parts: &[Section]) -> String {
+    let links =
+        parts.iter().map(|part| format!("<li><a href=\"#{}\">{}</a></li>", part.id, escaped(&part.title)));
+    format!("<nav aria-label=\"Contents\"><ul>{}</ul></nav>", links.collect::<String>())
+}
+
+fn sections(subjects: &[Subject<'_>]) -> Vec<Section> {
+    let [subject] = subjects else { return several::sections(subjects) };
+    let mut parts = sections::results(subject, None, sections::Maps::Here);
+    parts.extend(machine::sections(subject, None));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_policy_language() {
+        // From the specification of Content Security Policy Level 3, example of hash usage.
+        assert_eq!(hash("alert('Hello, world.');"), "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='");
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_searched() {
+        let fill = [("{a}", "{b}".to_owned()), ("{b}", "x".to_owned())];
+        assert_eq!(filled("1{a}2{b}3", &fill), "1{b}2x3");
+    }
+
+    #[test]
+    fn nothing_of_the_page_leaves_it() {
+        for text in SCRIPTS.into_iter().chain([PAGE, STYLE]) {
+            for word in
+                ["http:", "https:", "//cdn", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "eval("]
+            {
+                let names_svg = text.matches("http://www.w3.org/2000/svg").count();
+                let found = text.matches(word).count();
+                assert!(found == 0 || (word == "http:" && found == names_svg), "`{word}` in {}", &text[..60]);
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+'use strict';
+// Data blocks of the page: the view made for drawing, and the document of each run.
+
+const view = JSON.parse(document.getElementById('view').textContent);
+
+// The text of a data block as it was before `<` was written as `\u003c`. Backslashes come in pairs otherwise.
+function blockText(id) {
+  const text = document.getElementById(id).textContent;
+  return text.replace(/\\(\\|u003c)/g, (whole, rest) => (rest === '\\' ? whole : '<'));
+}
+
+// Characters that would turn or hide text around them.
+const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const plain = (text) => String(text).replace(STEERING, '\ufffd');
+
+// Numbers as everywhere in coretalk: three digits that count, groups of three.
+function short(value) {
+  const size = Math.abs(value);
+  if (size >= 999500) return short(value / 1e6) + 'M';
+  if (size >= 9999.5) return short(value / 1e3) + 'k';
+  return size < 9.95 ? value.toFixed(1) : value.toFixed(0);
+}
+function long(value) {
+  const size = Math.abs(value);
+  if (size < 9.995) return value.toFixed(2);
+  if (size < 99.95) return value.toFixed(1);
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
+}
+
+// One matrix with its cells, from the columns of the view or from the cells of the document.
+class Matrix {
+  constructor(about, document_) {
+    Object.assign(this, about);
+    this.n = this.cpus.length;
+    this.position = new Map(this.cpus.map((cpu, place) => [cpu, place]));
+    const columns = about.columns;
+    this.cells = columns ? columns.cells : document_.matrices[about.index].cells.length;
+    this.source = columns ? null : document_.matrices[about.index].cells;
+    this.places(columns);
+    this.p99 = this.tails(document_);
+    if (columns) this.decode(columns);
+    else this.translate();
+    this.passes = new Map(about.passes.map(([cell, times, values]) => [cell, { times, values }]));
+  }
+
+  // For each place of the square the number of its cell; -1 where there is none.
+  places(columns) {
+    const { n } = this;
+    this.at = new Int32Array(n * n).fill(-1);
+    this.pairs = new Int32Array(2 * this.cells);
+    const put = (cell, row, column) => {
+      this.at[row * n + column] = cell;
+      if (this.symmetric) this.at[column * n + row] = cell;
+      this.pairs[2 * cell] = this.symmetric ? column : row;
+      this.pairs[2 * cell + 1] = this.symmetric ? row : column;
+    };
+    if (this.source) {
+      this.source.forEach((cell, number) => {
+        const [from, to] = [this.position.get(cell.from), this.position.get(cell.to)];
+        put(number, this.symmetric ? to : from, this.symmetric ? from : to);
+      });
+    } else if (columns.at) {
+      columns.at.forEach((at, number) => put(number, Math.floor(at / n), at % n));
+    } else {
+      let cell = 0;
+      for (let row = 0; row < n; row++) {
+        for (let column = 0; column < (this.symmetric ? row : n); column++) {
+          if (row !== column) put(cell++, row, column);
+        }
+      }
+    }
+  }
+
+  // Columns hold whole hundredths; ends of intervals are distances from the median.
+  decode(columns) {
+    const list = (name, scale) => {
+      const values = new Float64Array(this.cells).fill(NaN);
+      const stored = columns[name];
+      if (stored) for (let i = 0; i < values.length; i++) if (stored[i] !== null) values[i] = stored[i] / scale;
+      return values;
+    };
+    this.median = list('median', 100);
+    const [below, above, less] = [list('below', 100), list('above', 100), list('min_below', 100)];
+    this.low = this.median.map((median, i) => median - below[i]);
+    this.high = this.median.map((median, i) => median + above[i]);
+    this.min = this.median.map((median, i) => median - less[i]);
+    this.home_penalty = list('home_penalty', 100);
+    this.line_spread = list('line_spread', 100);
+    this.passCount = list('passes', 1);
+    this.bits = columns.flags ? columns.flags.map((bits) => bits || 0) : null;
+    this.flagNames = columns.flag_names;
+    this.reasons = (cell) => (columns.reason && columns.reason[cell] !== null ? columns.reasons[columns.reason[cell]] : null);
+    this.grade = (cell) => columns.grades[cell].trim() || null;
+  }
+
+  translate() {
+    const list = (read) => Float64Array.from(this.source, (cell) => {
+      const value = read(cell);
+      return value === null || value === undefined ? NaN : value;
+    });
+    this.median = list((cell) => cell.median);
+    this.low = list((cell) => cell.ci && cell.ci[0]);
+    this.high = list((cell) => cell.ci && cell.ci[1]);
+    this.min = list((cell) => cell.min);
+    this.home_penalty = list((cell) => cell.home_penalty);
+    this.line_spread = list((cell) => cell.line_spread);
+    this.passCount = list((cell) => cell.passes || NaN);
+    this.flagNames = [];
+    this.bits = this.source.map((cell) => {
+      let bits = 0;
+      for (const flag of cell.flags || []) {
+        if (!this.flagNames.includes(flag)) this.flagNames.push(flag);
+        bits |= 1 << this.flagNames.indexOf(flag);
+      }
+      return bits;
+    });
+    this.reasons = (cell) => this.source[cell].reason;
+    this.grade = (cell) => this.source[cell].grade;
+  }
+
+  // The 99th percentile of single events, where a series of this kernel has the pair.
+  tails(document_) {
+    const values = new Float64Array(this.cells).fill(NaN);
+    for (const series of document_.series || []) {
+      const own = series.parameters.kernel === this.kernel && series.parameters.view === 'closed-loop';
+      if (!own || series.placement.length !== 2) continue;
+      const [from, to] = series.placement.map((cpu) => this.position.get(cpu));
+      if (from === undefined || to === undefined) continue;
+      const cell = this.at[from * this.n + to];
+      if (cell >= 0 && series.percentiles['99'] !== null) values[cell] = series.percentiles['99'];
+    }
+    return values;
+  }
+
+  flags(cell) {
+    const bits = this.bits ? this.bits[cell] : 0;
+    return this.flagNames.filter((name, bit) => (bits >> bit) & 1);
+  }
+  doubts(cell) {
+    return this.flags(cell).filter((name) => view.doubts.includes(name));
+  }
+
+  // What can be shown of a cell: layers that have a value somewhere.
+  layers() {
+    const unit = this.unit;
+    if (this.difference) return [{ id: 'median', name: 'difference', unit: '%', of: (cell) => this.median[cell], diverging: true }];
+    const all = [
+      { id: 'median', name: this.measure, unit, of: (cell) => this.median[cell], fixed: this.fixed, log: true },
+      { id: 'width', name: 'uncertainty (± of the 95 % interval)', unit: '%', log: true, fixed: [0.5, 50],
+        of: (cell) => (50 * (this.high[cell] - this.low[cell])) / this.median[cell] },
+      { id: 'min', name: 'fastest batch', unit, of: (cell) => this.min[cell], fixed: this.fixed, log: true },
+      { id: 'home', name: 'home penalty (worse ÷ better node)', unit: '×', of: (cell) => this.home_penalty[cell], fixed: [1, 3], log: true },
+      { id: 'spread', name: 'line spread (p90 ÷ p10 over lines)', unit: '×', of: (cell) => this.line_spread[cell], fixed: [1, 2], log: true },
+      { id: 'p99', name: 'p99 of single events', unit, of: (cell) => this.p99[cell], fixed: this.fixed, log: true },
+      { id: 'flags', name: 'doubts', unit: 'flags', of: (cell) => (Number.isNaN(this.median[cell]) ? NaN : this.doubts(cell).length), fixed: [0, 3] },
+    ];
+    const has = (layer) => {
+      for (let cell = 0; cell < this.cells; cell++) if (Number.isFinite(layer.of(cell))) return true;
+      return false;
+    };
+    return all.filter((layer) => layer.id === 'median' || has(layer));
+  }
+
+  // Rows in an order: lists of positions, one for each CPU or core.
+  rows(order, by, core) {
+    const positions = order === 'id'
+      ? this.cpus.map((cpu, place) => place).sort((a, b) => this.cpus[a] - this.cpus[b])
+      : this.orders[order];
+    if (by !== 'core') return positions.map((place) => [place]);
+    const rows = new Map();
+    for (const place of positions) {
+      const of = core[this.cpus[place]] === undefined ? `cpu ${place}` : core[this.cpus[place]];
+      if (!rows.has(of)) rows.set(of, []);
+      rows.get(of).push(place);
+    }
+    return [...rows.values()];
+  }
+}
+
+// The middle of a list, as the screen shows it for the threads of two cores.
+function middle(values) {
+  if (values.length === 0) return NaN;
+  values.sort((a, b) => a - b);
+  const half = values.length >> 1;
+  return values.length % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+const VALUE = 0, MISSING = 1, NOTHING = 2;
+
+// A layer of a matrix seen through rows: what is drawn.
+class Grid {
+  constructor(matrix, layer, rows) {
+    Object.assign(this, { matrix, layer, rows, size: rows.length });
+    const size = this.size;
+    this.values = new Float64Array(size * size).fill(NaN);
+    this.kind = new Uint8Array(size * size);
+    this.doubt = new Uint8Array(size * size);
+    this.missing = 0;
+    const single = rows.every((row) => row.length === 1);
+    const doubtful = new Uint8Array(matrix.cells);
+    for (let cell = 0; cell < matrix.cells; cell++) if (matrix.bits && matrix.bits[cell]) doubtful[cell] = matrix.doubts(cell).length > 0 ? 1 : 0;
+    for (let r = 0; r < size; r++) {
+      for (let c = 0; c < size; c++) {
+        const place = r * size + c;
+        if (single) {
+          const cell = matrix.at[rows[r][0] * matrix.n + rows[c][0]];
+          this.set(place, cell < 0 ? NaN : layer.of(cell), cell < 0 ? 0 : 1, cell >= 0 && doubtful[cell]);
+        } else {
+          const cells = this.cellsOf(r, c);
+          const values = cells.map(layer.of).filter(Number.isFinite);
+          this.set(place, middle(values), cells.length, cells.some((cell) => doubtful[cell]));
+        }
+      }
+    }
+    // A difference that is not significant keeps its number and loses its colour.
+    this.paint = layer.shown ? this.values.map((value, place) => this.shade(place, value)) : this.values;
+  }
+
+  shade(place, value) {
+    if (!Number.isFinite(value)) return value;
+    return middle(this.cellsOf(Math.floor(place / this.size), place % this.size).map(this.layer.shown));
+  }
+
+  set(place, value, pairs, doubt) {
+    this.values[place] = value;
+    this.kind[place] = Number.isFinite(value) ? VALUE : pairs > 0 ? MISSING : NOTHING;
+    if (this.kind[place] === MISSING) this.missing++;
+    this.doubt[place] = doubt ? 1 : 0;
+  }
+
+  // The cells behind a place; each once.
+  cellsOf(r, c) {
+    const { matrix, rows } = this;
+    const cells = new Set();
+    for (const a of rows[r]) for (const b of rows[c]) if (matrix.at[a * matrix.n + b] >= 0) cells.add(matrix.at[a * matrix.n + b]);
+    return [...cells];
+  }
+
+  // The range of the colours: as given, or that of the values, where one absurd value does not take all of it.
+  range(choice) {
+    const { layer } = this;
+    if (layer.fixed && choice === 'fixed') return layer.fixed;
+    if (layer.diverging && choice === 'fixed') return [-50, 50];
+    const known = this.values.filter(Number.isFinite).sort();
+    if (known.length === 0) return layer.fixed || [1, 10];
+    if (layer.diverging) {
+      const most = Math.max(5, Math.abs(known[Math.floor(known.length * 0.01)]), Math.abs(known[Math.ceil(known.length * 0.99) - 1]));
+      return [-most, most];
+    }
+    if (!layer.log) return [Math.min(0, known[0]), Math.max(1, known[known.length - 1])];
+    const usual = known[known.length >> 1];
+    const [low, high] = [known[0], known[known.length - 1]].map((end) => Math.min(Math.max(end, usual / 50), usual * 20));
+    return [low, Math.max(high, 1.5 * low)];
+  }
+}

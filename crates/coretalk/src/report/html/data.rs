@@ -1,0 +1,147 @@
+//! The data block of the heat maps: everything that is drawn and stands in no document: orders, groups, colours.
+
+use crate::report::figure::curves::chosen;
+use crate::report::heat_map::ordered;
+use crate::report::ladder::relation_words;
+use crate::report::palette::{DIVERGING, Scale, VIRIDIS};
+use crate::report::passes::EVERY_PAIR_UP_TO;
+use crate::report::subject::{Drawing, Map, ScaleChoice, Subject};
+use crate::report::view::View;
+use crate::report::{By, Order};
+use coretalk_model::{CpuId, Flag, Level, Relation};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Whether the page holds the whole document of a run. Beyond, cells stand as columns, rounded to 0.01 ns.
+pub fn is_exact(subject: &Subject<'_>) -> bool {
+    subject.maps.iter().all(|map| map.columns.cpus.len() <= EVERY_PAIR_UP_TO)
+}
+
+/// Above 64 CPUs distributions travel only with the series that are drawn.
+pub(super) fn leave_out_distributions(document: &mut Value, view: &View) {
+    let drawn = chosen(&view.series);
+    let Some(all) = document.get_mut("series").and_then(Value::as_array_mut) else { return };
+    for (series, seen) in all.iter_mut().zip(&view.series) {
+        if !drawn.iter().any(|one| std::ptr::eq(*one, seen)) {
+            series["histogram_v2_base64"] = Value::Null;
+        }
+    }
+}
+
+/// The block as JSON.
+///
+/// # Errors
+/// Never.
+pub fn view(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<String> {
+    let doubts: Vec<&str> = Flag::ALL.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+    let head = json!({
+        "palette": VIRIDIS,
+        "diverging": DIVERGING,
+        "doubts": doubts,
+        "initial": initial(drawing),
+    });
+    let runs = subjects.iter().enumerate().map(|(index, subject)| run(subject, index));
+    let runs: Vec<String> = runs.collect::<serde_json::Result<_>>()?;
+    Ok(with_field(&head, "runs", &format!("[{}]", runs.join(","))))
+}
+
+fn initial(drawing: Drawing) -> Value {
+    let order = match drawing.order {
+        Order::Id => "id",
+        Order::Topology => "reported",
+        Order::Measured => "measured",
+    };
+    let by = match drawing.by {
+        By::Core => "core",
+        By::Thread => "thread",
+    };
+    let scale = match drawing.scale {
+        ScaleChoice::Fixed => "fixed",
+        ScaleChoice::Fit => "fit",
+    };
+    json!({ "order": order, "by": by, "scale": scale })
+}
+
+fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
+    let topology = &subject.report.topology;
+    let level = |level: Level, relation: Relation| {
+        let groups = topology.level(level);
+        let of: BTreeMap<u32, usize> = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(group, domain)| domain.cpus.iter().map(move |cpu| (cpu.0, group)))
+            .collect();
+        json!({ "name": level.name(), "words": relation_words(relation, topology), "of": of })
+    };
+    let relations =
+        [Relation::Smt, Relation::Cluster, Relation::L3, Relation::Die, Relation::Node, Relation::Package];
+    let levels =
+        Level::ALL.into_iter().zip(relations).filter(|(level, _)| !topology.level(*level).is_empty());
+    let core: BTreeMap<u32, u32> =
+        topology.cpus().iter().map(|cpu| (cpu.0, topology.siblings(cpu).first().unwrap_or(cpu).0)).collect();
+    let exact = is_exact(subject);
+    let head = json!({
+        "name": subject.name,
+        "machine": subject.machine(),
+        "marks": subject.marks(),
+        "data": format!("data-{index}"),
+        "exact": exact,
+        "smt": topology.has_smt(topology.cpus()),
+        "core": core,
+        "levels": levels.map(|(known, relation)| level(known, relation)).collect::<Vec<_>>(),
+        "apart": relation_words(Relation::Machine, topology),
+        "passes_note": match exact {
+            true => "The passes over this pair are not at hand.",
+            false => "Above 64 CPUs this page holds the passes of representative, doubtful and extreme pairs only.",
+        },
+    });
+    let maps = subject.maps.iter().enumerate().map(|(index, map)| map_of(subject, map, index, exact));
+    Ok(with_field(&head, "maps", &format!("[{}]", maps.collect::<Vec<_>>().join(","))))
+}
+
+fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String {
+    let readings = map.readings();
+    let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
+    let order = |order: Order| -> Vec<usize> {
+        let cpus: Vec<CpuId> = ordered(&readings, &subject.report.topology, order);
+        cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
+    };
+    let round = |value: f64| (value * 100.0).round() / 100.0;
+    let passes: Vec<Value> = subject
+        .passes
+        .iter()
+        .filter(|passes| passes.map == index)
+        .map(|passes| {
+            let times: Vec<f64> = passes.values.iter().map(|(at, _)| round(*at)).collect();
+            let values: Vec<f64> = passes.values.iter().map(|(_, value)| round(*value)).collect();
+            json!([passes.cell, times, values])
+        })
+        .collect();
+    let head = json!({
+        "index": index,
+        "label": map.label(),
+        "question": map.question,
+        "measure": map.about.quantity.replace('_', " "),
+        "unit": map.about.unit,
+        "kernel": map.about.kernel,
+        "symmetric": map.columns.symmetric,
+        "cpus": map.columns.cpus,
+        "fixed": Scale::fixed(&map.about.unit).map(|scale| [scale.low, scale.high]),
+        "orders": { "reported": order(Order::Topology), "measured": order(Order::Measured) },
+        "passes": passes,
+    });
+    if exact {
+        return head.to_string();
+    }
+    let mut columns = String::new();
+    map.columns.write_json(&mut columns);
+    with_field(&head, "columns", &columns)
+}
+
+/// An object with one field more, which is JSON already: large parts are written once.
+fn with_field(head: &Value, name: &str, json: &str) -> String {
+    let mut text = head.to_string();
+    text.pop();
+    text.push_str(&format!(",\"{name}\":{json}}}"));
+    text
+}

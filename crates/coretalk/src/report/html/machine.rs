@@ -1,0 +1,163 @@
+//! The machine, every doubt about it, how it was measured, and how to do it again.
+
+use super::escape::escaped;
+use super::sections::{Of, Section};
+use super::tables::facts;
+use crate::report::subject::Subject;
+use crate::report::text::{bytes, count, duration, plain, started};
+use coretalk_model::Verdict;
+use serde_json::Value;
+
+/// These sections of a run; `of` tells several runs apart.
+pub(super) fn sections(subject: &Subject<'_>, of: Of<'_>) -> Vec<Section> {
+    vec![environment(subject, of), method(subject, of), again(subject, of)]
+}
+
+fn environment(subject: &Subject<'_>, of: Of<'_>) -> Section {
+    let environment = &subject.view.environment;
+    let text = |path: &str| match environment.pointer(path)? {
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(plain(text)),
+        Value::Bool(true) => Some("yes".into()),
+        Value::Bool(false) => Some("no".into()),
+        other => Some(other.to_string()),
+    };
+    let number = |path: &str| environment.pointer(path)?.as_f64();
+    let pairs = |path: &str| {
+        let known = environment.pointer(path)?.as_object()?;
+        let words = known.iter().map(|(name, value)| format!("{name}: {}", crate::report::view::bare(value)));
+        Some(words.collect::<Vec<_>>().join(" · ")).filter(|words| !words.is_empty())
+    };
+    let rows = [
+        ("label", text("/label")),
+        ("host", text("/host")),
+        ("simulated from", text("/simulated")),
+        ("CPU", text("/cpu_model")),
+        ("hypervisor", text("/hypervisor")),
+        ("kernel", text("/kernel")),
+        ("architecture", text("/arch")),
+        ("microcode", text("/microcode")),
+        ("firmware", text("/firmware")),
+        ("memory", number("/memory_bytes").map(|size| bytes(size as u64))),
+        ("page", number("/page_bytes").map(|size| bytes(size as u64))),
+        ("governor", text("/governor")),
+        ("frequency driver", text("/frequency_driver")),
+        ("boost", text("/boost")),
+        ("idle driver", text("/idle_driver")),
+        ("isolated CPUs", text("/isolated")),
+        ("load before", text("/load_1min")),
+        ("mitigations", pairs("/mitigations")),
+        ("C library", text("/libc")),
+        ("clock", text("/clock/source")),
+        ("clock rate", number("/clock/hz").map(|hz| format!("{:.6} GHz", hz / 1e9))),
+        ("cost of a read", number("/clock/cost_ns").map(|ns| format!("{ns:.1} ns"))),
+        ("step", number("/clock/step_ns").map(|ns| format!("{ns:.2} ns"))),
+        ("wait hint", number("/clock/hint_ns").map(|ns| format!("{ns:.1} ns"))),
+        ("compiler", text("/compiler")),
+        ("build", text("/build")),
+        ("priority", text("/priority")),
+        ("notes", pairs("/notes")),
+    ];
+    let mut body = facts(&rows);
+    if !subject.report.findings.is_empty() {
+        body.push_str("<h3>What the checks said</h3>\n");
+        body.push_str(&findings(subject, Verdict::Ok));
+    }
+    Section::new("machine", "Machine and environment", of, body)
+}
+
+/// The findings that are at least so grave, gravest first.
+pub(super) fn findings(subject: &Subject<'_>, least: Verdict) -> String {
+    let mut findings: Vec<_> =
+        subject.report.findings.iter().filter(|finding| finding.verdict >= least).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let items = findings.iter().map(|finding| {
+        let fix = finding
+            .fix
+            .as_ref()
+            .map(|fix| format!(" · fix: <code>{}</code>", escaped(fix)))
+            .unwrap_or_default();
+        let (name, text) = (finding.verdict.name(), escaped(&finding.text));
+        format!(
+            "<li class=\"{name}\"><span class=\"verdict\">{}</span> {text}{fix}</li>",
+            name.replace('-', " ")
+        )
+    });
+    format!("<ul class=\"doubts\">{}</ul>\n", items.collect::<String>())
+}
+
+fn method(subject: &Subject<'_>, of: Of<'_>) -> Section {
+    let mut lines: Vec<&str> = Vec::new();
+    let has = |quantity: &str| subject.maps.iter().any(|map| map.about.quantity == quantity);
+    if has("half_round_trip") {
+        lines.push(
+            "A cell is half a round trip: two pinned threads hand one cache line to each other, many times, on many \
+             lines in many page frames, in several passes that lie apart in time. The value is the median over the \
+             passes, the interval holds it at 95 %.",
+        );
+        lines.push(
+            "The kernel makes the number: it is named in the title with its wait hint, and numbers with different \
+             titles are different quantities. A queue sees about twice the latency of a contended compare-exchange.",
+        );
+        lines.push(
+            "Latency follows the core clock, which moves by several percent within minutes: compare runs in core \
+             cycles where both have them. A cell with a doubt carries a mark, and the flag says why.",
+        );
+    }
+    if has("as_printed") {
+        lines.push("Numbers of other tools are reproduced with their kernels, counts and statistics; they are not ours.");
+    }
+    if subject.view.series.iter().any(|series| series.kind == "event") {
+        lines.push(
+            "Percentiles are of single events, with the cost of the clock inside unless they are said to be net of it. \
+             Means of batches are another quantity and never shown as tail latency.",
+        );
+    }
+    if !subject.view.comparisons.is_empty() {
+        lines.push("Placements ran interleaved; a winner is better than every other after correction for many tests.");
+    }
+    if subject.report.header.simulated {
+        lines.push("The machine is simulated: its numbers say nothing about any computer.");
+    }
+    lines.push("METHODOLOGY.md of coretalk has the formulas, their coverage, and what can mislead.");
+    let mut body: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
+    let hints = subject.maps.iter().filter_map(|map| {
+        let reason = map.about.parameters.get("hint_reason")?.as_str()?;
+        Some(format!("{}: {}", map.label(), plain(reason)))
+    });
+    let hints: Vec<String> = hints.collect();
+    if !hints.is_empty() {
+        body.push_str(&facts(&[("wait hint", Some(hints.join(" · ")))]));
+    }
+    Section::new("method", "Method and limits", of, body)
+}
+
+fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
+    let header = &subject.report.header;
+    let mut words = vec!["coretalk".to_owned()];
+    words.extend(subject.view.run.command.iter().map(|word| plain(word)));
+    if !words.iter().any(|word| word.starts_with("--seed")) {
+        words.push(format!("--seed {}", header.seed));
+    }
+    let command = format!("<p class=\"command\">{}</p>\n", escaped(&words.join(" ")));
+    let rows = [
+        ("run", Some(plain(&header.id))),
+        ("started", Some(started(&header.started))),
+        ("watched for", Some(duration(subject.report.result.watched.secs()))),
+        (
+            "sittings",
+            Some(header.segments).filter(|&sittings| sittings > 1).map(|sittings| sittings.to_string()),
+        ),
+        (
+            "tags",
+            Some(header.tags.iter().map(|tag| plain(tag)).collect::<Vec<_>>().join(", "))
+                .filter(|tags| !tags.is_empty()),
+        ),
+        ("seed", Some(header.seed.to_string())),
+        ("measured by", Some(format!("coretalk {}", plain(&header.tool_version)))),
+        ("passes", Some(count(u64::from(subject.report.result.passes), "pass"))),
+    ];
+    let body = command + &facts(&rows);
+    Section::new("again", "How to do it again", of, body)
+}

@@ -1,0 +1,162 @@
+// The page: maps that are looked at together, their controls, and the data to take away.
+
+class Group {
+  constructor(place, number, members) {
+    this.id = number;
+    this.small = members.length > 1;
+    this.viewers = members.map(([run, matrices]) => new Viewer(this, run, matrices));
+    this.state = { matrix: 0, layer: 'median', ...view.initial };
+    this.controls = element('div', { class: 'controls', role: 'group', 'aria-label': 'heat map' });
+    const keys = 'Click or press Enter for the passes of a pair. Arrow keys move the cursor, + and − zoom, 0 shows all, dragging moves.';
+    const maps = element('div', { class: members.length > 1 ? 'maps several' : 'maps' }, ...this.viewers.map((viewer) => viewer.root));
+    place.replaceChildren(this.controls, element('p', { class: 'keys', id: `keys-${number}` }, keys), maps);
+    this.build();
+    this.update();
+  }
+
+  each(act) {
+    this.viewers.forEach(act);
+  }
+
+  build() {
+    const most = Math.max(...this.viewers.map((viewer) => viewer.matrices.length));
+    const longest = this.viewers.find((viewer) => viewer.matrices.length === most);
+    if (most > 1) this.choice('matrix', 'Map', longest.matrices.map((matrix, index) => [index, matrix.label]), Number);
+    this.layers = this.choice('layer', 'Layer', []);
+    const orders = [['reported', 'as reported'], ['id', 'by CPU id'], ['measured', 'as measured']];
+    this.choice('order', 'Order', orders);
+    if (this.viewers.some((viewer) => viewer.run.smt)) this.choice('by', 'Rows', [['core', 'cores'], ['thread', 'threads']]);
+    this.choice('scale', 'Colours', [['fixed', 'fixed range'], ['fit', 'fit to this map']]);
+    const button = (name, act) => {
+      const made = element('button', { type: 'button' }, name);
+      made.addEventListener('click', () => act(made));
+      this.controls.append(made);
+      return made;
+    };
+    button('Zoom in', () => this.each((viewer) => viewer.picture.zoom(1.6, viewer.cursor)));
+    button('Zoom out', () => this.each((viewer) => viewer.picture.zoom(1 / 1.6, viewer.cursor)));
+    button('Show all', () => this.each((viewer) => viewer.picture.zoom(1e-9)));
+    const table = button('Show as a table', (made) => {
+      const shown = made.getAttribute('aria-pressed') !== 'true';
+      made.setAttribute('aria-pressed', String(shown));
+      made.textContent = shown ? 'Hide the table' : 'Show as a table';
+      this.each((viewer) => viewer.toggleTable(shown));
+    });
+    table.setAttribute('aria-pressed', 'false');
+  }
+
+  choice(key, name, options, read = String) {
+    const select = element('select', { 'data-control': key });
+    this.options(select, options, this.state[key]);
+    select.addEventListener('change', () => {
+      this.state[key] = read(select.value);
+      this.update();
+    });
+    this.controls.append(element('label', {}, `${name} `, select));
+    return select;
+  }
+
+  options(select, options, chosen) {
+    select.replaceChildren(...options.map(([value, text]) => {
+      const option = element('option', { value: String(value) }, text);
+      option.selected = String(value) === String(chosen);
+      return option;
+    }));
+  }
+
+  update() {
+    const known = new Map();
+    for (const viewer of this.viewers) {
+      const matrix = viewer.matrices[Math.min(this.state.matrix, viewer.matrices.length - 1)];
+      if (!matrix.difference) for (const layer of matrix.layers()) known.set(layer.id, layer.name);
+    }
+    if (!known.has(this.state.layer)) this.state.layer = 'median';
+    this.options(this.layers, [...known], this.state.layer);
+    this.each((viewer) => viewer.update(this.state));
+  }
+
+  // Moves the crosshair of every map to the pair that one of them is pointed at.
+  point(from, at) {
+    const cpus = at && from.cpusAt(at);
+    this.each((viewer) => viewer.mark(viewer === from ? at : cpus && viewer.find(cpus), viewer === from));
+  }
+}
+
+// The document of a run: as `coretalk export --format json` writes it, or rounded where the page holds columns.
+function documentOf(run, matrices) {
+  const text = blockText(run.data);
+  if (run.exact) return text;
+  const whole = JSON.parse(text);
+  whole.rounded = '0.01 ns; fields that this page does not hold are left out';
+  const known = (value) => (Number.isFinite(value) ? Math.round(value * 100) / 100 : null);
+  matrices.forEach((matrix) => {
+    whole.matrices[matrix.index].cells = Array.from({ length: matrix.cells }, (unused, cell) => ({
+      from: matrix.cpus[matrix.pairs[2 * cell]],
+      to: matrix.cpus[matrix.pairs[2 * cell + 1]],
+      median: known(matrix.median[cell]),
+      ci: Number.isFinite(matrix.low[cell]) ? [known(matrix.low[cell]), known(matrix.high[cell])] : null,
+      min: known(matrix.min[cell]),
+      passes: matrix.passCount[cell] || 0,
+      home_penalty: known(matrix.home_penalty[cell]),
+      line_spread: known(matrix.line_spread[cell]),
+      grade: matrix.grade(cell),
+      flags: matrix.flags(cell),
+      reason: matrix.reasons(cell),
+    }));
+  });
+  return JSON.stringify(whole) + '\n';
+}
+
+function download(name, text) {
+  const link = element('a', { download: name });
+  link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+const runs = view.runs.map((run) => {
+  const whole = JSON.parse(blockText(run.data));
+  return { run, matrices: run.maps.map((map) => new Matrix(map, whole)) };
+});
+
+// The difference of two runs as a map of its own.
+function differenceOf(about) {
+  const matrix = new Matrix({ ...about, passes: [] }, {});
+  matrix.difference = true;
+  matrix.verdicts = about.verdicts.map((verdict) => about.words[verdict]);
+  // What is not significant is drawn at the middle of the scale.
+  const shown = matrix.median.map((shift, cell) => (about.significant[cell] ? shift : shift * 0.15));
+  matrix.layers = () => [{ id: 'median', name: 'difference', unit: '%', of: (cell) => matrix.median[cell], shown: (cell) => shown[cell], diverging: true }];
+  return matrix;
+}
+
+const groups = [];
+for (const place of document.querySelectorAll('.heat-map')) {
+  const members = runs.filter(({ matrices }) => matrices.length > 0).map(({ run, matrices }) => [run, matrices]);
+  if (view.difference) members.push([{ ...view.runs[0], machine: view.difference.title, marks: [] }, [differenceOf(view.difference)]]);
+  if (members.length > 0) groups.push(new Group(place, groups.length, members));
+}
+document.querySelectorAll('button[data-download]').forEach((button) => {
+  const { run, matrices } = runs[Number(button.dataset.download)];
+  button.hidden = false;
+  button.addEventListener('click', () => download(`coretalk-${run.name}.json`, documentOf(run, matrices)));
+});
+
+const again = () => groups.forEach((group) => group.update());
+let width = 0;
+new ResizeObserver(() => {
+  if (document.body.clientWidth === width) return;
+  width = document.body.clientWidth;
+  groups.forEach((group) => group.each((viewer) => viewer.picture.layout()));
+}).observe(document.body);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
+// Paper is white, whatever the screen is.
+addEventListener('beforeprint', () => {
+  document.documentElement.classList.add('printing');
+  again();
+});
+addEventListener('afterprint', () => {
+  document.documentElement.classList.remove('printing');
+  again();
+});
+document.documentElement.dataset.ready = 'true';

@@ -1,0 +1,496 @@
+//! The results of a run, section by section: each appears where the run has something to say there.
+
+use super::escape::escaped;
+use super::machine::findings;
+use super::tables::{Cell, figure, paragraphs, table};
+use crate::report::figure::chart::{Kind, number};
+use crate::report::figure::intervals::{Row, intervals};
+use crate::report::figure::{curves, ladder, timeline};
+use crate::report::subject::Subject;
+use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
+use crate::report::view::{ComparisonView, SeriesView, bare};
+use crate::report::{Look, screen, states, words};
+use coretalk_model::latency::LatencyMap;
+use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
+use coretalk_model::{CpuId, Relation, Verdict};
+use std::fmt::Write;
+
+/// Figures take the width of a section.
+const WIDTH: f64 = 940.0;
+/// Sentences are not wrapped: the page does that.
+const ONE_LINE: Look = Look {
+    width: 100_000,
+    depth: crate::report::ColorDepth::None,
+    order: crate::report::Order::Topology,
+    by: crate::report::By::Core,
+};
+
+/// Which of several runs a part is about: its number and its machine.
+pub(super) type Of<'a> = Option<(usize, &'a str)>;
+
+/// A part of the page.
+pub(super) struct Section {
+    /// Where links lead.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    body: String,
+}
+
+impl Section {
+    /// A part; `of` tells several runs apart.
+    pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
+        match of {
+            None => Section { id: id.to_owned(), title: title.to_owned(), body },
+            Some((number, machine)) => {
+                Section {
+                    id: format!("{id}-{number}"), title: format!("{title} · {number} {machine}"), body
+                }
+            }
+        }
+    }
+
+    /// Its HTML.
+    pub fn html(&self) -> String {
+        let (id, title) = (&self.id, escaped(&self.title));
+        format!(
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{}</section>\n",
+            self.body
+        )
+    }
+}
+
+/// Whether the heat maps of a run stand among its sections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Maps {
+    /// Yes.
+    Here,
+    /// They stand beside those of other runs.
+    Elsewhere,
+}
+
+/// Everything that the run found out.
+pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
+    let mut parts = vec![summary(subject, of)];
+    if maps == Maps::Here {
+        parts.push(heat_maps(subject, of));
+    }
+    let section =
+        |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
+    parts.extend(section("states", "Over time", states_body(subject)));
+    parts.extend(section("ladder", "The ladder", ladder_body(subject)));
+    parts.extend(section("groups", "Groups and agreement", groups_body(subject)));
+    parts.extend(section("distributions", "Distributions", distributions_body(subject)));
+    parts.extend(section("placements", "Placements", placements_body(subject)));
+    parts.extend(section("differences", "Differences", differences_body(subject)));
+    parts
+}
+
+fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
+    let report = subject.report;
+    let mut body = String::new();
+    for map in &report.result.maps {
+        if report.result.maps.len() > 1 {
+            let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
+        }
+        match screen::the_only_pair(map) {
+            Some((pair, value)) => body.push_str(&paragraphs(states::story(report, pair, value, &ONE_LINE))),
+            None => body.push_str(&map_summary(subject, map)),
+        }
+    }
+    if report.result.maps.is_empty() {
+        let what =
+            if subject.maps.is_empty() { "This run holds no map." } else { "This run imitates other tools." };
+        let _ = writeln!(body, "<p>{what}</p>");
+    }
+    body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
+    if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
+        body.push_str("<h3>Doubts about the machine</h3>\n");
+        body.push_str(&findings(subject, Verdict::Warn));
+    }
+    Section::new("summary", "Summary", of, body)
+}
+
+fn map_summary(subject: &Subject<'_>, map: &LatencyMap) -> String {
+    let report = subject.report;
+    let all = overall(map);
+    let mut body = String::from("<dl class=\"tiles\">");
+    let mut tile = |name: &str, value: String, below: String| {
+        let _ = write!(
+            body,
+            "<div><dt>{name}</dt><dd>{value}</dd><dd class=\"than\">{}</dd></div>",
+            escaped(&below)
+        );
+    };
+    let ends = [("fastest pair", all.min), ("slowest pair", all.max)];
+    for (name, extreme) in ends.into_iter().filter_map(|(name, extreme)| Some((name, extreme?))) {
+        tile(name, with_interval(map, &extreme), format!("CPUs {} and {}", extreme.pair[0], extreme.pair[1]));
+    }
+    let missing: u64 = all.missing.iter().map(|(_, cells)| cells).sum();
+    let doubt = match (all.doubtful, missing) {
+        (0, 0) => "none in doubt".to_owned(),
+        (doubtful, 0) => format!("{} in doubt", grouped(doubtful as i64)),
+        (doubtful, missing) => {
+            format!("{} in doubt, {} not measured", grouped(doubtful as i64), grouped(missing as i64))
+        }
+    };
+    tile("pairs measured", grouped(all.measured as i64), doubt);
+    tile(
+        "watched for",
+        escaped(&duration(report.result.watched.secs())),
+        count(u64::from(report.result.passes), "pass"),
+    );
+    body.push_str("</dl>\n");
+    let mut lines = screen::overview(report, map, &all, ONE_LINE.width);
+    if let Some(watch) = report.result.watch.as_ref().filter(|watch| watch.states.len() > 1) {
+        lines.push(states::change_of_map(watch, all.measured));
+    }
+    lines.extend(words::cell_doubts(&all, ONE_LINE.width));
+    lines.extend(words::regime(map, &report.topology, ONE_LINE.width));
+    body + &paragraphs(lines)
+}
+
+/// The value of a pair with half the width of its interval.
+fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
+    let place = |cpu: CpuId| map.cells.position(cpu);
+    let value = place(extreme.pair[0])
+        .zip(place(extreme.pair[1]))
+        .and_then(|(row, column)| map.cells.get(row, column))
+        .and_then(|cell| cell.value());
+    let interval = match value.map(|value| value.latency_ns) {
+        Some(latency) if latency.confidence > 0.0 => plus_minus(latency.point, latency.half_width()) + " ns",
+        _ => "ns, no interval".into(),
+    };
+    format!("{} <small>{}</small>", ns(extreme.ns), escaped(&interval))
+}
+
+/// The place of the heat maps, which the script of the page fills.
+pub(super) fn heat_maps(subject: &Subject<'_>, of: Of<'_>) -> Section {
+    // One pair is no map: its story, its states and its ladder say more.
+    let square = subject.maps.iter().any(|map| map.columns.cpus.len() > 2);
+    let (id, title) = if square { ("maps", "Heat map") } else { ("data", "Data") };
+    Section::new(id, title, of, heat_map_body(&[subject], square))
+}
+
+/// The place that the script fills, and what stands there without it.
+pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
+    let mut body = String::new();
+    if square {
+        body.push_str(
+        "<div class=\"heat-map\"><noscript><p>The heat map needs the script of this page, which your browser does not \
+         run.</p></noscript></div>\n",
+        );
+    }
+    for (index, subject) in subjects.iter().enumerate() {
+        let what = match super::data::is_exact(subject) {
+            true => "exactly what coretalk export writes as JSON",
+            false => "rounded to 0.01 ns, without the fields that this page does not hold",
+        };
+        let name = if subjects.len() > 1 { format!(" of {}", subject.machine()) } else { String::new() };
+        let _ = writeln!(
+            body,
+            "<p><button type=\"button\" data-download=\"{index}\" hidden>Download data{}</button> \
+             <span class=\"note\">{what}</span></p>",
+            escaped(&name)
+        );
+    }
+    body
+}
+
+fn states_body(subject: &Subject<'_>) -> String {
+    let Some(watch) = &subject.report.result.watch else { return String::new() };
+    let drawn = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
+    let Some(picture) = drawn else { return String::new() };
+    let mut body = figure(&picture);
+    let rows: Vec<Vec<Cell>> = watch
+        .states
+        .iter()
+        .enumerate()
+        .map(|(index, state)| {
+            let kernels = state.kernels.iter().map(|(kernel, latency)| {
+                format!("{} {} ns", plain(kernel.as_str()), states::interval(latency))
+            });
+            vec![
+                Cell::Number(states::letter(index).to_string()),
+                Cell::Number(percent(state.share)),
+                Cell::Number(state.visits.to_string()),
+                Cell::Number(duration(state.longest.secs())),
+                Cell::Words(kernels.collect::<Vec<_>>().join(" · ")),
+            ]
+        })
+        .collect();
+    let who = watch.pair.map_or(String::new(), |[a, b]| format!(" of CPUs {a} and {b}"));
+    let heads = ["state", "share of passes", "visits", "longest stay", "latency in it"];
+    body.push_str(&table(&format!("States{who}"), &heads, &rows));
+    body
+}
+
+fn ladder_body(subject: &Subject<'_>) -> String {
+    let rungs = &subject.view.ladder;
+    let relation = |name: &str| subject.relation(name);
+    let Some(picture) = ladder::ladder(rungs, relation, WIDTH) else { return String::new() };
+    let mut body = figure(&picture);
+    let rows: Vec<Vec<Cell>> = rungs
+        .iter()
+        .map(|rung| {
+            let range = rung.range.filter(|_| rung.pairs > 1);
+            vec![
+                Cell::Words(ladder::heading(rung, relation)),
+                Cell::Words(ladder::name(rung)),
+                Cell::Number(ladder::words(rung)),
+                Cell::Number(
+                    range.map_or(String::new(), |[low, high]| format!("{} – {}", ns(low), ns(high))),
+                ),
+                Cell::Number(rung.pairs.to_string()),
+            ]
+        })
+        .collect();
+    let caption =
+        "Medians over representative pairs, ns per hop; ~ is what that tool would print, reproduced";
+    body.push_str(&table(caption, &["relation", "step", "ns (95 %)", "range of pairs", "pairs"], &rows));
+    body
+}
+
+fn groups_body(subject: &Subject<'_>) -> String {
+    let topology = &subject.view.topology;
+    let mut body = String::new();
+    let levels: Vec<_> = topology.reported.levels.iter().filter(|level| level.groups.len() > 1).collect();
+    if !levels.is_empty() {
+        let rows = levels.iter().map(|level| {
+            vec![
+                Cell::Words(plain(&level.level)),
+                Cell::Number(level.groups.len().to_string()),
+                Cell::Words(shortened(&level.groups)),
+            ]
+        });
+        body.push_str(&table(
+            "What the system reports",
+            &["level", "groups", "CPUs"],
+            &rows.collect::<Vec<_>>(),
+        ));
+    }
+    let report = subject.report;
+    for map in &report.result.maps {
+        let classes = class_pairs(map, &report.topology);
+        let rows: Vec<Vec<Cell>> = classes
+            .iter()
+            .map(|pair| {
+                vec![
+                    Cell::Words(plain(&pair.classes.join(" – "))),
+                    Cell::Words(subject.relation(pair.relation.name())),
+                    Cell::Number(ns(pair.median_ns)),
+                    Cell::Number(format!("{} – {}", ns(pair.range_ns[0]), ns(pair.range_ns[1]))),
+                    Cell::Number(pair.pairs.to_string()),
+                ]
+            })
+            .collect();
+        if !rows.is_empty() {
+            let caption = format!("Kinds of cores, {}", map.kernel);
+            body.push_str(&table(&caption, &["classes", "share", "median ns", "range", "pairs"], &rows));
+        }
+    }
+    if let Some(inferred) = &topology.inferred {
+        let rows = inferred.levels.iter().map(|level| {
+            let value = match (level.median, level.ci) {
+                (Some(median), Some([low, high])) => {
+                    format!("{} {}", ns(median), plus_minus(median, (high - low) / 2.0))
+                }
+                (Some(median), None) => ns(median),
+                (None, _) => "unknown".into(),
+            };
+            vec![
+                Cell::Words(plain(&level.name)),
+                Cell::Number(level.groups.len().to_string()),
+                Cell::Words(shortened(&level.groups)),
+                Cell::Number(format!("{value} {}", plain(&level.unit))),
+            ]
+        });
+        let rows: Vec<Vec<Cell>> = rows.collect();
+        if !rows.is_empty() {
+            body.push_str(&table("What the values show", &["level", "groups", "CPUs", "inside"], &rows));
+        } else if inferred.continuous {
+            body.push_str("<p>The values run on without groups.</p>\n");
+        }
+    }
+    if !topology.agreement.is_empty() {
+        let rows = topology.agreement.iter().map(|agreement| {
+            vec![
+                Cell::Words(plain(&agreement.level)),
+                Cell::Words(plain(&agreement.verdict.replace('-', " "))),
+                Cell::Number(agreement.rand_index.map_or("·".into(), |index| format!("{index:.2}"))),
+            ]
+        });
+        let heads = ["level", "verdict", "Rand index"];
+        body.push_str(&table("Reported and measured groups", &heads, &rows.collect::<Vec<_>>()));
+    }
+    body
+}
+
+/// The first groups of many, and how many there are more.
+fn shortened(groups: &[String]) -> String {
+    const MOST: usize = 8;
+    let mut words = groups.iter().take(MOST).map(|group| plain(group)).collect::<Vec<_>>().join(" | ");
+    if groups.len() > MOST {
+        let _ = write!(words, " | … {} more", groups.len() - MOST);
+    }
+    words
+}
+
+fn distributions_body(subject: &Subject<'_>) -> String {
+    let series = &subject.view.series;
+    let mut probes: Vec<&str> = Vec::new();
+    for one in series {
+        if !probes.contains(&one.probe.as_str()) {
+            probes.push(&one.probe);
+        }
+    }
+    let mut body = String::new();
+    for probe in probes {
+        let of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
+        let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
+        curves::over_parameters(&of_probe).iter().for_each(|picture| body.push_str(&figure(picture)));
+        curves::curves(&of_probe, probe).iter().for_each(|picture| body.push_str(&figure(picture)));
+        body.push_str(&series_table(&of_probe));
+    }
+    body
+}
+
+/// Percentiles and values of the series of one probe, a row each.
+fn series_table(series: &[SeriesView]) -> String {
+    // The slowest at p99 first, where a page would be nothing but rows.
+    const MOST_ROWS: usize = 100;
+    let mut series: Vec<&SeriesView> = series.iter().collect();
+    let all = series.len();
+    if all > MOST_ROWS {
+        let p99 =
+            |one: &&SeriesView| one.percentiles.get("99").copied().flatten().unwrap_or(f64::NEG_INFINITY);
+        series.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
+        series.truncate(MOST_ROWS);
+    }
+    const PERCENTILES: [&str; 6] = ["50", "90", "99", "99.9", "99.99", "100"];
+    let known = |one: &SeriesView, percentile: &str| one.percentiles.get(percentile).copied().flatten();
+    let percentiles: Vec<&str> = PERCENTILES
+        .into_iter()
+        .filter(|percentile| series.iter().any(|one| known(one, percentile).is_some()))
+        .collect();
+    let mut values: Vec<&String> = series.iter().flat_map(|one| one.values.keys()).collect();
+    values.sort_unstable();
+    values.dedup();
+    let mut heads = vec!["what".to_owned(), "CPUs".into(), "kind".into(), "count".into()];
+    let unit = series.first().map_or("", |one| one.unit.as_str());
+    heads.extend(percentiles.iter().map(|percentile| match *percentile {
+        "100" => format!("max {unit}"),
+        other => format!("p{other} {unit}"),
+    }));
+    heads.extend(values.iter().map(|name| name.replace('_', " ")));
+    heads.push("doubts".into());
+    let shown = |value: Option<f64>| {
+        value.map_or("·".to_owned(), |value| if value.abs() < 1e5 { ns(value) } else { number(value) })
+    };
+    let rows = series.iter().map(|&one| {
+        let mut row = vec![
+            Cell::Words(one.words()),
+            Cell::Number(one.cpus()),
+            Cell::Words(plain(&one.kind.replace('-', " "))),
+            Cell::Number(grouped(one.count as i64)),
+        ];
+        row.extend(percentiles.iter().map(|percentile| Cell::Number(shown(known(one, percentile)))));
+        row.extend(values.iter().map(|name| Cell::Number(shown(one.values.get(*name).copied().flatten()))));
+        let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
+        let flags = one.flags.iter().map(|flag| plain(flag));
+        row.push(Cell::Words(grade.into_iter().chain(flags).collect::<Vec<_>>().join(", ")));
+        row
+    });
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let caption = match all > MOST_ROWS {
+        true => format!(
+            "Percentiles and values: the {MOST_ROWS} of {} with the greatest p99; the data hold all",
+            grouped(all as i64)
+        ),
+        false => "Percentiles and values".to_owned(),
+    };
+    table(&caption, &heads, &rows.collect::<Vec<_>>())
+}
+
+fn placements_body(subject: &Subject<'_>) -> String {
+    subject.view.comparisons.iter().map(comparison_body).collect()
+}
+
+fn comparison_body(comparison: &ComparisonView) -> String {
+    let rows: Vec<Row> = comparison
+        .placements
+        .iter()
+        .enumerate()
+        .map(|(index, placement)| Row {
+            name: plain(&placement.name),
+            point: placement.median,
+            interval: placement.ci,
+            range: None,
+            words: match (placement.median, placement.ci) {
+                (Some(median), Some([low, high])) => {
+                    format!("{} [{} .. {}]", number(median), number(low), number(high))
+                }
+                (Some(median), None) => format!("{}, no interval", number(median)),
+                (None, _) => "not measured".into(),
+            },
+            series: index,
+            heading: None,
+        })
+        .collect();
+    let title = format!(
+        "{}: {}, {} is better",
+        plain(&comparison.workload),
+        plain(&comparison.metric),
+        plain(&comparison.better)
+    );
+    let drawn = intervals(&title, &plain(&comparison.unit), Kind::Linear, &rows, WIDTH);
+    let mut body = drawn.as_ref().map(figure).unwrap_or_default();
+    let verdict = match (&comparison.winner, comparison.delta_percent, comparison.p_value) {
+        (Some(winner), Some(delta), Some(p)) => {
+            format!("{}: ahead of the runner-up by {:.1} % (p = {p:.2e}).", plain(winner), delta.abs())
+        }
+        (Some(winner), ..) => format!("{} is better than every other.", plain(winner)),
+        (None, ..) => "No placement is shown to be better than every other.".into(),
+    };
+    let _ = writeln!(body, "<p>{}</p>", escaped(&verdict));
+    let rows = comparison.placements.iter().map(|placement| {
+        vec![
+            Cell::Words(plain(&placement.name)),
+            Cell::Words(
+                placement.cpus.as_ref().map_or("as the scheduler chose".into(), |cpus| plain(&bare(cpus))),
+            ),
+            Cell::Words(placement.taskset.as_ref().map_or(String::new(), |command| plain(command))),
+        ]
+    });
+    body.push_str(&table("Placements", &["name", "CPUs", "command"], &rows.collect::<Vec<_>>()));
+    body
+}
+
+fn differences_body(subject: &Subject<'_>) -> String {
+    let differences = &subject.view.differences;
+    if differences.is_empty() {
+        return String::new();
+    }
+    let rows = differences.iter().filter(|one| one.level.is_some()).map(|one| {
+        let interval = one.ci.map_or("·".into(), |[low, high]| format!("{low:+.1} .. {high:+.1} %"));
+        vec![
+            Cell::Words(one.level.as_ref().map_or(String::new(), |level| plain(&bare(level)))),
+            Cell::Number(one.shift_percent.map_or("·".into(), |shift| format!("{shift:+.1} %"))),
+            Cell::Number(interval),
+            Cell::Number(one.q_value.map_or("·".into(), |q| format!("{q:.2e}"))),
+            Cell::Words(plain(&one.verdict.replace('-', " "))),
+        ]
+    });
+    table("Level by level", &["level", "shift", "95 %", "q", "verdict"], &rows.collect::<Vec<_>>())
+}
+
+impl Subject<'_> {
+    /// A relation in words that fit this machine; the name itself where it is unknown.
+    pub fn relation(&self, name: &str) -> String {
+        let known = Relation::ALL.into_iter().find(|relation| relation.name() == name);
+        known.map_or_else(
+            || plain(name),
+            |relation| crate::report::ladder::relation_words(relation, &self.report.topology),
+        )
+    }
+}

@@ -1,0 +1,84 @@
+//! The passes over pairs, for the details of a report.
+
+use super::subject::{PairPasses, Subject};
+use coretalk_model::latency::{CellPasses, Record, cells, representatives};
+use coretalk_model::{CpuId, KernelId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Up to so many CPUs every pair brings its passes; beyond, only pairs that somebody will look at.
+pub const EVERY_PAIR_UP_TO: usize = 64;
+/// Beyond, so many doubtful pairs and so many from each end.
+const MOST_DOUBTFUL: usize = 200;
+const EXTREMES: usize = 20;
+/// More passes over one pair than this are thinned evenly; the strip is a few hundred pixels wide.
+const MOST_PASSES: usize = 400;
+
+/// The passes over the pairs of every map of a run.
+pub fn passes(subject: &Subject<'_>, record: &Record) -> Vec<PairPasses> {
+    let report = subject.report;
+    let pairs = cells(&report.topology, &report.settings);
+    let numbers: BTreeMap<[CpuId; 2], usize> = pairs.iter().copied().zip(0..).collect();
+    let mut found = Vec::new();
+    for (map, latency) in report.result.maps.iter().enumerate() {
+        let Some(columns) = subject.maps.get(map).map(|map| &map.columns) else { continue };
+        let wanted = wanted(subject, map, &pairs);
+        for (cell, &[row, column]) in columns.places.iter().enumerate() {
+            let [from, to] = if columns.symmetric { [column, row] } else { [row, column] };
+            let pair = [from, to].map(|place| CpuId(columns.cpus[place as usize]));
+            if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&cell)) {
+                continue;
+            }
+            let said = numbers.get(&pair).and_then(|&number| record.passes(number));
+            let second = match latency.cells.get(row as usize, column as usize).and_then(|cell| cell.value())
+            {
+                // The first column of a kernel is on the node of `from`.
+                Some(value) => report.topology.node_of(pair[0]).is_some_and(|node| node != value.home.0),
+                None => continue,
+            };
+            let values = said.map(|said| values(said, record, &latency.kernel, second)).unwrap_or_default();
+            if !values.is_empty() {
+                found.push(PairPasses { map, cell, values });
+            }
+        }
+    }
+    found
+}
+
+/// Seconds since the first pass and values, on the home that the cell reports.
+fn values(said: &CellPasses, record: &Record, kernel: &KernelId, second: bool) -> Vec<(f64, f64)> {
+    let slot = |home| record.slot(kernel, home);
+    let Some(slot) = (if second { slot(1).or_else(|| slot(0)) } else { slot(0) }) else { return Vec::new() };
+    let step = said.passes.len().div_ceil(MOST_PASSES).max(1);
+    let passes = said.passes.iter().enumerate().step_by(step);
+    passes
+        .filter_map(|(index, head)| {
+            Some((head.started.secs(), f64::from(said.slot(index, slot)?.location_ns)))
+        })
+        .collect()
+}
+
+/// Which cells of a large map: representatives, doubtful ones, and both ends. `None` is all.
+fn wanted(subject: &Subject<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTreeSet<usize>> {
+    let columns = &subject.maps[map].columns;
+    if columns.cpus.len() <= EVERY_PAIR_UP_TO {
+        return None;
+    }
+    let chosen: BTreeSet<[u32; 2]> = representatives(&subject.report.topology, pairs.iter().copied())
+        .into_iter()
+        .map(|pair| pair.map(|cpu| cpu.0))
+        .collect();
+    let pair = |cell: usize| {
+        let [row, column] = columns.places[cell].map(|place| columns.cpus[place as usize]);
+        if columns.symmetric { [column, row] } else { [row, column] }
+    };
+    let mut known: Vec<usize> =
+        (0..columns.median.len()).filter(|&cell| columns.median[cell].is_some()).collect();
+    let doubtful = known.iter().copied().filter(|&cell| columns.doubtful(cell)).take(MOST_DOUBTFUL);
+    let mut wanted: BTreeSet<usize> = doubtful.collect();
+    wanted.extend((0..columns.places.len()).filter(|&cell| chosen.contains(&pair(cell))));
+    known.sort_by(|&a, &b| {
+        columns.median[a].partial_cmp(&columns.median[b]).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    wanted.extend(known.iter().take(EXTREMES).chain(known.iter().rev().take(EXTREMES)));
+    Some(wanted)
+}

@@ -1,0 +1,187 @@
+//! [`Picture`]: shapes with a size, written as SVG or as PNG.
+//!
+//! Every drawing of a report is made once as a picture. Colours are roles ([`Ink`]), so that the same drawing follows
+//! the light and the dark look of a page, and has fixed colours in a file.
+
+mod glyphs;
+mod png;
+mod svg;
+
+pub use glyphs::{Weight, text_width};
+pub use svg::Medium;
+
+/// A drawing in units of CSS pixels, y downwards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Width.
+    pub width: f64,
+    /// Height.
+    pub height: f64,
+    /// What it is, in one line: the accessible name.
+    pub title: String,
+    /// In the order drawn.
+    pub shapes: Vec<Shape>,
+}
+
+/// A colour by its role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// The ground.
+    Paper,
+    /// Text.
+    Text,
+    /// Text that steps back.
+    Faint,
+    /// Grid and frames.
+    Line,
+    /// The n-th curve of a chart.
+    Series(usize),
+    /// A colour of the palette: the same everywhere.
+    Rgb([u8; 3]),
+}
+
+/// Where a text stands against its point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// Its middle is there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// Size, weight and colour of a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Type {
+    /// Height of an em.
+    pub size: f64,
+    /// Weight.
+    pub weight: Weight,
+    /// Colour.
+    pub ink: Ink,
+}
+
+impl Type {
+    /// Plain text of a size.
+    pub const fn of(size: f64) -> Type {
+        Type { size, weight: Weight::Regular, ink: Ink::Text }
+    }
+
+    /// The same in another colour.
+    pub const fn in_ink(self, ink: Ink) -> Type {
+        Type { ink, ..self }
+    }
+
+    /// The same, bolder.
+    pub const fn strong(self) -> Type {
+        Type { weight: Weight::Medium, ..self }
+    }
+}
+
+/// One thing drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// A filled rectangle: left, top, width, height.
+    Rect([f64; 4], Ink),
+    /// Points joined by straight lines of a width.
+    Line(Vec<[f64; 2]>, Ink, f64),
+    /// A filled polygon that shines through.
+    Area(Vec<[f64; 2]>, Ink),
+    /// A filled disc: centre and radius.
+    Disc([f64; 2], f64, Ink),
+    /// Text, its baseline at the point.
+    Text([f64; 2], Anchor, Type, String),
+    /// Squares of one colour each, row by row; `None` lets the ground through.
+    Raster {
+        /// Left, top, width, height.
+        place: [f64; 4],
+        /// Squares in a row.
+        columns: usize,
+        /// The squares.
+        squares: Vec<Option<[u8; 3]>>,
+    },
+}
+
+impl Picture {
+    /// An empty drawing.
+    pub fn new(title: impl Into<String>, width: f64, height: f64) -> Picture {
+        Picture { width, height, title: title.into(), shapes: Vec::new() }
+    }
+
+    /// Adds a rectangle.
+    pub fn rect(&mut self, place: [f64; 4], ink: Ink) {
+        self.shapes.push(Shape::Rect(place, ink));
+    }
+
+    /// Adds a line through points.
+    pub fn line(&mut self, points: Vec<[f64; 2]>, ink: Ink, width: f64) {
+        self.shapes.push(Shape::Line(points, ink, width));
+    }
+
+    /// Adds a polygon that shines through.
+    pub fn area(&mut self, points: Vec<[f64; 2]>, ink: Ink) {
+        self.shapes.push(Shape::Area(points, ink));
+    }
+
+    /// Adds a disc.
+    pub fn disc(&mut self, center: [f64; 2], radius: f64, ink: Ink) {
+        self.shapes.push(Shape::Disc(center, radius, ink));
+    }
+
+    /// Adds text.
+    pub fn text(&mut self, at: [f64; 2], anchor: Anchor, style: Type, text: impl Into<String>) {
+        self.shapes.push(Shape::Text(at, anchor, style, text.into()));
+    }
+
+    /// Draws another picture into this one, its corner at a point, and grows where that needs room.
+    pub fn place(&mut self, other: Picture, at: [f64; 2]) {
+        self.width = self.width.max(at[0] + other.width);
+        self.height = self.height.max(at[1] + other.height);
+        self.shapes.extend(other.shapes.into_iter().map(|shape| shape.moved(at)));
+    }
+
+    /// Pictures below each other with a gap between them.
+    pub fn stacked(title: impl Into<String>, parts: Vec<Picture>, gap: f64) -> Picture {
+        let mut whole = Picture::new(title, 0.0, 0.0);
+        for part in parts {
+            let top = if whole.height > 0.0 { whole.height + gap } else { 0.0 };
+            whole.place(part, [0.0, top]);
+        }
+        whole
+    }
+
+    /// Pictures in rows of at most so many, with a gap between them.
+    pub fn tiled(title: impl Into<String>, parts: Vec<Picture>, columns: usize, gap: f64) -> Picture {
+        let mut whole = Picture::new(title, 0.0, 0.0);
+        let mut parts = parts.into_iter().peekable();
+        while parts.peek().is_some() {
+            let (top, mut left) = (if whole.height > 0.0 { whole.height + gap } else { 0.0 }, 0.0);
+            for part in parts.by_ref().take(columns.max(1)) {
+                let width = part.width;
+                whole.place(part, [left, top]);
+                left += width + gap;
+            }
+        }
+        whole
+    }
+}
+
+impl Shape {
+    fn moved(self, [dx, dy]: [f64; 2]) -> Shape {
+        let point = |[x, y]: [f64; 2]| [x + dx, y + dy];
+        let place = |[x, y, width, height]: [f64; 4]| [x + dx, y + dy, width, height];
+        match self {
+            Shape::Rect(at, ink) => Shape::Rect(place(at), ink),
+            Shape::Line(points, ink, width) => {
+                Shape::Line(points.into_iter().map(point).collect(), ink, width)
+            }
+            Shape::Area(points, ink) => Shape::Area(points.into_iter().map(point).collect(), ink),
+            Shape::Disc(center, radius, ink) => Shape::Disc(point(center), radius, ink),
+            Shape::Text(at, anchor, style, text) => Shape::Text(point(at), anchor, style, text),
+            Shape::Raster { place: at, columns, squares } => {
+                Shape::Raster { place: place(at), columns, squares }
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! [`View`]: the parts of a JSON document that reports draw from, whatever probe filled them. What a document leaves
+//! out is empty here, so that a section appears as soon as there are data for it.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A document without its cells.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct View {
+    /// The environment block, as it stands.
+    pub environment: Value,
+    /// Reported and inferred structure.
+    pub topology: TopologyView,
+    /// Every step on representative pairs.
+    pub ladder: Vec<RungView>,
+    /// What each matrix is.
+    pub matrices: Vec<MatrixView>,
+    /// Distributions and values.
+    pub series: Vec<SeriesView>,
+    /// What the machine did while it was watched.
+    pub watch: Option<WatchView>,
+    /// Placements against each other.
+    pub comparisons: Vec<ComparisonView>,
+    /// Two runs against each other.
+    pub differences: Vec<DifferenceView>,
+    /// How it came to be.
+    pub run: RunView,
+}
+
+impl View {
+    /// Reads a document. Unknown is null there, and empty here.
+    ///
+    /// # Errors
+    /// Never for a document of this version.
+    pub fn of(mut document: Value) -> serde_json::Result<View> {
+        leave_out_nulls(&mut document);
+        serde_json::from_value(document)
+    }
+}
+
+fn leave_out_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_nulls),
+        _ => {}
+    }
+}
+
+/// How a run came to be, without private parts.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct RunView {
+    /// Words of the command line.
+    pub command: Vec<String>,
+}
+
+/// What a matrix is.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct MatrixView {
+    /// Who made it.
+    pub probe: String,
+    /// Null for another tool's numbers.
+    pub protocol: Option<String>,
+    /// The code.
+    pub kernel: String,
+    /// `serial` or `parallel`.
+    pub regime: String,
+    /// What tells it from others of its probe.
+    pub parameters: BTreeMap<String, Value>,
+    /// What a cell is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+}
+
+/// One number of the ladder.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct RungView {
+    /// Of the pairs.
+    pub relation: String,
+    /// Kinds of the two cores, where there are several.
+    pub classes: Option<[String; 2]>,
+    /// A protocol, or `as:` and a tool.
+    pub step: String,
+    /// The code.
+    pub kernel: String,
+    /// Point.
+    pub median: Option<f64>,
+    /// Interval.
+    pub ci: Option<[f64; 2]>,
+    /// Lowest and highest pair.
+    pub range: Option<[f64; 2]>,
+    /// Of the numbers.
+    pub unit: String,
+    /// Pairs measured.
+    pub pairs: u32,
+}
+
+/// A distribution, or values.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct SeriesView {
+    /// Who made it.
+    pub probe: String,
+    /// What tells it from others of its probe.
+    pub parameters: BTreeMap<String, Value>,
+    /// CPUs in role order.
+    pub placement: Vec<u32>,
+    /// `event` or `batch-mean`.
+    pub kind: String,
+    /// Of values and percentiles.
+    pub unit: String,
+    /// Events.
+    pub count: u64,
+    /// By percent.
+    pub percentiles: BTreeMap<String, Option<f64>>,
+    /// Where the values fit one.
+    pub histogram_v2_base64: Option<String>,
+    /// Picoseconds in a unit of it.
+    pub histogram_unit_ps: u64,
+    /// Further numbers by name.
+    pub values: BTreeMap<String, Option<f64>>,
+    /// `A` to `D`.
+    pub grade: Option<String>,
+    /// Doubts and remarks.
+    pub flags: Vec<String>,
+}
+
+impl SeriesView {
+    /// Its parameters as words: `kernel cas, view at-rate`.
+    pub fn words(&self) -> String {
+        let parameters = self.parameters.iter().map(|(name, value)| format!("{name} {}", bare(value)));
+        parameters.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Its CPUs as words: `0 → 1`.
+    pub fn cpus(&self) -> String {
+        self.placement.iter().map(u32::to_string).collect::<Vec<_>>().join(" → ")
+    }
+}
+
+/// A JSON value as a person writes it.
+pub fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Structure.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct TopologyView {
+    /// What the system reports.
+    pub reported: ReportedView,
+    /// What the values suggest; null where nothing was inferred.
+    pub inferred: Option<InferredView>,
+    /// How both agree, level by level.
+    pub agreement: Vec<AgreementView>,
+}
+
+/// Reported structure.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ReportedView {
+    /// From the inside out.
+    pub levels: Vec<LevelView>,
+}
+
+/// Groups of a level.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LevelView {
+    /// Reported levels have this.
+    pub level: String,
+    /// Inferred ones this.
+    pub name: String,
+    /// CPU lists.
+    pub groups: Vec<String>,
+    /// Of an inferred level: the median inside.
+    pub median: Option<f64>,
+    /// Its interval.
+    pub ci: Option<[f64; 2]>,
+    /// Its unit.
+    pub unit: String,
+}
+
+/// Inferred structure.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct InferredView {
+    /// From the inside out.
+    pub levels: Vec<LevelView>,
+    /// Whether values run on without groups.
+    pub continuous: bool,
+}
+
+/// Reported against inferred.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct AgreementView {
+    /// The level.
+    pub level: String,
+    /// `agree` and others.
+    pub verdict: String,
+    /// Rand index.
+    pub rand_index: Option<f64>,
+}
+
+/// States over time.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct WatchView {
+    /// By falling share.
+    pub states: Vec<StateView>,
+    /// Seconds, value, index of the state.
+    pub line: Vec<(f64, f64, usize)>,
+}
+
+/// A state.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct StateView {
+    /// Of the passes.
+    pub share: Option<f64>,
+}
+
+/// Placements under one metric.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ComparisonView {
+    /// What ran.
+    pub workload: String,
+    /// What was measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// `higher` or `lower`.
+    pub better: String,
+    /// One bar each.
+    pub placements: Vec<PlacementView>,
+    /// Better than every other, where one is.
+    pub winner: Option<String>,
+    /// Of the runner-up.
+    pub delta_percent: Option<f64>,
+    /// Largest of the winner's pairs.
+    pub p_value: Option<f64>,
+}
+
+/// One placement.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct PlacementView {
+    /// What it is called.
+    pub name: String,
+    /// Its CPUs; null where the scheduler chose.
+    pub cpus: Option<Value>,
+    /// The command that makes it.
+    pub taskset: Option<String>,
+    /// Point.
+    pub median: Option<f64>,
+    /// Interval.
+    pub ci: Option<[f64; 2]>,
+}
+
+/// One difference of two runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct DifferenceView {
+    /// A level, where it is about one.
+    pub level: Option<Value>,
+    /// A pair, where it is about one.
+    pub cell: Option<Value>,
+    /// Of the second against the first.
+    pub shift_percent: Option<f64>,
+    /// Its interval.
+    pub ci: Option<[f64; 2]>,
+    /// After correction for many.
+    pub q_value: Option<f64>,
+    /// `faster`, `slower`, `same`, `cannot-tell`.
+    pub verdict: String,
+}

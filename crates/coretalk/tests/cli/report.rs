@@ -1,0 +1,76 @@
+//! `report`: what is refused, and that it is refused before the work.
+
+use super::tool::Tool;
+
+fn measured(tool: &Tool, words: &[&str]) {
+    let common = ["latency", "--machine", "sim:laptop-smt", "--seed", "1", "--budget", "1s", "-q"];
+    tool.done(&[&common[..], words].concat());
+}
+
+#[test]
+fn a_run_becomes_a_page_and_pictures_by_the_ending() {
+    let tool = Tool::new();
+    measured(&tool, &["--name", "a"]);
+    measured(&tool, &["--name", "b", "--cpus", "0-3"]);
+    for (file, start) in [("z.html", &b"<!doctype html>"[..]), ("z.svg", b"<svg "), ("Z.PNG", b"\x89PNG")] {
+        for runs in [&["a"][..], &["a", "b"], &["a", "b", "a"]] {
+            let said = tool.done(&[&["report"], runs, &["-o", file]].concat());
+            assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+            assert!(std::fs::read(tool.path().join(file)).unwrap().starts_with(start), "{file}");
+        }
+    }
+}
+
+#[test]
+fn the_page_holds_what_export_writes() {
+    let tool = Tool::new();
+    measured(&tool, &[]);
+    tool.done(&["report", "latest", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let block = page.split("id=\"data-0\">").nth(1).unwrap().split("</script>").next().unwrap();
+    assert_eq!(block, tool.done(&["export", "latest", "--format", "json"]).out.replace('<', "\\u003c"));
+    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let view: serde_json::Value = serde_json::from_str(view).unwrap();
+    let passes = view["runs"][0]["maps"][0]["passes"].as_array().unwrap();
+    assert_eq!(passes.len(), 28, "every pair brings its passes");
+    assert!(passes.iter().all(|pair| pair[2].as_array().unwrap().len() >= 8));
+}
+
+#[test]
+fn what_cannot_be_written_is_known_before_the_work() {
+    let tool = Tool::new();
+    measured(&tool, &[]);
+    for (words, code, parts) in [
+        (&["report", "latest"][..], 2, &["-o report.html"][..]),
+        (&["report", "latest", "-o", "z.pdf"], 2, &["z.pdf", ".html, .svg or .png"]),
+        (&["report", "latest", "-o", "none/z.html"], 6, &["none/z.html"]),
+        (&["report", "nobody", "-o", "z.html"], 2, &["nobody"]),
+        (&["report", "-o", "z.html"], 2, &["RUN"]),
+        (&["report", "latest", "-o", "z.html", "--budget", "1s"], 2, &["--budget has no effect"]),
+    ] {
+        let said = tool.call(words);
+        assert_eq!((said.code, said.err.lines().count()), (code, 1), "{words:?}: {}", said.err);
+        for part in parts {
+            assert!(said.err.contains(part), "{words:?}: {}", said.err);
+        }
+    }
+}
+
+#[test]
+fn options_of_the_look_change_the_page() {
+    let tool = Tool::new();
+    measured(&tool, &[]);
+    let page = |words: &[&str], file: &str| {
+        tool.done(&[&["report", "latest", "-o", file], words].concat());
+        std::fs::read(tool.path().join(file)).unwrap()
+    };
+    for file in ["z.html", "z.svg"] {
+        let plain = page(&[], file);
+        for words in [["--scale", "fit"], ["--by", "thread"]] {
+            assert_ne!(page(&words, file), plain, "{file} {words:?}");
+        }
+        // Threads of a core stand side by side as reported, and apart by id.
+        let reported = page(&["--by", "thread"], file);
+        assert_ne!(page(&["--by", "thread", "--order", "id"], file), reported, "{file}");
+    }
+}
