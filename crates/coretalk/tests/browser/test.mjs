@@ -1,0 +1,174 @@
+// What reports do in a browser. `node test.mjs CORETALK CHROMIUM [AXE]`: the built program, a Chromium, and the file
+// axe.min.js for the checks of accessibility. Prints one line for each check; exits with 1 if one fails.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Browser } from './browser.mjs';
+
+const [coretalk, chromium, axe] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'coretalk-reports-'));
+const store = join(folder, 'runs');
+let failed = 0;
+
+function check(name, found, expected = true) {
+  const same = JSON.stringify(found) === JSON.stringify(expected);
+  if (!same) failed++;
+  console.log(`${same ? 'ok    ' : 'FAILED'} ${name}${same ? '' : `: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`}`);
+}
+
+function tool(...words) {
+  const done = spawnSync(coretalk, [...words, '--store', store], { encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (done.status !== 0) throw new Error(`coretalk ${words.join(' ')}: ${done.stderr}`);
+  return done.stdout;
+}
+
+const EVIL = '</script><img src=x onerror=document.title="caught">\u202e\u001b[2J';
+const measure = (name, machine, ...more) => tool(...more.filter((word) => word === 'latency'), '--machine', `sim:${machine}`, '--seed', '1', '--name', name, '-q',
+  ...more.filter((word) => word !== 'latency'));
+measure('desk', 'chiplet-16-smt');
+measure('pair', 'noisy-vm', '--cpus', '0,1', '--budget', '5s');
+measure('large', 'epyc-2s-192');
+measure('evil', 'laptop-smt', '--label', EVIL, '--note', `${EVIL}=${EVIL}`);
+measure('some', 'laptop-smt', 'latency', '--pairs', '0-1,2-3,4-6', '--tails');
+
+const report = (file, ...runs) => {
+  tool('report', ...runs, '-o', join(folder, file));
+  return `file://${join(folder, file)}`;
+};
+
+const browser = await Browser.start(chromium);
+const quiet = (page, name) => {
+  check(`${name}: no complaint of the console or the policy`, page.complaints, []);
+  check(`${name}: no request leaves the file`, page.requests.filter((url) => !url.startsWith('file:') && !url.startsWith('blob:')), []);
+};
+const within = "(() => { const viewer = groups[0].viewers[0]; const picture = viewer.picture; const box = picture.canvas.getBoundingClientRect(); return (r, c) => [box.left + picture.left + (c - picture.window.x + 0.5) * picture.cell, box.top + picture.top + (r - picture.window.y + 0.5) * picture.cell]; })()";
+
+try {
+  const desk = await browser.open(report('desk.html', 'desk'), { downloads: folder });
+  const data = JSON.parse(tool('export', 'desk', '--format', 'json'));
+  const cell = (a, b) => data.matrices[0].cells.find(({ from, to }) => (from === a && to === b) || (from === b && to === a));
+
+  await desk.run("document.querySelector('.frame').scrollIntoView({ behavior: 'instant' })");
+  check('rows are cores at first', await desk.run('groups[0].viewers[0].grid.size'), 16);
+  const choose = (page, key, value) => page.run(`(() => { const select = document.querySelector('select[data-control=${key}]'); select.value = '${value}'; select.dispatchEvent(new Event('change')); })()`);
+  await choose(desk, 'by', 'thread');
+  check('rows become threads', await desk.run('groups[0].viewers[0].grid.size'), 32);
+  check('reported order', await desk.run('groups[0].viewers[0].grid.rows.slice(0, 4).map(([place]) => groups[0].viewers[0].matrix.cpus[place])'), [0, 16, 1, 17]);
+  await choose(desk, 'order', 'id');
+  check('order by id', await desk.run('groups[0].viewers[0].grid.rows.slice(0, 4).map(([place]) => groups[0].viewers[0].matrix.cpus[place])'), [0, 1, 2, 3]);
+  await choose(desk, 'order', 'measured');
+  check('measured order keeps every CPU', await desk.run('new Set(groups[0].viewers[0].grid.rows.flat()).size'), 32);
+  await choose(desk, 'order', 'id');
+
+  const [x, y] = await desk.run(`${within}(3, 12)`);
+  await desk.mouse('mouseMoved', x, y);
+  const tip = await desk.run("[...document.querySelectorAll('.tip > *')].map((line) => line.textContent)");
+  const truth = cell(3, 12);
+  check('the tooltip names the pair', tip[0], 'CPU 3 ↔ CPU 12');
+  const said = tip[1].replace(/\u00a0/g, '').match(/^([\d.]+) ns \[([\d.]+) \.\. ([\d.]+)\]$/).slice(1).map(Number);
+  check('the tooltip has value and interval', said.map((value, index) => Math.abs(value - [truth.median, ...truth.ci][index]) < 0.06), [true, true, true]);
+  check('the tooltip has the relation and the grade', [tip[2], tip[3].startsWith(`grade ${truth.grade}`)], ['across L3', true]);
+  const drawn = await desk.run(`(() => { const { canvas } = groups[0].viewers[0].picture; const box = canvas.getBoundingClientRect(); const ratio = devicePixelRatio; const [x, y] = ${within}(3, 12); return [...canvas.getContext('2d').getImageData((x - box.left - 9) * ratio, (y - box.top - 9) * ratio, 1, 1).data]; })()`);
+  const wanted = await desk.run('[...groups[0].viewers[0].scale.color(groups[0].viewers[0].grid.values[3 * 32 + 12]), 255]');
+  check('the pixel has the colour of the value', drawn, wanted);
+
+  await desk.click(x, y);
+  check('a click shows the passes', await desk.run("[document.querySelector('.pair h4').textContent, document.querySelectorAll('.pair circle').length >= 8]"), ['CPU 3 ↔ CPU 12', true]);
+
+  await desk.run("document.querySelector('.frame').focus()");
+  await desk.run('groups[0].viewers[0].cursor = { r: 0, c: 0 }');
+  await desk.key('ArrowDown');
+  await desk.key('ArrowDown');
+  await desk.key('ArrowRight');
+  const live = await desk.run("document.querySelector('.live').textContent");
+  check('the keyboard moves the cursor and the live region says it', live.startsWith('CPU 2 ↔ CPU 1 · '), true);
+  await desk.key('End');
+  check('End goes to the last column', await desk.run('groups[0].viewers[0].cursor'), { r: 2, c: 31 });
+  await desk.key('Enter');
+  check('Enter opens the pair', await desk.run("document.querySelector('.pair h4').textContent"), 'CPU 2 ↔ CPU 31');
+  await desk.key('+');
+  check('+ zooms', await desk.run('groups[0].viewers[0].picture.window.size < 32'));
+  await desk.key('0');
+  check('0 shows all', await desk.run('groups[0].viewers[0].picture.window.size'), 32);
+
+  await desk.run("[...document.querySelectorAll('button')].find((button) => button.textContent === 'Show as a table').click()");
+  const table = await desk.run("[...document.querySelectorAll('.table tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))");
+  const wrong = [];
+  for (let a = 0; a < 32; a++) {
+    for (let b = 0; b < 32; b++) {
+      const expected = a === b ? '' : cell(a, b).median.toFixed(2);
+      if (table[a][b].replace(' !', '') !== expected) wrong.push([a, b, table[a][b], expected]);
+    }
+  }
+  check('the table equals the data', wrong, []);
+
+  await desk.run("document.querySelector('button[data-download]').click()");
+  let file;
+  for (let wait = 0; wait < 50 && !file; wait++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    file = readdirSync(folder).find((name) => name.endsWith('.json'));
+  }
+  check('the download equals the export', readFileSync(join(folder, file), 'utf8') === tool('export', 'desk', '--format', 'json'));
+  quiet(desk, 'desk');
+
+  const pdf = await desk.pdf();
+  const pages = (pdf.toString('latin1').match(/\/Type\s*\/Page[^s]/g) || []).length;
+  check('print gives pages', pages >= 2 && pages <= 12, true);
+
+  const evil = await browser.open(report('evil.html', 'evil'));
+  check('hostile names are inert', await evil.run("[document.title.includes('caught') && document.title === 'caught', document.images.length, document.scripts.length]"), [false, 0, 3]);
+  check('hostile names are shown without what steers text', await evil.run("document.querySelector('h1').textContent.includes('<img src=x') && !/[\\u202e\\u001b]/.test(document.body.innerText)"));
+  quiet(evil, 'evil');
+
+  const large = await browser.open(report('large.html', 'large'));
+  check('192 CPUs are drawn', await large.run('groups[0].viewers[0].grid.size'), 192);
+  const exported = JSON.parse(tool('export', 'large', '--format', 'json'));
+  const rebuilt = await large.run('JSON.parse(documentOf(runs[0].run, runs[0].matrices))');
+  const off = rebuilt.matrices[0].cells.filter((got, index) => {
+    const of = exported.matrices[0].cells[index];
+    return !(got.from === of.from && got.to === of.to && Math.abs(got.median - of.median) < 0.0051
+      && Math.abs(got.ci[0] - of.ci[0]) < 0.011 && Math.abs(got.ci[1] - of.ci[1]) < 0.011
+      && got.grade === of.grade && got.passes === of.passes && got.flags.join() === of.flags.join());
+  });
+  check('above 64 CPUs the download is the export within 0.01 ns', [rebuilt.matrices[0].cells.length, off.slice(0, 2)], [exported.matrices[0].cells.length, []]);
+  check('it says that it is rounded', rebuilt.rounded.startsWith('0.01 ns'));
+  quiet(large, 'large');
+
+  const some = await browser.open(report('some.html', 'some'));
+  check('cells that were not measured are hatched and said to be so', await some.run("[groups[0].viewers[0].grid.missing > 0, document.querySelector('.hatched').textContent.startsWith('not measured')]"), [true, true]);
+  check('layers of tails appear', await some.run("[...document.querySelectorAll('select[data-control=layer] option')].map((option) => option.value).includes('p99')"));
+  quiet(some, 'some');
+
+  const two = await browser.open(report('two.html', 'desk', 'evil'));
+  await two.run("document.querySelector('.frame').scrollIntoView({ behavior: 'instant' })");
+  check('two runs stand side by side', await two.run('groups[0].viewers.length') >= 2);
+  const [px, py] = await two.run(`${within}(1, 2)`);
+  await two.mouse('mouseMoved', px, py);
+  check('the crosshair is linked', await two.run("groups[0].viewers[1].tip.children.length > 1 && groups[0].viewers[1].tip.children[0].textContent.includes('1')"));
+  quiet(two, 'two');
+
+  const pair = await browser.open(report('pair.html', 'pair'));
+  check('one pair is no map', await pair.run("document.querySelectorAll('canvas').length"), 0);
+  quiet(pair, 'pair');
+
+  if (axe && existsSync(axe)) {
+    const source = readFileSync(axe, 'utf8');
+    for (const [name, page] of Object.entries({ desk, large, two, pair, some })) {
+      for (const dark of [false, true]) {
+        await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
+        await page.run(source);
+        const found = await page.run("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.filter(({ impact }) => ['serious', 'critical'].includes(impact)).map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)}`))");
+        check(`axe: ${name}, ${dark ? 'dark' : 'light'}: no serious violation`, found, []);
+      }
+    }
+  } else {
+    console.log('skipped: accessibility, because axe-core is not at hand');
+  }
+} finally {
+  await browser.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(failed === 0 ? 'all checks hold' : `${failed} checks failed`);
+process.exit(failed === 0 ? 0 : 1);
