@@ -1,9 +1,11 @@
 //! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
 
 pub mod args;
+mod compare;
 pub mod facts;
 mod files;
 pub mod import;
+mod lint;
 pub mod machine;
 pub mod measure;
 pub mod output;
@@ -16,6 +18,7 @@ pub mod runs;
 pub mod series;
 pub mod shell;
 pub mod signals;
+mod source;
 pub mod value;
 pub mod watcher;
 
@@ -51,6 +54,8 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         }
         Some(Command::Import(args)) => import::act(global, args),
         Some(Command::Report(args)) => report::act(global, args),
+        Some(Command::Lint(args)) => lint::act(global, args),
+        Some(Command::Compare(args)) => compare::act(global, args),
         Some(Command::Doctor) => facts::doctor(global),
         Some(Command::Topology(args)) => facts::topology(global, args),
         Some(Command::Clock) => facts::clock(global),

@@ -3,6 +3,7 @@
 //!
 //! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
 
+mod difference;
 mod environment;
 mod facts;
 mod ladder;
@@ -12,6 +13,7 @@ mod series;
 mod topology;
 mod watch;
 
+pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
@@ -22,6 +24,7 @@ pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 
 use crate::RunReport;
+use coretalk_model::compare::Comparison;
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,8 +65,10 @@ pub struct Document<'a> {
     watch: Option<WatchDoc<'a>>,
     /// Placements against each other; filled by `place`.
     comparisons: Vec<serde_json::Value>,
-    /// Two runs against each other; filled by `compare`.
-    differences: Vec<serde_json::Value>,
+    /// The two sides of `differences`; null elsewhere.
+    compared: Option<Compared>,
+    /// Two runs against each other, levels before cells; filled by `compare`.
+    differences: Vec<DifferenceDoc>,
     /// Recommended placements; filled by `advise`.
     advice: Vec<serde_json::Value>,
     /// What can be measured; filled by `probes`.
@@ -127,6 +132,7 @@ impl<'a> Document<'a> {
             series: Vec::new(),
             watch: None,
             comparisons: Vec::new(),
+            compared: None,
             differences: Vec::new(),
             advice: Vec::new(),
             probes: Vec::new(),
@@ -143,6 +149,12 @@ impl<'a> Document<'a> {
     pub fn without_cells(mut self) -> Document<'a> {
         self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
         self
+    }
+
+    /// The document of a comparison of two runs or files.
+    pub fn of_comparison(compared: Compared, comparison: &Comparison) -> Document<'a> {
+        let differences = comparison.sheets.iter().flat_map(DifferenceDoc::of_sheet).collect();
+        Document { compared: Some(compared), differences, ..Document::empty() }
     }
 
     /// Writes the document with a line end, cell by cell. The writer should be buffered.

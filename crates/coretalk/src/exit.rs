@@ -36,7 +36,10 @@ impl ExitCode {
     /// Every code with what it means, for the manual.
     pub const ALL: [(ExitCode, &str); 9] = [
         (ExitCode::Done, "done; a run that ends at its budget is complete"),
-        (ExitCode::Found, "--strict, and some cells could not be trusted"),
+        (
+            ExitCode::Found,
+            "a comparison found what --fail-on names; or --strict, and some cells could not be trusted, or a file is doubtful",
+        ),
         (
             ExitCode::Usage,
             "usage: syntax, unknown name, unknown run, a CPU that does not exist, options that exclude each other",
@@ -51,7 +54,7 @@ impl ExitCode {
             "interrupted; what was measured is saved, and the message says how to resume",
         ),
         (ExitCode::Store, "the store failed, or a result could not be written"),
-        (ExitCode::CannotTell, "a comparison could not tell"),
+        (ExitCode::CannotTell, "a comparison with --fail-on could not tell"),
         (ExitCode::Internal, "internal error"),
     ];
 }

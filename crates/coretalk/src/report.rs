@@ -3,13 +3,16 @@
 //! Every line fits the width of the [`Look`], and nothing is said in colour alone.
 
 pub mod clock;
+pub mod compare;
 pub mod depth;
 pub mod doctor;
 pub mod figure;
 pub mod heat_map;
 pub mod html;
 pub mod ladder;
+pub mod lint;
 pub mod look;
+pub mod overview;
 pub mod pairs;
 pub mod palette;
 pub mod passes;

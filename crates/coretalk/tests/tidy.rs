@@ -5,6 +5,7 @@ use coretalk::exit::ExitCode;
 use coretalk_measure::probes::REGISTRY;
 use coretalk_model::formats::FormatId;
 use coretalk_model::latency::Purpose;
+use coretalk_model::lint::Kind;
 use coretalk_model::{Flag, Level, Protocol, Relation, Tool};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,7 @@ fn the_format_lists_every_name_that_is_written() {
     names.extend(Relation::ALL.map(|relation| quoted(relation.name())));
     names.extend(Protocol::ALL.map(|protocol| quoted(protocol.name())));
     names.extend(FormatId::ALL.map(|format| quoted(format.as_str())));
+    names.extend(Kind::ALL.map(|kind| quoted(kind.name())));
     #[cfg(target_os = "linux")]
     names.extend(coretalk_measure::host::doctor::CHECKS.iter().map(|check| quoted(check.id)));
     assert_eq!(missing(names), Vec::<String>::new(), "add a row to FORMAT.md");

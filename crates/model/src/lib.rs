@@ -2,6 +2,7 @@
 //!
 //! This crate does no I/O, reads no clock, starts no thread and holds no `unsafe`: same input, same output.
 
+pub mod compare;
 pub mod cpu;
 pub mod environment;
 pub mod flags;
@@ -10,6 +11,7 @@ pub mod histogram;
 pub mod infer;
 pub mod kernel;
 pub mod latency;
+pub mod lint;
 pub mod matrix;
 pub mod recording;
 pub mod series;

@@ -42,6 +42,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Show latency matrices of other tools, or convert them
     Import(ImportArgs),
+    /// Say what is doubtful about latency matrices of other tools
+    Lint(LintArgs),
+    /// Say what differs between two runs or matrix files; of more, show a table
+    Compare(CompareArgs),
     /// Look for everything that could spoil a measurement; changes nothing
     Doctor,
     /// Show what the system reports about its structure
@@ -265,6 +269,31 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
 }
 
+/// Options of `lint`.
+#[derive(Debug, Clone, Args)]
+pub struct LintArgs {
+    /// Matrix files of any tool; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Options of `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// Two runs (latest, a tag, an id, a path) or matrix files of any tool; more give a table of medians
+    #[arg(required = true, num_args = 2.., value_name = "RUN|FILE")]
+    pub sides: Vec<String>,
+    /// The least difference that counts, 0.1% to 100% (default: 3%)
+    #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]
+    pub min_effect: Option<f64>,
+    /// Exit with 1 if the second is this, with 7 if that cannot be told
+    #[arg(long, value_name = "WHAT")]
+    pub fail_on: Option<FailOnWord>,
+    /// Compare although the conditions make it another experiment
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// Options of `topology`.
 #[derive(Debug, Clone, Args)]
 pub struct TopologyArgs {
@@ -325,6 +354,17 @@ pub enum HintWord {
     None,
     /// One PAUSE (on Arm ISB)
     Pause,
+}
+
+/// `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOnWord {
+    /// A level or a cell is slower
+    Slower,
+    /// A level or a cell is faster
+    Faster,
+    /// Either
+    Any,
 }
 
 /// `--format`.

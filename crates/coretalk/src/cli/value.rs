@@ -31,6 +31,17 @@ pub fn precision(text: &str) -> Result<f64, String> {
     if PRECISION.contains(&share) { Ok(share) } else { Err("the precision lies between 0.1% and 50%".into()) }
 }
 
+/// The least difference of a comparison, as a share of 1.
+pub fn min_effect(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.ok_or("expected a percentage such as `3%`")? / 100.0;
+    if (0.001..=1.0).contains(&share) {
+        Ok(share)
+    } else {
+        Err("the least difference lies between 0.1% and 100%".into())
+    }
+}
+
 /// `60s`, from 100 ms up to a day.
 pub fn budget(text: &str) -> Result<Picos, String> {
     let budget = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;

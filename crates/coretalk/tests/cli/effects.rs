@@ -135,6 +135,8 @@ fn every_relevance_names_a_defined_option() {
         "export",
         "report",
         "import",
+        "compare",
+        "lint",
         "doctor",
         "topology",
         "clock",

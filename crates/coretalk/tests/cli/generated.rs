@@ -33,6 +33,8 @@ fn help_texts_stay_as_they_are() {
         "export",
         "report",
         "import",
+        "compare",
+        "lint",
         "topology",
         "probes",
         "plan",

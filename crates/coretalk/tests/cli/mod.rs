@@ -1,12 +1,14 @@
 //! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
 //! are not let finish.
 
+mod comparing;
 mod effects;
 mod generated;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(unix)]
 mod limits;
+mod linting;
 mod places;
 mod refusals;
 mod report;

@@ -1,0 +1,115 @@
+//! [`Source`]: a run or a file of another tool, named in one word.
+
+use super::args::Global;
+use super::{import, runs};
+use crate::RunReport;
+use crate::exit::Failure;
+use crate::store::StoreError;
+use coretalk_model::compare::Side;
+use coretalk_model::compare::of_import::of_import;
+use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use coretalk_model::{CpuSet, Topology};
+use std::path::Path;
+
+/// Numbers that somebody named.
+#[derive(Debug)]
+pub enum Source {
+    /// A saved run and its short name.
+    Run(Box<RunReport>, String),
+    /// The matrices of a file and its name.
+    File(Vec<ImportedMatrix>, String),
+}
+
+impl Source {
+    /// Opens a run by tag, id or path, or a matrix file by path.
+    ///
+    /// # Errors
+    /// There is neither a run nor a file of this name, or it cannot be read.
+    pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
+        match runs::open(global, word) {
+            Ok(file) => {
+                let report = file.report()?;
+                let name = runs::name_of(&report.header.id, file.path());
+                Ok(Source::Run(Box::new(report), name))
+            }
+            // A file that is no run may be a matrix.
+            Err(Failure::Store(StoreError::Foreign { .. })) => {
+                let matrices = read_matrices(&import::bytes(Path::new(word))?)
+                    .map_err(|error| Failure::Input(format!("{word}: failed to {error}")))?;
+                Ok(Source::File(matrices, word.to_owned()))
+            }
+            // Runs are called by words; a word with an ending was meant as a file.
+            Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
+                Err(Failure::Input(format!(
+                    "failed to read {word}: there is no such file, and no run of this name"
+                )))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// In the form in which it is compared.
+    pub fn side(&self) -> Side {
+        match self {
+            Source::Run(report, _) => {
+                of_latency(&report.environment, &report.topology, &report.settings, &report.result)
+            }
+            Source::File(matrices, _) => of_import(matrices),
+        }
+    }
+
+    /// What the system reported, where it was asked.
+    pub fn topology(&self) -> Option<&Topology> {
+        match self {
+            Source::Run(report, _) => Some(&report.topology),
+            Source::File(..) => None,
+        }
+    }
+
+    /// The CPUs that it has numbers of.
+    pub fn cpus(&self) -> CpuSet {
+        match self {
+            Source::Run(report, _) => report.settings.cpus.iter().copied().collect(),
+            Source::File(matrices, _) => {
+                matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect()
+            }
+        }
+    }
+
+    /// What output calls it: the short name of a run, the name of a file without its folders.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Run(_, name) => name.clone(),
+            Source::File(_, path) => Path::new(path)
+                .file_name()
+                .map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// The machine in a few words: label, scenario or CPU; of a file its format.
+    pub fn machine(&self) -> String {
+        match self {
+            Source::Run(report, _) => {
+                let environment = &report.environment;
+                let simulated = environment.simulated.as_ref().map(|name| format!("SIMULATED {name}"));
+                let known = environment.label.clone().or(simulated).or(environment.cpu_model.clone());
+                known.unwrap_or_else(|| "unknown CPU".to_owned())
+            }
+            Source::File(matrices, _) => {
+                let format = matrices.first().map_or("no matrix", |matrix| matrix.format.as_str());
+                format!("a file ({format})")
+            }
+        }
+    }
+
+    /// When it was measured, to the minute; `None` for a file.
+    pub fn started(&self) -> Option<String> {
+        match self {
+            Source::Run(report, _) => {
+                Some(report.header.started.chars().take(16).collect::<String>().replace('T', " "))
+            }
+            Source::File(..) => None,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Two runs or files against each other.
+
+use super::{Ci, known};
+use coretalk_model::compare::{Basis, Difference, Mismatch, SheetComparison, Subject};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What `differences` are about.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Compared {
+    /// The first.
+    pub a: ComparedSideDoc,
+    /// The second: `faster` and `slower` speak of it.
+    pub b: ComparedSideDoc,
+    /// The least relative difference that counts.
+    pub min_effect_percent: f64,
+    /// Whose levels they are: `reported` by the system, or `none`: all pairs in one.
+    pub levels: &'static str,
+    /// Conditions that are known to differ.
+    pub mismatches: Vec<MismatchDoc>,
+}
+
+/// A run or a file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ComparedSideDoc {
+    /// End of the run's id, or name of the file: null without --with-identity, since it may be private.
+    pub name: Option<String>,
+    /// The machine in words.
+    pub machine: String,
+    /// UTC, to the minute; null for a file.
+    pub started: Option<String>,
+    /// CPUs that it has numbers of.
+    pub cpus: usize,
+}
+
+/// A condition that differs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MismatchDoc {
+    what: String,
+    a: Option<String>,
+    b: Option<String>,
+    /// `warns` or `refuses` (compared all the same by --force).
+    weight: &'static str,
+}
+
+impl MismatchDoc {
+    /// A condition that differs.
+    pub fn of(mismatch: &Mismatch) -> MismatchDoc {
+        let Mismatch { what, a, b, weight } = mismatch.clone();
+        MismatchDoc { what, a, b, weight: weight.name() }
+    }
+}
+
+/// A verdict on a level or a cell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DifferenceDoc {
+    /// What is compared, such as `latency cas`.
+    matrix: String,
+    /// A relation, `all`, or the name of a series; absent for a cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<String>,
+    /// Two CPUs; absent for a level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<[u32; 2]>,
+    /// Pairs of the level that both sides have; 1 for a cell.
+    pairs: usize,
+    /// Of A, in `unit` as read; of a level the median.
+    a: Option<f64>,
+    b: Option<f64>,
+    unit: String,
+    /// What `shift_percent` is a shift of: `cycles`, or `as-read` where a side does not know its core clock.
+    basis: &'static str,
+    shift_percent: Option<f64>,
+    /// 95 % interval of the shift in percent; null where nothing is known of the error.
+    ci: Option<Ci>,
+    /// p-value corrected for all levels, or all cells, of the comparison.
+    q_value: Option<f64>,
+    /// `faster`, `slower`, `same` or `cannot-tell`.
+    verdict: &'static str,
+    /// The difference is shown to stay within ± this; null where nothing is known of the error.
+    within_percent: Option<f64>,
+    /// The least difference that counts here.
+    least_percent: Option<f64>,
+    /// Why it cannot be told, where more is known than that the interval is too wide.
+    reason: Option<&'static str>,
+}
+
+impl DifferenceDoc {
+    /// Levels, then cells of pairs.
+    pub(super) fn of_sheet(sheet: &SheetComparison) -> Vec<DifferenceDoc> {
+        let levels = sheet.levels.iter().map(|level| DifferenceDoc {
+            level: Some(level.level.clone()),
+            pairs: level.pairs,
+            ..DifferenceDoc::of(sheet, &level.difference)
+        });
+        let cells = sheet.cells.iter().filter_map(|cell| match &cell.subject {
+            Subject::Pair([from, to]) => Some(DifferenceDoc {
+                cell: Some([from.0, to.0]),
+                ..DifferenceDoc::of(sheet, &cell.difference)
+            }),
+            // A series is a level of its own.
+            Subject::Series(_) => None,
+        });
+        levels.chain(cells).collect()
+    }
+
+    fn of(sheet: &SheetComparison, difference: &Difference) -> DifferenceDoc {
+        let percent = |share: f64| known(100.0 * share);
+        let ci = percent(difference.shift.low).zip(percent(difference.shift.high));
+        DifferenceDoc {
+            matrix: sheet.name.clone(),
+            level: None,
+            cell: None,
+            pairs: 1,
+            a: known(difference.a),
+            b: known(difference.b),
+            unit: sheet.unit.clone(),
+            basis: match sheet.basis {
+                Basis::Cycles => "cycles",
+                Basis::AsRead => "as-read",
+            },
+            shift_percent: percent(difference.shift.point),
+            ci: ci.map(|(low, high)| [low, high]),
+            q_value: Some(difference.q_value).filter(|q| q.is_finite()),
+            verdict: difference.verdict.name(),
+            within_percent: difference.within.and_then(percent),
+            least_percent: percent(difference.least),
+            reason: difference.reason,
+        }
+    }
+}

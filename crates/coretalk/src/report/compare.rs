@@ -1,0 +1,325 @@
+//! The screen of `compare`: conditions, a table of levels, the cells that stand out, and one sentence.
+
+use super::ladder::relation_words;
+use super::table::{Align, Columns};
+use super::text::{count, cut, ns, percent, plain, wrap};
+use coretalk_model::compare::{
+    Basis, CellDifference, Comparison, Difference, LevelDifference, Mismatch, SheetComparison, Subject,
+    Verdict,
+};
+use coretalk_model::{Relation, Topology};
+
+/// One side in words.
+#[derive(Debug, Clone)]
+pub struct SideView {
+    /// Short name.
+    pub name: String,
+    /// Machine.
+    pub machine: String,
+    /// When it was measured.
+    pub started: Option<String>,
+    /// CPUs.
+    pub cpus: usize,
+}
+
+/// Everything that the screen shows.
+#[derive(Debug, Clone)]
+pub struct CompareView<'a> {
+    /// A and B.
+    pub sides: [SideView; 2],
+    /// Conditions that differ.
+    pub mismatches: &'a [Mismatch],
+    /// What was found.
+    pub comparison: &'a Comparison,
+    /// Whose levels they are; `None` where no system reported any.
+    pub topology: Option<&'a Topology>,
+    /// The least share that counts.
+    pub least: f64,
+}
+
+/// Cells that are listed one by one.
+const MOST_CELLS: usize = 12;
+/// A shift of the clock by more than this is worth a sentence.
+const CLOCK_SHIFT: f64 = 0.01;
+
+/// The screen.
+pub fn screen(view: &CompareView<'_>, width: usize) -> String {
+    let mut lines = wrap("Is B faster or slower than A?", width, 2);
+    for (letter, side) in ["A", "B"].into_iter().zip(&view.sides) {
+        lines.extend(wrap(&format!(" {letter}  {}", side_words(side)), width, 4));
+    }
+    for mismatch in view.mismatches {
+        lines.extend(wrap(&format!(" ! {}", mismatch_words(mismatch)), width, 3));
+    }
+    for sheet in &view.comparison.sheets {
+        lines.push(String::new());
+        lines.extend(wrap(&heading(sheet), width, 2));
+        lines.extend(levels(sheet, view.topology).lines(width));
+        lines.extend(remarks(sheet).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
+        lines.extend(cells(sheet, view.topology, width));
+    }
+    lines.push(String::new());
+    lines.extend(wrap(&format!(" {}", conclusion(view)), width, 1));
+    if view.topology.is_none() {
+        let text = " Files say nothing of their conditions: a shift common to all pairs (core clock, other kernel, other \
+                    lines) looks like a change of the machine.";
+        lines.extend(wrap(text, width, 1));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The same as Markdown, for pull requests and forums.
+pub fn markdown(view: &CompareView<'_>) -> String {
+    let mut text = String::new();
+    for (letter, side) in ["A", "B"].into_iter().zip(&view.sides) {
+        text.push_str(&format!("- **{letter}**: {}\n", escaped(&side_words(side))));
+    }
+    for mismatch in view.mismatches {
+        text.push_str(&format!("- differs: {}\n", escaped(&mismatch_words(mismatch))));
+    }
+    for sheet in &view.comparison.sheets {
+        text.push_str(&format!("\n{}\n\n", escaped(&heading(sheet))));
+        text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", sheet.unit));
+        text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
+        for level in &sheet.levels {
+            text.push_str(&format!("| {} |\n", level_row(level, view.topology).join(" | ")));
+        }
+        let shown = standing_out(sheet);
+        if !shown.is_empty() {
+            text.push_str(&format!(
+                "\n| pair | level | A {0} | B {0} | shift | 95 % | verdict |\n",
+                sheet.unit
+            ));
+            text.push_str("|---|---|---:|---:|---:|---:|---|\n");
+            for cell in shown.iter().take(MOST_CELLS) {
+                text.push_str(&format!("| {} |\n", cell_row(cell, sheet, view.topology).join(" | ")));
+            }
+        }
+        text.push_str(&format!("\n{}\n", tally(sheet)));
+    }
+    text.push_str(&format!("\n**{}**\n", conclusion(view)));
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+fn side_words(side: &SideView) -> String {
+    let mut parts = vec![plain(&side.name), plain(&side.machine)];
+    parts.extend(side.started.clone());
+    parts.push(count(side.cpus as u64, "CPU"));
+    parts.join(" · ")
+}
+
+fn mismatch_words(mismatch: &Mismatch) -> String {
+    let said =
+        |text: &Option<String>| text.as_deref().map_or("not said".into(), |text| cut(&plain(text), 48));
+    format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
+}
+
+fn heading(sheet: &SheetComparison) -> String {
+    let basis = match sheet.basis {
+        Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
+        Basis::AsRead => {
+            format!("shifts in {} as read, since a side does not know its core clock", sheet.unit)
+        }
+    };
+    format!("{}, {}: {basis}", plain(&sheet.name), sheet.quantity.replace('_', " "))
+}
+
+fn levels(sheet: &SheetComparison, topology: Option<&Topology>) -> Columns {
+    let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
+    let mut table = Columns::new(&[
+        ("level", Align::Left),
+        ("pairs", Align::Right),
+        (&a, Align::Right),
+        (&b, Align::Right),
+        ("shift", Align::Right),
+        ("95 %", Align::Right),
+        ("verdict", Align::Left),
+    ]);
+    for level in &sheet.levels {
+        table.row(level_row(level, topology));
+    }
+    table
+}
+
+fn level_row(level: &LevelDifference, topology: Option<&Topology>) -> Vec<String> {
+    let mut row = vec![level_words(&level.level, topology), level.pairs.to_string()];
+    row.extend(numbers(&level.difference));
+    row
+}
+
+fn numbers(difference: &Difference) -> [String; 5] {
+    let (low, high) = (difference.shift.low, difference.shift.high);
+    let interval = if low.is_finite() && high.is_finite() {
+        format!("{} … {}", signed(low), signed(high))
+    } else {
+        "unknown".to_owned()
+    };
+    [ns(difference.a), ns(difference.b), signed(difference.shift.point), interval, verdict_words(difference)]
+}
+
+/// A share with its sign: `+5.0 %`.
+fn signed(share: f64) -> String {
+    // Adding zero turns -0 into 0.
+    let tenths = (1_000.0 * share).round() / 10.0 + 0.0;
+    if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{tenths:+.1} %") }
+}
+
+fn verdict_words(difference: &Difference) -> String {
+    match (difference.verdict, difference.reason) {
+        (Verdict::Faster, _) => "FASTER".to_owned(),
+        (Verdict::Slower, _) => "SLOWER".to_owned(),
+        (Verdict::Same, _) => {
+            format!("same within ±{}", percent(difference.within.unwrap_or(difference.least)))
+        }
+        (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
+        (Verdict::CannotTell, None) => match difference.within {
+            Some(within) => format!(
+                "cannot tell: shown within ±{}, ±{} counts",
+                percent(within),
+                percent(difference.least)
+            ),
+            None => "cannot tell".to_owned(),
+        },
+    }
+}
+
+fn level_words(name: &str, topology: Option<&Topology>) -> String {
+    let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
+    match (relation, topology) {
+        (Some(relation), Some(topology)) => relation_words(relation, topology),
+        _ if name == "all" => "all pairs".to_owned(),
+        _ => plain(name),
+    }
+}
+
+fn remarks(sheet: &SheetComparison) -> Vec<String> {
+    let mut texts = Vec::new();
+    let moved: usize = sheet.levels.iter().map(|level| level.moved).sum();
+    if moved > 0 {
+        texts.push(format!(
+            "Left out of their levels, for they changed state during a run: {}.",
+            count(moved as u64, "pair")
+        ));
+    }
+    if sheet.lonely > 0 {
+        texts.push(format!("On one side only: {}.", count(sheet.lonely as u64, "pair")));
+    }
+    let farthest = sheet
+        .levels
+        .iter()
+        .filter_map(|level| Some((level.as_read? - level.difference.shift.point, level.as_read?)))
+        .max_by(|x, y| x.0.abs().total_cmp(&y.0.abs()));
+    if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
+        let how = if clock > 0.0 { "lower" } else { "higher" };
+        texts.push(format!(
+            "In {} as read B differs by up to {}: its core clock was {how} by about {}.",
+            sheet.unit,
+            signed(as_read),
+            percent(clock.abs())
+        ));
+    }
+    texts
+}
+
+/// Cells that differ in another way than their level does.
+fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
+    let with_level = |cell: &CellDifference| {
+        sheet.levels.get(cell.level).is_some_and(|level| level.difference.verdict == cell.difference.verdict)
+    };
+    let mut shown: Vec<&CellDifference> = sheet
+        .cells
+        .iter()
+        .filter(|cell| matches!(cell.subject, Subject::Pair(_)))
+        .filter(|cell| cell.difference.verdict.is_different() && !with_level(cell))
+        .collect();
+    shown.sort_by(|x, y| y.difference.shift.point.abs().total_cmp(&x.difference.shift.point.abs()));
+    shown
+}
+
+fn tally(sheet: &SheetComparison) -> String {
+    let of = |verdict: Verdict| sheet.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
+    format!(
+        "cells: {} slower, {} faster, {} the same, {} cannot be told (at most 5 % of those called different are not)",
+        of(Verdict::Slower),
+        of(Verdict::Faster),
+        of(Verdict::Same),
+        of(Verdict::CannotTell)
+    )
+}
+
+fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Vec<String> {
+    if !sheet.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
+        return Vec::new();
+    }
+    let mut lines = wrap(&format!(" {}", tally(sheet)), width, 1);
+    let shown = standing_out(sheet);
+    if shown.is_empty() {
+        return lines;
+    }
+    let mut table = Columns::new(&[("", Align::Left); 7].map(|column| column));
+    for cell in shown.iter().take(MOST_CELLS) {
+        table.row(cell_row(cell, sheet, topology));
+    }
+    lines.extend(table.lines(width));
+    if shown.len() > MOST_CELLS {
+        let text = format!(" … and {} more; --format json has them all", shown.len() - MOST_CELLS);
+        lines.extend(wrap(&text, width, 1));
+    }
+    lines
+}
+
+fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&Topology>) -> Vec<String> {
+    let pair = match &cell.subject {
+        Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
+        Subject::Series(name) => plain(name),
+    };
+    let level =
+        sheet.levels.get(cell.level).map_or_else(String::new, |level| level_words(&level.level, topology));
+    let mut row = vec![pair, level];
+    row.extend(numbers(&cell.difference));
+    row
+}
+
+/// What follows, in one sentence.
+fn conclusion(view: &CompareView<'_>) -> String {
+    let sheets = &view.comparison.sheets;
+    let several = sheets.len() > 1;
+    let named = |wanted: Verdict| -> Vec<String> {
+        let levels = sheets.iter().flat_map(|sheet| sheet.levels.iter().map(move |level| (sheet, level)));
+        levels
+            .filter(|(_, level)| level.difference.verdict == wanted)
+            .map(|(sheet, level)| {
+                let of = if several { format!("{}, ", plain(&sheet.name)) } else { String::new() };
+                format!(
+                    "{of}{} ({})",
+                    level_words(&level.level, view.topology),
+                    signed(level.difference.shift.point)
+                )
+            })
+            .collect()
+    };
+    let (slower, faster) = (named(Verdict::Slower), named(Verdict::Faster));
+    let untold = named(Verdict::CannotTell);
+    let single: usize = sheets.iter().map(|sheet| standing_out(sheet).len()).sum();
+    let mut sentences = Vec::new();
+    if !slower.is_empty() {
+        sentences.push(format!("B is slower: {}.", slower.join(", ")));
+    }
+    if !faster.is_empty() {
+        sentences.push(format!("B is faster: {}.", faster.join(", ")));
+    }
+    if slower.is_empty() && faster.is_empty() && untold.is_empty() {
+        sentences.push(format!("No level differs by {} or more.", percent(view.least)));
+    }
+    if !untold.is_empty() {
+        sentences.push(format!("Cannot tell: {}.", untold.join(", ")));
+    }
+    if single > 0 {
+        sentences.push(format!("Otherwise than their levels: {}.", count(single as u64, "pair")));
+    }
+    sentences.join(" ")
+}

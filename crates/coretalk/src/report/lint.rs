@@ -1,0 +1,128 @@
+//! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
+
+use super::table::{Align, Columns};
+use super::text::{count, ns, percent, plain, wrap};
+use coretalk_model::CpuId;
+use coretalk_model::formats::ImportedMatrix;
+use coretalk_model::lint::Doubt;
+
+/// A matrix and its doubts.
+#[derive(Debug, Clone)]
+pub struct LintView<'a> {
+    /// The file.
+    pub name: &'a str,
+    /// As read.
+    pub matrix: &'a ImportedMatrix,
+    /// What was found.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Cells that are named one by one.
+const NAMED: usize = 6;
+
+/// The screen.
+pub fn screen(views: &[LintView<'_>], width: usize) -> String {
+    let mut lines = Vec::new();
+    for view in views {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        let title = view.matrix.title.as_ref().map_or(String::new(), |title| format!(" · {}", plain(title)));
+        let cpus = count(view.matrix.matrix.len() as u64, "CPU");
+        let head =
+            format!("{}{title} · {} · {cpus} · {}", plain(view.name), view.matrix.format, view.matrix.unit);
+        lines.extend(wrap(&head, width, 2));
+        if view.doubts.is_empty() {
+            lines.extend(wrap(" nothing doubtful found", width, 1));
+            continue;
+        }
+        let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+        let unit = view.matrix.unit.to_string();
+        for doubt in &view.doubts {
+            table.row(vec![doubt.kind().name().to_owned(), words(doubt, &unit)]);
+        }
+        lines.extend(table.lines(width));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn words(doubt: &Doubt, unit: &str) -> String {
+    match doubt {
+        Doubt::Zero { cells } => format!(
+            "{}: {} exactly 0: the clock of that tool was too coarse; do not read {} as fast",
+            pairs(cells),
+            if cells.len() == 1 { "the value is" } else { "the values are" },
+            if cells.len() == 1 { "it" } else { "them" },
+        ),
+        Doubt::TooFast { cells, least } => format!(
+            "{}: {} {unit} and less than any two CPUs need; check the unit and the tool",
+            pairs(cells),
+            ns(*least)
+        ),
+        Doubt::TooSlow { cells, most, median } => format!(
+            "{}: up to {} {unit} against a median of {}; something else ran there, measure again",
+            pairs(cells),
+            ns(*most),
+            ns(*median)
+        ),
+        Doubt::Missing { cells, of } => {
+            format!("{}: no value ({} of {of} are not in the file)", pairs(cells), cells.len())
+        }
+        Doubt::ClockComb { step, least } => format!(
+            "the values lie on multiples of {} {unit}: the clock of that tool was coarse; differences below that mean \
+             nothing, and the fastest pair ({} {unit}) may be off by half of it",
+            ns(*step),
+            ns(*least)
+        ),
+        Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => format!(
+            "CPUs {tainted} are as slow among themselves ({} {unit}) as across ({}), while CPUs {clean} are not ({}): \
+             the measured line lived with the latter, and pairs elsewhere paid for the way; true values of CPUs \
+             {tainted} are lower",
+            ns(*same),
+            ns(*across),
+            ns(*inside)
+        ),
+        Doubt::Asymmetry { typical, cells, worst } => format!(
+            "the two directions of a typical pair differ by {}, most by {} ({}): a round trip has no direction, so this \
+             is the noise of the tool, or two runs in one file",
+            percent(typical - 1.0),
+            percent(worst - 1.0),
+            pairs(cells)
+        ),
+        Doubt::Unpinned { predicted, spread, open } => {
+            let triples = if open.is_empty() {
+                String::new()
+            } else {
+                format!("; fast pairs that fit no group: {}", pairs(open))
+            };
+            format!(
+                "values vary by {} and no CPU's row resembles another's ({} of it is explained){triples}: threads that \
+                 were not pinned look like this, and so does noise; no structure can be read from it",
+                percent(*spread),
+                percent(predicted.max(0.0))
+            )
+        }
+        Doubt::FirstCpu { pair, value, usual } => format!(
+            "{}: {} {unit}, where other CPUs have {} to their nearest: the tool itself ran there; measure this pair \
+             again",
+            pairs(&[*pair]),
+            ns(*value),
+            ns(*usual)
+        ),
+        Doubt::OddCpu { cpus, value, usual } => format!(
+            "CPU{} {cpus}: {} {unit} to everybody, where other CPUs have {}: disturbed while measured, or slower \
+             hardware; measure again",
+            if cpus.len() == 1 { "" } else { "s" },
+            ns(*value),
+            ns(*usual)
+        ),
+    }
+}
+
+/// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
+fn pairs(cells: &[[CpuId; 2]]) -> String {
+    let named: Vec<String> = cells.iter().take(NAMED).map(|[a, b]| format!("{a} and {b}")).collect();
+    let more = cells.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!(" and {} more", count(more as u64, "pair")) } else { String::new() };
+    format!("CPUs {}{rest}", named.join(", "))
+}

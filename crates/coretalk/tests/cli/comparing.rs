@@ -1,0 +1,123 @@
+//! `compare`: runs and files against each other, with the exit codes that scripts rely on.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+/// A store with two runs on one machine, one on another, and one of another experiment.
+fn store() -> Tool {
+    let tool = Tool::new();
+    let run = |name: &str, seed: &str, more: &[&str]| {
+        let words =
+            ["latency", "--machine", "sim:chiplet-16", "--seed", seed, "--name", name, "-q", "-o", "x"];
+        tool.done(&[&words[..], more].concat());
+    };
+    run("one", "1", &[]);
+    run("two", "2", &[]);
+    run("none", "3", &["--hint", "none"]);
+    run("apart", "4", &["--cpus", "8-11"]);
+    run("start", "5", &["--cpus", "0-3"]);
+    tool
+}
+
+/// A bare matrix of core-to-core-latency with 16 CPUs in two groups of eight.
+fn file(tool: &Tool, name: &str, ns: impl Fn(usize, usize) -> f64) {
+    let row = |row: usize| {
+        let cell =
+            |column: usize| if column < row { format!("{:.2}", ns(row, column)) } else { String::new() };
+        (0..16).map(cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    std::fs::write(tool.path().join(name), (0..16).map(row).collect::<String>()).unwrap();
+}
+
+fn base(row: usize, column: usize) -> f64 {
+    40.0 + ((7 * row + 3 * column) % 5) as f64 / 4.0
+}
+
+#[test]
+fn two_runs_of_one_machine_are_the_same_in_every_format() {
+    let tool = store();
+    let text = tool.done(&["compare", "one", "two", "--fail-on", "any"]);
+    assert!(text.out.contains("No level differs by 3 % or more."), "{}", text.out);
+    assert!(text.out.contains("core cycles"), "{}", text.out);
+    let markdown = tool.done(&["compare", "one", "two", "--format", "markdown"]).out;
+    assert!(markdown.contains("| same L3 | 56 |"), "{markdown}");
+    let json = tool.done(&["compare", "one", "two", "--format", "json"]).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert!(document["run"].is_null() && document["compared"]["levels"] == "reported");
+    let differences = document["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 2 + 120);
+    assert!(differences.iter().all(|one| one["verdict"] == "same"), "{json}");
+    assert!(differences[0]["level"] == "l3" && differences[0].get("cell").is_none());
+    assert!(differences[2]["cell"] == serde_json::json!([0, 1]) && differences[2].get("level").is_none());
+}
+
+#[test]
+fn exit_codes_say_what_was_found() {
+    let tool = Tool::new();
+    file(&tool, "a.csv", base);
+    file(&tool, "slower.csv", |row, column| 1.2 * base(row, column));
+    std::fs::write(tool.path().join("few.csv"), ",,\n40.0,,\n41.0,42.0,\n").unwrap();
+    for (words, code) in [
+        (&["compare", "a.csv", "slower.csv"][..], 0),
+        (&["compare", "a.csv", "slower.csv", "--fail-on", "slower"], 1),
+        (&["compare", "a.csv", "slower.csv", "--fail-on", "any"], 1),
+        (&["compare", "a.csv", "slower.csv", "--fail-on", "faster"], 0),
+        (&["compare", "slower.csv", "a.csv", "--fail-on", "faster"], 1),
+        (&["compare", "a.csv", "slower.csv", "--fail-on", "slower", "--min-effect", "30%"], 0),
+        (&["compare", "a.csv", "few.csv", "--fail-on", "any"], 7),
+        (&["compare", "a.csv", "few.csv"], 0),
+    ] {
+        let said = tool.call(words);
+        assert_eq!(said.code, code, "{words:?}: {}{}", said.out, said.err);
+    }
+}
+
+#[test]
+fn other_experiments_are_refused_until_somebody_insists() {
+    let tool = store();
+    let refused = |words: &[&str], part: &str| {
+        let said = tool.call(words);
+        assert_eq!((said.code, said.out.as_str(), said.err.lines().count()), (2, "", 1), "{}", said.err);
+        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+    };
+    refused(&["compare", "one", "none"], "kernel of latency cas (cas+pause and cas); --force compares");
+    let forced = tool.done(&["compare", "one", "none", "--force"]).out;
+    assert!(forced.contains("! kernel of latency cas: cas+pause in A, cas in B"), "{forced}");
+    refused(&["compare", "start", "apart"], "no pair of CPUs in common");
+    std::fs::write(
+        tool.path().join("cycles.mct"),
+        "#m #HWCs 2 #Nodes 1 #SMT 0\n0 0 0\n0 1 99\n1 0 99\n1 1 0\n",
+    )
+    .unwrap();
+    refused(&["compare", "one", "cycles.mct", "--force"], "unit (ns and cycles)");
+    refused(&["compare", "one", "two", "apart", "--fail-on", "any"], "--fail-on judges two");
+    refused(&["compare", "one", "two", "--format", "csv"], "text, markdown or json");
+    refused(&["compare", "one", "two", "--min-effect", "0%"], "between 0.1% and 100%");
+    let missing = tool.call(&["compare", "one", "absent.csv"]);
+    assert_eq!((missing.code, missing.err.lines().count()), (4, 1), "{}", missing.err);
+    let unknown = tool.call(&["compare", "one", "absent"]);
+    assert_eq!((unknown.code, unknown.err.lines().count()), (2, 1), "{}", unknown.err);
+}
+
+#[test]
+fn a_run_and_what_was_exported_of_it_are_the_same() {
+    let tool = store();
+    tool.done(&["export", "one", "--format", "csv", "-o", "one.csv"]);
+    let said = tool.done(&["compare", "one", "one.csv", "--fail-on", "any"]);
+    assert!(said.out.contains("No level differs") && !said.out.contains("! simulated"), "{}", said.out);
+    tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
+    // A bare matrix does not say what it is: that is said, and the numbers are compared.
+    let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
+    assert!(said.code == 0 && said.out.contains("! simulated: yes in A, not said in B"), "{}", said.out);
+}
+
+#[test]
+fn many_make_a_table() {
+    let tool = store();
+    file(&tool, "a.csv", base);
+    let words = ["compare", "one", "two", "none", "a.csv"];
+    let text = tool.done(&words).out;
+    assert!(text.lines().count() >= 10 && text.contains("all pairs"), "{text}");
+    let markdown = tool.done(&[&words[..], &["--format", "markdown"]].concat()).out;
+    assert_eq!(markdown.lines().count(), 2 + 4, "{markdown}");
+}

@@ -1,0 +1,185 @@
+//! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
+
+use super::judge::pair_up;
+use super::{Side, Subject};
+use crate::{CpuSet, Level, Topology};
+
+/// A condition that a side may state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fact {
+    /// Whether the machine was simulated: `yes` or `no`.
+    Simulated,
+    /// C library and version.
+    Libc,
+    /// Brand string of the CPU, or name of the scenario.
+    CpuModel,
+    /// Microcode revision.
+    Microcode,
+    /// Firmware.
+    Firmware,
+    /// Operating system kernel.
+    System,
+    /// Hypervisor, or `none`.
+    Hypervisor,
+    /// Frequency governor.
+    Governor,
+    /// Boost: `on` or `off`.
+    Boost,
+    /// Page size obtained, in bytes.
+    Page,
+    /// Version of the tool that measured.
+    Tool,
+}
+
+impl Fact {
+    /// What it is called in sentences.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fact::Simulated => "simulated",
+            Fact::Libc => "libc",
+            Fact::CpuModel => "CPU model",
+            Fact::Microcode => "microcode",
+            Fact::Firmware => "firmware",
+            Fact::System => "operating system",
+            Fact::Hypervisor => "hypervisor",
+            Fact::Governor => "governor",
+            Fact::Boost => "boost",
+            Fact::Page => "page size",
+            Fact::Tool => "tool version",
+        }
+    }
+
+    /// Simulated numbers and real ones are not of one world, and another C library is another program; everything
+    /// else may be the very thing that is compared.
+    fn weight(self) -> Weight {
+        match self {
+            Fact::Simulated | Fact::Libc => Weight::Refuses,
+            _ => Weight::Warns,
+        }
+    }
+}
+
+/// What a mismatch does to a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Weight {
+    /// It is said: it may explain a difference.
+    Warns,
+    /// The numbers are of two different experiments: nothing is compared unless somebody insists.
+    Refuses,
+    /// There is no sense in which the numbers could be compared.
+    Forbids,
+}
+
+impl Weight {
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Weight::Warns => "warns",
+            Weight::Refuses => "refuses",
+            Weight::Forbids => "forbids",
+        }
+    }
+}
+
+/// A condition in which two sides differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What differs.
+    pub what: String,
+    /// What A says; `None` where it does not say.
+    pub a: Option<String>,
+    /// What B says.
+    pub b: Option<String>,
+    /// What that does.
+    pub weight: Weight,
+}
+
+/// Everything known in which two sides differ, gravest first. What one side does not say is no mismatch, except whether
+/// it was simulated where the other was.
+pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    let facts = a.facts.keys().chain(b.facts.keys().filter(|fact| !a.facts.contains_key(fact)));
+    for &fact in facts {
+        match (a.facts.get(&fact), b.facts.get(&fact)) {
+            (Some(left), Some(right)) if left != right => {
+                found.push(mismatch(fact.name(), Some(left), Some(right), fact.weight()));
+            }
+            (Some(said), None) | (None, Some(said)) if fact == Fact::Simulated && said == "yes" => {
+                let (left, right) = (a.facts.get(&fact), b.facts.get(&fact));
+                found.push(mismatch(fact.name(), left, right, Weight::Warns));
+            }
+            _ => {}
+        }
+    }
+    let (pairs, unmatched) = pair_up(a, b);
+    if pairs.is_empty() {
+        let names = |side: &Side| {
+            Some(side.sheets.iter().map(|sheet| sheet.name.as_str()).collect::<Vec<_>>().join(", "))
+        };
+        let (left, right) = (names(a), names(b));
+        found.push(mismatch("protocol", left.as_ref(), right.as_ref(), Weight::Forbids));
+    }
+    for name in unmatched.in_a.iter().chain(&unmatched.in_b) {
+        if !pairs.is_empty() {
+            let held = |has: bool| Some(if has { name.clone() } else { "nothing of it".to_owned() });
+            let left = unmatched.in_a.contains(name);
+            found.push(mismatch("content", held(left).as_ref(), held(!left).as_ref(), Weight::Warns));
+        }
+    }
+    for (left, right) in pairs {
+        if left.name != right.name {
+            found.push(mismatch("protocol", Some(&left.name), Some(&right.name), Weight::Refuses));
+        }
+        for (what, x, y) in [("quantity", &left.quantity, &right.quantity), ("unit", &left.unit, &right.unit)]
+        {
+            if x != y {
+                let weight = if what == "unit" { Weight::Forbids } else { Weight::Refuses };
+                found.push(mismatch(what, Some(x), Some(y), weight));
+            }
+        }
+        for (name, x) in &left.traits {
+            let other = right.traits.iter().find(|(known, _)| known == name);
+            if let Some((_, y)) = other.filter(|(_, y)| y != x) {
+                found.push(mismatch(&format!("{name} of {}", left.name), Some(x), Some(y), Weight::Refuses));
+            }
+        }
+    }
+    if let (Some(left), Some(right)) = (&a.topology, &b.topology) {
+        let common = cpus(a).intersection(&cpus(b));
+        let (left, right) = (described(left, &common), described(right, &common));
+        if left != right {
+            found.push(mismatch("topology", Some(&left), Some(&right), Weight::Refuses));
+        }
+    }
+    found.dedup();
+    found.sort_by_key(|mismatch| std::cmp::Reverse(mismatch.weight));
+    found
+}
+
+fn mismatch(what: &str, a: Option<&String>, b: Option<&String>, weight: Weight) -> Mismatch {
+    Mismatch { what: what.to_owned(), a: a.cloned(), b: b.cloned(), weight }
+}
+
+/// The CPUs that a side has numbers of.
+fn cpus(side: &Side) -> CpuSet {
+    let subjects = side.sheets.iter().flat_map(|sheet| sheet.readings.keys());
+    subjects
+        .filter_map(|subject| match subject {
+            Subject::Pair(pair) => Some(*pair),
+            Subject::Series(_) => None,
+        })
+        .flatten()
+        .collect()
+}
+
+/// Everything that is reported of some CPUs, as text: equal texts, equal structure. The system's numbers of domains
+/// may change with every boot and are left out.
+fn described(topology: &Topology, cpus: &CpuSet) -> String {
+    let seen = topology.restricted(cpus);
+    let levels = Level::ALL.into_iter().filter_map(|level| {
+        let groups: Vec<String> = seen.level(level).iter().map(|domain| domain.cpus.to_string()).collect();
+        (!groups.is_empty()).then(|| format!("{level} {}", groups.join(" ")))
+    });
+    let text = levels.collect::<Vec<_>>().join("; ");
+    if text.is_empty() { "no levels".to_owned() } else { text }
+}

@@ -1,0 +1,127 @@
+//! [`Verdict`] and the rule that leads to it: different, the same, or too little to tell.
+
+use super::Better;
+
+/// What a comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// B is better than A, shown.
+    Faster,
+    /// B is worse than A, shown.
+    Slower,
+    /// The difference is shown to be smaller than the least effect that counts.
+    Same,
+    /// None of these is shown.
+    CannotTell,
+}
+
+impl Verdict {
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Same => "same",
+            Verdict::CannotTell => "cannot-tell",
+        }
+    }
+
+    /// Whether a difference is shown.
+    pub fn is_different(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower)
+    }
+}
+
+/// The least relative effect that counts (`--min-effect`): 0.03 is 3 %.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeastEffect(pub f64);
+
+impl LeastEffect {
+    /// What is asked for by default.
+    pub const DEFAULT: LeastEffect = LeastEffect(0.03);
+
+    /// The margin for values of a size, as a logarithm: the asked share, or where they are larger the smallest visible
+    /// and the smallest interesting difference.
+    pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> f64 {
+        (1.0 + self.0.max(resolution / value).max(negligible / value)).ln()
+    }
+}
+
+/// What decides: where a shift lies, how sure that is, and what counts. Logarithms of B ÷ A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The shift.
+    pub shift: f64,
+    /// Its standard deviation.
+    pub deviation: f64,
+    /// The least shift that counts.
+    pub margin: f64,
+}
+
+/// Two one-sided tests at 5 % (Schuirmann 1987).
+const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
+
+impl Outcome {
+    /// Different where the corrected p-value of "no difference" is small enough *and* the shift counts; the same where
+    /// its 90 % interval lies inside the margin.
+    pub(super) fn verdict(&self, adjusted_p: f64, level: f64, better: Better) -> Verdict {
+        if adjusted_p <= level && self.shift.abs() >= self.margin {
+            let lower = self.shift < 0.0;
+            return if lower == (better == Better::Lower) { Verdict::Faster } else { Verdict::Slower };
+        }
+        if self.within() <= self.margin { Verdict::Same } else { Verdict::CannotTell }
+    }
+
+    /// The farthest end of the 90 % interval: what the difference is shown to stay within.
+    pub(super) fn within(&self) -> f64 {
+        self.shift.abs() + EQUIVALENCE_Z * self.deviation
+    }
+
+    /// Two-sided p-value of "no difference".
+    pub(super) fn p_value(&self) -> f64 {
+        if self.deviation > 0.0 {
+            2.0 * crate::stats::normal::below(-self.shift.abs() / self.deviation)
+        } else {
+            f64::from(self.shift == 0.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_needs_both_proof_and_size() {
+        let outcome = |shift, deviation| Outcome { shift, deviation, margin: 0.03 };
+        for (shift, deviation, better, expected) in [
+            (0.05, 0.01, Better::Lower, Verdict::Slower),
+            (0.05, 0.01, Better::Higher, Verdict::Faster),
+            (-0.05, 0.01, Better::Lower, Verdict::Faster),
+            // Proven and too small.
+            (0.02, 0.001, Better::Lower, Verdict::Same),
+            // Large and not proven.
+            (0.05, 0.04, Better::Lower, Verdict::CannotTell),
+            (0.0, 0.04, Better::Lower, Verdict::CannotTell),
+            (0.01, 0.01, Better::Lower, Verdict::Same),
+        ] {
+            let outcome = outcome(shift, deviation);
+            let verdict = outcome.verdict(outcome.p_value(), 0.001, better);
+            assert_eq!(verdict, expected, "{shift} ± {deviation}");
+        }
+    }
+
+    #[test]
+    fn the_margin_is_the_largest_of_share_step_and_interest() {
+        let least = LeastEffect(0.03);
+        assert!((least.margin(100.0, 0.0, 0.3) - 1.03f64.ln()).abs() < 1e-12);
+        assert!((least.margin(6.0, 0.0, 0.3) - 1.05f64.ln()).abs() < 1e-12);
+        assert!((least.margin(50.0, 5.0, 0.3) - 1.1f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_error_at_all_is_certainty() {
+        let exact = |shift| Outcome { shift, deviation: 0.0, margin: 0.03 }.p_value();
+        assert_eq!((exact(0.0), exact(0.1)), (1.0, 0.0));
+    }
+}

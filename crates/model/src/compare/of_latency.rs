@@ -1,0 +1,156 @@
+//! A latency run as a [`Side`].
+
+use super::{Better, Fact, Reading, Sheet, Side, Subject, Value};
+use crate::latency::summary::counts_total;
+use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
+use crate::stats::{Estimate, median_ranks};
+use crate::{Environment, Protocol, Topology};
+use std::collections::BTreeMap;
+
+/// Differences below 0.3 ns matter to nobody: a program's own instructions around a transfer move by more.
+const NEGLIGIBLE_NS: f64 = 0.3;
+/// So many steps of the clock, over the round trips of a batch, can be told apart.
+const VISIBLE_STEPS: f64 = 3.0;
+/// The median of a distribution of single events stands for one run with its own luck; what its counts say of it is no
+/// more than this.
+const SERIES_FLOOR: f64 = 0.02;
+
+/// A latency run: a sheet for each map, one for each imitated tool, and one for the tails.
+pub fn of_latency(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &LatencySettings,
+    result: &LatencyResult,
+) -> Side {
+    let mut sheets: Vec<Sheet> = result.maps.iter().map(|map| of_map(map, environment, settings)).collect();
+    for imitated in &result.imitated {
+        let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
+            let cpus = imitated.cells.cpus();
+            let subject = Subject::unordered(cpus[row], cpus[column]);
+            let reading = Reading { value: Value::bare(cell.as_ref()?.value_ns), cycles: None, steady: true };
+            (row != column).then_some((subject, reading))
+        });
+        sheets.push(Sheet {
+            traits: vec![("kernel", format!("as:{}", imitated.tool))],
+            readings: readings.collect(),
+            ..in_ns(format!("latency as {}", imitated.tool), "as_printed")
+        });
+    }
+    if !result.tails.is_empty() {
+        sheets.push(Sheet {
+            traits: vec![("home", home(settings))],
+            readings: result.tails.iter().filter_map(of_tails).collect(),
+            ..in_ns("latency tails".to_owned(), "half_round_trip")
+        });
+    }
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        guest: environment.hypervisor.is_some(),
+        sheets,
+    }
+}
+
+/// What an environment says of the conditions; what it does not know is left out.
+pub fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
+    let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
+    let hypervisor = environment.hypervisor.clone().unwrap_or_else(|| "none".to_owned());
+    let known = [
+        (Fact::Simulated, Some(simulated.to_owned())),
+        (Fact::Libc, environment.libc.clone()),
+        (Fact::CpuModel, environment.cpu_model.clone()),
+        (Fact::Microcode, environment.microcode.clone()),
+        (Fact::Firmware, environment.firmware.clone()),
+        (Fact::System, environment.kernel.clone()),
+        (Fact::Hypervisor, Some(hypervisor)),
+        (Fact::Governor, environment.governor.clone()),
+        (Fact::Boost, environment.boost.map(|on| if on { "on" } else { "off" }.to_owned())),
+        (Fact::Page, environment.page_bytes.map(|bytes| bytes.to_string())),
+        (Fact::Tool, Some(environment.tool_version.clone()).filter(|version| !version.is_empty())),
+    ];
+    known.into_iter().filter_map(|(fact, text)| Some((fact, text?))).collect()
+}
+
+fn in_ns(name: String, quantity: &str) -> Sheet {
+    Sheet {
+        name,
+        quantity: quantity.to_owned(),
+        unit: "ns".to_owned(),
+        better: Better::Lower,
+        traits: Vec::new(),
+        resolution: 0.0,
+        negligible: NEGLIGIBLE_NS,
+        readings: BTreeMap::new(),
+    }
+}
+
+fn home(settings: &LatencySettings) -> String {
+    match settings.home {
+        HomeSetting::Auto => "auto".to_owned(),
+        HomeSetting::Node(node) => format!("node {}", node.0),
+    }
+}
+
+fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySettings) -> Sheet {
+    let quantity = match map.protocol {
+        Protocol::Cas | Protocol::Store | Protocol::Msg => "half_round_trip",
+        Protocol::Xfer => "read",
+        Protocol::OneWay => "one_way_variation",
+    };
+    let (counts, resolution) = match settings.counts {
+        // Adaptive batches last 200 steps of the clock or more: three of them are below the least effect.
+        Counts::Adaptive => ("adaptive".to_owned(), 0.0),
+        Counts::Fixed { samples, iterations } => {
+            let step_ns = environment.clock.step_ns.unwrap_or(0.0);
+            let resolution = VISIBLE_STEPS * step_ns / (2.0 * f64::from(iterations));
+            (format!("{samples} of {iterations}"), resolution)
+        }
+    };
+    let cpus = map.cells.cpus();
+    let symmetric = map.cells.is_symmetric();
+    let readings =
+        map.cells.iter().filter(|(row, column, _)| row != column).filter_map(|(row, column, cell)| {
+            let Cell::Measured(value) = cell else { return None };
+            let pair = [cpus[row], cpus[column]];
+            let subject = if symmetric { Subject::unordered(pair[0], pair[1]) } else { Subject::Pair(pair) };
+            let reading = Reading {
+                value: Value::of(&value.latency_ns),
+                cycles: value.cycles.as_ref().map(Value::of),
+                steady: value.states.len() < 2,
+            };
+            Some((subject, reading))
+        });
+    Sheet {
+        traits: vec![
+            ("kernel", map.kernel.to_string()),
+            ("regime", map.regime.name().to_owned()),
+            ("home", home(settings)),
+            ("lines", settings.lines.map_or_else(|| "auto".to_owned(), |lines| lines.to_string())),
+            ("counts", counts),
+        ],
+        resolution,
+        readings: readings.collect(),
+        ..in_ns(format!("latency {}", map.protocol), quantity)
+    }
+}
+
+/// The median of single half round trips, with its order statistics and a floor.
+fn of_tails(tails: &TailSeries) -> Option<(Subject, Reading)> {
+    let n = counts_total(&tails.raw);
+    let (low, high) = median_ranks(n as usize, 0.05)?;
+    let at = |rank: usize| {
+        let mut passed = 0;
+        tails.raw.iter().find_map(|&(ps, count)| {
+            passed += count;
+            (passed >= rank as u64).then_some(ps as f64 / 1e3)
+        })
+    };
+    let point = at(n.div_ceil(2) as usize)?;
+    let estimate =
+        Estimate { point, low: at(low)?, high: at(high)?, confidence: 0.95, effective_n: n as f64 };
+    let [from, to] = tails.placement;
+    let name = format!("p50 {from}→{to} {}", tails.kernel);
+    let reading =
+        Reading { value: Value::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
+    Some((Subject::Series(name), reading))
+}

@@ -1,0 +1,102 @@
+//! [`Side`], [`Sheet`] and [`Reading`]: results in the form in which they are compared.
+
+use super::Fact;
+use crate::stats::{Estimate, normal};
+use crate::{CpuId, Topology};
+use std::collections::BTreeMap;
+
+/// One of the things compared: a run or a file.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    /// What it was measured under, as far as it says.
+    pub facts: BTreeMap<Fact, String>,
+    /// What the system reported; `None` for a file.
+    pub topology: Option<Topology>,
+    /// Whether a host may move its CPUs: what it shows at one time need not be what it shows at another.
+    pub guest: bool,
+    /// Results.
+    pub sheets: Vec<Sheet>,
+}
+
+/// Results of one kind in one unit: a matrix, or the same number of several series.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    /// What is compared with what: equal names on both sides belong together (`latency cas`).
+    pub name: String,
+    /// The quantity, such as `half_round_trip`.
+    pub quantity: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// How it was measured, name and value: kernel, regime, parameters. Other values are another experiment.
+    pub traits: Vec<(&'static str, String)>,
+    /// Differences below this cannot be seen, in `unit`: steps of the clock or of what was printed.
+    pub resolution: f64,
+    /// Differences below this matter to nobody, in `unit`.
+    pub negligible: f64,
+    /// The values, by subject.
+    pub readings: BTreeMap<Subject, Reading>,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Latencies.
+    Lower,
+    /// Rates.
+    Higher,
+}
+
+/// What a reading speaks about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// Two CPUs, initiator first; of a symmetric matrix the lower id first.
+    Pair([CpuId; 2]),
+    /// A number of a series, by its name.
+    Series(String),
+}
+
+impl Subject {
+    /// Two CPUs of a symmetric matrix.
+    pub fn unordered(a: CpuId, b: CpuId) -> Subject {
+        Subject::Pair([a.min(b), a.max(b)])
+    }
+}
+
+/// A value with what is known of its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Value {
+    /// In the unit of the sheet, or core cycles.
+    pub point: f64,
+    /// Standard deviation of its logarithm, 0.01 is about 1 %; `None` where nothing is known of it.
+    pub deviation: Option<f64>,
+}
+
+impl Value {
+    /// What an interval says of the error: half its width between logarithms, as so many standard deviations as its
+    /// confidence stands for. An interval that is endless, or holds less than half, says nothing.
+    pub fn of(estimate: &Estimate) -> Value {
+        let Estimate { point, low, high, confidence, .. } = *estimate;
+        let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
+        let deviation =
+            usable.then(|| (high / low).ln() / 2.0 / normal::quantile(f64::midpoint(confidence, 1.0)));
+        Value { point, deviation }
+    }
+
+    /// A value of which nothing more is known.
+    pub fn bare(point: f64) -> Value {
+        Value { point, deviation: None }
+    }
+}
+
+/// One result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// As read.
+    pub value: Value,
+    /// The same in core cycles, where the core clock was measured: what outlasts a change of the clock.
+    pub cycles: Option<Value>,
+    /// Whether it held still: a reading that is one of several plateaus says little about another run.
+    pub steady: bool,
+}

@@ -1,0 +1,42 @@
+//! Doubts about matrices of other tools, from the numbers alone.
+//!
+//! Each check says what it saw in which cells, and nothing where it cannot know: thresholds lie where the published
+//! files that are known to be clean and those known to be spoilt come apart, with room on both sides.
+
+mod asymmetry;
+mod cells;
+pub mod comb;
+mod finding;
+mod homes;
+mod odd;
+mod pinning;
+mod view;
+
+pub use finding::{Doubt, Kind};
+
+use crate::formats::ImportedMatrix;
+use view::View;
+
+/// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
+///
+/// ```
+/// # use coretalk_model::{formats::read_matrices, lint::{Kind, lint}};
+/// let file = b",,\n0,,\n51.7,53.3,\n";
+/// let doubts = lint(&read_matrices(file).unwrap()[0]);
+/// assert_eq!(doubts[0].kind(), Kind::Impossible);
+/// ```
+pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
+    let view = View::new(imported);
+    let mut doubts = cells::check(&view, imported.unit);
+    if view.sorted.is_empty() {
+        return doubts;
+    }
+    let step = comb::step(&view.sorted, imported.printed);
+    doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
+    doubts.extend(homes::check(&view));
+    doubts.extend(asymmetry::check(&view, imported.printed));
+    doubts.extend(pinning::check(&view));
+    doubts.extend(odd::first(&view, step));
+    doubts.extend(odd::rows(&view));
+    doubts
+}

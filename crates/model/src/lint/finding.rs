@@ -1,0 +1,160 @@
+//! [`Doubt`]: something about the numbers of a matrix that a reader should know, and the cells that show it.
+
+use crate::{CpuId, CpuSet};
+use std::fmt;
+
+/// What can be wrong with a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Values that no pair of CPUs can have.
+    Impossible,
+    /// Pairs without a value.
+    Missing,
+    /// Values on multiples of one step.
+    ClockComb,
+    /// One half of the machine as slow inside as across.
+    TaintedHome,
+    /// The two directions of a pair differ.
+    Asymmetry,
+    /// No CPU's row says anything of another's: threads that were not pinned.
+    Unpinned,
+    /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
+    FirstCpu,
+    /// One CPU, or one pair of them, slower to everybody.
+    OddCpu,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 8] = [
+        Kind::Impossible,
+        Kind::Missing,
+        Kind::ClockComb,
+        Kind::TaintedHome,
+        Kind::Asymmetry,
+        Kind::Unpinned,
+        Kind::FirstCpu,
+        Kind::OddCpu,
+    ];
+
+    /// The stable kebab-case name, listed in FORMAT.md.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Impossible => "impossible",
+            Kind::Missing => "missing",
+            Kind::ClockComb => "clock-comb",
+            Kind::TaintedHome => "tainted-home",
+            Kind::Asymmetry => "asymmetry",
+            Kind::Unpinned => "unpinned",
+            Kind::FirstCpu => "first-cpu",
+            Kind::OddCpu => "odd-cpu",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A doubt, with what shows it and what it means. Numbers are in the unit of the matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Doubt {
+    /// Latencies of 0.
+    Zero {
+        /// The cells.
+        cells: Vec<[CpuId; 2]>,
+    },
+    /// Latencies below what any pair of CPUs reaches.
+    TooFast {
+        /// The cells.
+        cells: Vec<[CpuId; 2]>,
+        /// The least of them.
+        least: f64,
+    },
+    /// Latencies far beyond all others.
+    TooSlow {
+        /// The cells.
+        cells: Vec<[CpuId; 2]>,
+        /// The largest.
+        most: f64,
+        /// Median of all cells.
+        median: f64,
+    },
+    /// Pairs without a value.
+    Missing {
+        /// The cells.
+        cells: Vec<[CpuId; 2]>,
+        /// Pairs of the matrix.
+        of: usize,
+    },
+    /// Values on multiples of one step.
+    ClockComb {
+        /// The step.
+        step: f64,
+        /// The fastest cell, to say what the step means.
+        least: f64,
+    },
+    /// One half of the machine as slow inside as across.
+    TaintedHome {
+        /// The half that looks as it is.
+        clean: CpuSet,
+        /// The half that does not.
+        tainted: CpuSet,
+        /// Far pairs inside the clean half, inside the tainted one, and across.
+        far: [f64; 3],
+    },
+    /// The two directions of a typical pair differ.
+    Asymmetry {
+        /// Median over the pairs of the larger direction ÷ the smaller one.
+        typical: f64,
+        /// Pairs that differ most, worst first.
+        cells: Vec<[CpuId; 2]>,
+        /// Their largest ratio.
+        worst: f64,
+    },
+    /// No CPU's row says anything of another's.
+    Unpinned {
+        /// Share of the variation that rows of similar CPUs predict; 0 is none.
+        predicted: f64,
+        /// Deviation of the values, relative.
+        spread: f64,
+        /// Fast pairs that share a CPU while the other two CPUs are slow to each other.
+        open: Vec<[CpuId; 2]>,
+    },
+    /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
+    FirstCpu {
+        /// The two.
+        pair: [CpuId; 2],
+        /// Their latency.
+        value: f64,
+        /// What other CPUs have to their nearest.
+        usual: f64,
+    },
+    /// A CPU, or a few, slower to everybody.
+    OddCpu {
+        /// Which.
+        cpus: CpuSet,
+        /// Median over their rows.
+        value: f64,
+        /// Median over all other rows.
+        usual: f64,
+    },
+}
+
+impl Doubt {
+    /// What kind it is of.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Doubt::Zero { .. } | Doubt::TooFast { .. } | Doubt::TooSlow { .. } => Kind::Impossible,
+            Doubt::Missing { .. } => Kind::Missing,
+            Doubt::ClockComb { .. } => Kind::ClockComb,
+            Doubt::TaintedHome { .. } => Kind::TaintedHome,
+            Doubt::Asymmetry { .. } => Kind::Asymmetry,
+            Doubt::Unpinned { .. } => Kind::Unpinned,
+            Doubt::FirstCpu { .. } => Kind::FirstCpu,
+            Doubt::OddCpu { .. } => Kind::OddCpu,
+        }
+    }
+}

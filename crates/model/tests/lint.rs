@@ -1,0 +1,157 @@
+//! Matrices with one thing wrong, made up: each doubt is found with its cells, and clean ones have none.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
+use coretalk_model::lint::{Doubt, Kind, lint};
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Matrix};
+
+/// A matrix as a file would bring it.
+fn file(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
+    let cpus = (0..n).map(CpuId).collect();
+    let matrix = Matrix::symmetric(cpus, |row, column| Some(ns(row as u32, column as u32)));
+    read_matrices(write_c2c_csv(&matrix).as_bytes()).unwrap().remove(0)
+}
+
+fn noise(seed: u64, a: u32, b: u32) -> f64 {
+    1.0 + 0.01 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b))
+}
+
+/// Two sockets of two clusters of four cores with two threads each, siblings i and i + 16.
+fn server(a: u32, b: u32) -> f64 {
+    let core = |cpu: u32| cpu % 16;
+    let level = if core(a) == core(b) {
+        8.0
+    } else if core(a) / 4 == core(b) / 4 {
+        24.0
+    } else if core(a) / 8 == core(b) / 8 {
+        105.0
+    } else {
+        200.0
+    };
+    level * noise(1, a, b)
+}
+
+fn kinds(matrix: &ImportedMatrix) -> Vec<Kind> {
+    lint(matrix).iter().map(Doubt::kind).collect()
+}
+
+#[test]
+fn machines_of_many_kinds_are_clean() {
+    let flat = |a, b| 40.0 * noise(2, a, b);
+    let mesh = |a: u32, b: u32| {
+        let apart = (a % 6).abs_diff(b % 6) + (a / 6).abs_diff(b / 6);
+        (30.0 + 3.0 * f64::from(apart)) * noise(3, a, b)
+    };
+    let hybrid = |a: u32, b: u32| {
+        let fast = |cpu: u32| cpu < 16;
+        let level = match (fast(a), fast(b)) {
+            (true, true) if a / 2 == b / 2 => 5.0,
+            (true, true) => 34.0,
+            (false, false) => 50.0,
+            _ => 44.0,
+        };
+        level * noise(4, a, b)
+    };
+    for (name, matrix) in [
+        ("server", file(32, server)),
+        ("flat", file(16, flat)),
+        ("mesh", file(36, mesh)),
+        ("hybrid", file(32, hybrid)),
+        ("two CPUs", file(2, flat)),
+        ("three CPUs", file(3, flat)),
+    ] {
+        assert_eq!(lint(&matrix), [], "{name}");
+    }
+}
+
+#[test]
+fn impossible_and_missing_cells_are_named() {
+    let matrix = file(32, |a, b| match (a, b) {
+        (5, 2) => 0.0,
+        (7, 3) => 0.4,
+        (9, 1) => 1e9,
+        _ => server(a, b),
+    });
+    let doubts = lint(&matrix);
+    let pair = |a, b| vec![[CpuId(a), CpuId(b)]];
+    assert_eq!(doubts[0], Doubt::Zero { cells: pair(2, 5) });
+    assert!(matches!(&doubts[1], Doubt::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
+    assert!(matches!(&doubts[2], Doubt::TooSlow { cells, .. } if *cells == pair(1, 9)), "{doubts:?}");
+    assert_eq!(doubts.len(), 3, "{doubts:?}");
+    let cpus = (0..4).map(CpuId).collect();
+    let holes = Matrix::symmetric(cpus, |row, _| (row != 2).then_some(40.0));
+    let holes = read_matrices(write_c2c_csv(&holes).as_bytes()).unwrap().remove(0);
+    assert!(matches!(&lint(&holes)[..], [Doubt::Missing { cells, of: 6 }] if cells.len() == 2));
+}
+
+#[test]
+fn a_coarse_clock_leaves_a_comb() {
+    let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
+    let [Doubt::ClockComb { step, .. }] = lint(&matrix)[..] else { panic!("{:?}", lint(&matrix)) };
+    assert!((step - 5.2).abs() < 0.1, "{step}");
+}
+
+#[test]
+fn a_line_at_home_in_one_socket_taints_the_other() {
+    let tainted = |a: u32, b: u32| {
+        let second = |cpu: u32| cpu % 16 >= 8;
+        let same_core = a % 16 == b % 16;
+        let same_cluster = (a % 16) / 4 == (b % 16) / 4;
+        if second(a) && second(b) && !same_core && !same_cluster {
+            200.0 * noise(5, a, b)
+        } else {
+            server(a, b)
+        }
+    };
+    let doubts = lint(&file(32, tainted));
+    let [Doubt::TaintedHome { clean, tainted, far }] = &doubts[..] else { panic!("{doubts:?}") };
+    assert_eq!((clean.to_string().as_str(), tainted.to_string().as_str()), ("0-7,16-23", "8-15,24-31"));
+    assert!((far[0] - 105.0).abs() < 5.0 && (far[1] - 200.0).abs() < 8.0 && (far[2] - 200.0).abs() < 5.0);
+}
+
+#[test]
+fn two_directions_that_differ_are_seen_and_rounding_is_not() {
+    let directed = |ns: &dyn Fn(usize, usize) -> f64| {
+        let cpus = (0..8).map(CpuId).collect();
+        let matrix = Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row, column)));
+        let text = write_csv::<&str, &str>(&matrix, Unit::Ns, &[]);
+        read_matrices(text.as_bytes()).unwrap().remove(0)
+    };
+    let once = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
+    assert!(
+        matches!(&lint(&once)[..], [Doubt::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
+        "{:?}",
+        lint(&once)
+    );
+    let halves = directed(&|row, column| if row < column { 120.0 } else { 40.0 });
+    assert_eq!(kinds(&halves), [Kind::Asymmetry]);
+    let whole = directed(&|row, column| 40.0 + ((row * 3 + column) % 2) as f64);
+    assert_eq!(kinds(&whole), []);
+}
+
+#[test]
+fn threads_that_wander_show_no_structure() {
+    // Where each thread was for this pair is drawn anew.
+    let wandering = |a: u32, b: u32| {
+        let key = Key::of(&[6, u64::from(a)]);
+        let [x, y] = [1, 2].map(|which| key.with(which).below(u64::from(b), 6));
+        let level = if x == y { 11.0 } else { 19.0 + 2.0 * key.uniform(u64::from(b)) };
+        level * noise(7, a, b)
+    };
+    let doubts = lint(&file(12, wandering));
+    let found = doubts.iter().any(|doubt| matches!(doubt, Doubt::Unpinned { open, .. } if !open.is_empty()));
+    assert!(found, "{doubts:?}");
+}
+
+#[test]
+fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
+    let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
+    let [Doubt::FirstCpu { pair, .. }] = lint(&first)[..] else { panic!("{:?}", lint(&first)) };
+    assert_eq!(pair, [CpuId(0), CpuId(16)]);
+    let disturbed = |a: u32, b: u32| if a == 6 || b == 6 { 300.0 } else { 110.0 * noise(8, a, b) };
+    let doubts = lint(&file(8, disturbed));
+    let [Doubt::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
+    assert_eq!(cpus.to_string(), "6");
+}
