@@ -46,6 +46,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
         Some(Command::Wake(args)) => series::act(invocation, &**args),
+        Some(Command::Queue(args)) => series::act(invocation, &**args),
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;

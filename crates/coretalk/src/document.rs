@@ -9,6 +9,7 @@ mod facts;
 mod ladder;
 pub mod line;
 mod matrix;
+mod queue;
 mod series;
 mod topology;
 mod watch;
@@ -19,6 +20,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
+pub use queue::QueueCellDoc;
 pub use series::{PercentilesDoc, SeriesDoc};
 pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
@@ -108,6 +110,11 @@ impl<'a> Document<'a> {
         let result = &report.result;
         let mut matrices: Vec<MatrixDoc<'a>> = result.maps.iter().map(MatrixDoc::of_map).collect();
         matrices.extend(result.imitated.iter().map(MatrixDoc::of_imitation));
+        if let Some(series) = &report.series {
+            let queues = coretalk_model::queue::matrices(&series.result);
+            matrices
+                .extend(queues.into_iter().map(|matrix| MatrixDoc::of_queue(matrix, &series.settings.cpus)));
+        }
         Document {
             run: Some(RunDoc::of(report, identity)),
             environment: Some(EnvironmentDoc::of(&report.environment, &report.findings, identity)),
@@ -167,11 +174,12 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Tails first, then every distribution of every trial in the order of the plan.
+/// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
 fn series(report: &RunReport) -> Vec<SeriesDoc> {
     let tails = report.result.tails.iter().flat_map(SeriesDoc::of_tails);
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
-    tails.chain(trials.flat_map(SeriesDoc::of_trial)).collect()
+    let listed = trials.filter(|trial| !coretalk_model::queue::QueueCell::holds(trial));
+    tails.chain(listed.flat_map(SeriesDoc::of_trial)).collect()
 }
 
 impl RunDoc {

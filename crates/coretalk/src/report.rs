@@ -20,6 +20,7 @@ pub mod picture;
 pub mod plan;
 pub mod probes;
 pub mod progress;
+pub mod queue;
 pub mod runs;
 pub mod screen;
 pub mod series;

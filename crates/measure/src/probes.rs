@@ -8,6 +8,7 @@ pub mod latency_one_way;
 pub mod latency_store;
 pub mod latency_xfer;
 pub mod ping_pong;
+pub mod queue;
 pub mod wake;
 
 #[cfg(test)]
@@ -18,7 +19,7 @@ use crate::probe::Probe;
 use crate::series::SeriesProbe;
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
-pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency, &wake::Wake];
+pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency, &wake::Wake, &queue::Queue];
 
 /// Every kernel of every probe.
 pub fn kernels() -> impl Iterator<Item = &'static Kernel> {

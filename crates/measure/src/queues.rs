@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod ends;
 pub mod exchange;
 pub mod futex;
+pub mod memory;
 pub mod message;
 pub mod mutex;
 pub mod semaphore;
@@ -22,6 +23,8 @@ pub mod stamps;
 pub mod kernel_objects;
 #[cfg(not(loom))]
 pub mod libraries;
+#[cfg(not(loom))]
+pub mod paced;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod registry;
 

@@ -71,6 +71,11 @@ flags! {
     LostUpdates = 19, "lost-updates", doubt;
     /// Too few passes for an interval: the budget or an interruption ended the cell early.
     FewPasses = 20, "few-passes", doubt;
+    /// Two threads that look instead of sleeping share a CPU and hand over once in a time slice: not a property of
+    /// what they wait for.
+    SharedSpin = 21, "shared-spin", remark;
+    /// More was meant to be sent than passes: delays would say how long was measured.
+    Saturated = 22, "saturated", doubt;
 }
 
 /// A set of flags.

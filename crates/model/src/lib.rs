@@ -13,6 +13,7 @@ pub mod kernel;
 pub mod latency;
 pub mod lint;
 pub mod matrix;
+pub mod queue;
 pub mod recording;
 pub mod series;
 pub mod stats;

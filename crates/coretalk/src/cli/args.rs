@@ -1,6 +1,6 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
-use super::series::WakeArgs;
+use super::series::{QueueArgs, WakeArgs};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coretalk_model::{CpuSet, Picos, Protocol, Tool};
@@ -34,6 +34,8 @@ pub enum Command {
     Latency(Box<LatencyArgs>),
     /// Measure how long until a thread that waits in a primitive runs again
     Wake(Box<WakeArgs>),
+    /// Measure how many messages a second pass through bounded queues
+    Queue(Box<QueueArgs>),
     /// List, show, name and remove saved runs (default: list)
     Runs(RunsArgs),
     /// Write a saved run as data
@@ -325,6 +327,8 @@ pub enum PlannedCommand {
     Latency(Box<LatencyArgs>),
     /// Plan wake-ups
     Wake(Box<WakeArgs>),
+    /// Plan throughput of queues
+    Queue(Box<QueueArgs>),
 }
 
 /// Options of `completions`.

@@ -187,6 +187,7 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
     let global = &invocation.cli.global;
     let measuring = match &args.of {
         Some(PlannedCommand::Wake(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Queue(args)) => return series::plan(invocation, &**args),
         None => Measuring::QuickLook,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };

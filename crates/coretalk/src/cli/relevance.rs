@@ -25,7 +25,8 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
         "wake" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
-        "plan wake" => &[MEASURED, &["order", "output"]],
+        "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
+        "plan wake" | "plan queue" => &[MEASURED, &["order", "output"]],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],
         "runs" | "runs list" => &[&["store", "output"]],
         "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],

@@ -1,11 +1,13 @@
 //! The commands that measure series: everything but their own options, which are a file each below.
 
 mod outputs;
+mod queue;
 mod request;
 mod resume;
 mod wake;
 
 pub use outputs::{is_folder, write_folder};
+pub use queue::QueueArgs;
 pub use request::{SeriesRequested, request};
 pub use resume::act as resume;
 pub use wake::WakeArgs;

@@ -4,9 +4,12 @@ mod columns;
 
 pub use columns::Columns;
 
+use super::queue::QueueCellDoc;
+use super::series::ValueDoc;
 use super::{Ci, ci, known};
 use coretalk_model::latency::{Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, Regime};
-use coretalk_model::{Matrix, Protocol};
+use coretalk_model::queue::{QueueCell, QueueMatrix, names};
+use coretalk_model::{CpuId, Flag, Matrix, Protocol};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -14,16 +17,16 @@ use std::collections::BTreeMap;
 /// A square table of pairs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MatrixDoc<'a> {
-    /// `latency`, `clock`, or `imported`.
+    /// `latency`, `queue`, `clock`, or `imported`.
     probe: &'static str,
     /// Null for another tool's numbers and for offsets of clocks.
     protocol: Option<&'static str>,
     kernel: String,
     /// `serial` or `parallel`; null where it is not known.
     regime: Option<&'static str>,
-    parameters: BTreeMap<&'static str, String>,
-    /// `half_round_trip`, `read`, `one_way_variation`, `as_printed` by another tool, or `clock_offset`: how far the
-    /// counter of `from` is ahead of that of `to`, with its bounds as `ci`.
+    parameters: BTreeMap<&'static str, ValueDoc>,
+    /// `half_round_trip`, `read`, `one_way_variation`, `throughput` from producer to consumer (the diagonal is one
+    /// CPU), `as_printed` by another tool, or `clock_offset`: how far the counter of `from` is ahead of that of `to`, with its bounds as `ci`.
     quantity: &'static str,
     unit: &'static str,
     /// One cell for each unordered pair, `from` before `to` in `cpus` order.
@@ -60,6 +63,8 @@ pub enum CellList<'a> {
     Plain(Matrix<Option<Plain>>),
     /// Left out: they stand elsewhere.
     Elsewhere,
+    /// Of a queue: those that were measured.
+    Queue(Vec<QueueCell<'a>>),
 }
 
 /// A value of which no more is known than perhaps its bounds.
@@ -94,7 +99,7 @@ pub struct CellDoc<'a> {
     core_ghz: Option<f64>,
     /// Fastest batch.
     min: Option<f64>,
-    /// Batches kept.
+    /// Batches kept; of a queue, messages.
     n: u64,
     /// Batches dropped as gaps.
     dropped: u64,
@@ -112,6 +117,9 @@ pub struct CellDoc<'a> {
     reason: Option<&'a str>,
     /// ± of another tool, where it prints one.
     spread: Option<f64>,
+    /// Of a queue only.
+    #[serde(flatten)]
+    queue: Option<QueueCellDoc>,
 }
 
 /// A latency in core cycles.
@@ -133,9 +141,9 @@ pub struct StateDoc {
 impl<'a> MatrixDoc<'a> {
     pub(super) fn of_map(map: &'a LatencyMap) -> MatrixDoc<'a> {
         let mut parameters = BTreeMap::new();
-        parameters.insert("hint_reason", map.hint_reason.clone());
+        parameters.insert("hint_reason", ValueDoc::Text(map.hint_reason.clone()));
         if let Regime::Parallel { pairs, .. } = &map.regime {
-            parameters.insert("parallel_pairs", pairs.to_string());
+            parameters.insert("parallel_pairs", ValueDoc::Text(pairs.to_string()));
         }
         MatrixDoc {
             probe: "latency",
@@ -169,13 +177,35 @@ impl<'a> MatrixDoc<'a> {
             protocol: None,
             kernel: format!("as:{}", imitated.tool),
             regime: Some(Regime::Serial.name()),
-            parameters: BTreeMap::from([("as", imitated.tool.name().to_owned())]),
+            parameters: BTreeMap::from([("as", ValueDoc::Text(imitated.tool.name().to_owned()))]),
             quantity: "as_printed",
             unit: "ns",
             symmetric: imitated.cells.is_symmetric(),
             gate: Vec::new(),
             cpus: imitated.cells.cpus().iter().map(|cpu| cpu.0).collect(),
             cells: CellList::Imitated(&imitated.cells),
+        }
+    }
+}
+
+impl<'a> MatrixDoc<'a> {
+    pub(super) fn of_queue(matrix: QueueMatrix<'a>, cpus: &[CpuId]) -> MatrixDoc<'a> {
+        MatrixDoc {
+            probe: "queue",
+            protocol: None,
+            kernel: matrix.queue.to_owned(),
+            regime: Some(Regime::Serial.name()),
+            parameters: BTreeMap::from([
+                ("queue", ValueDoc::Text(matrix.queue.to_owned())),
+                ("payload", ValueDoc::Text(matrix.payload.to_owned())),
+                ("capacity", ValueDoc::Number(matrix.capacity as f64)),
+            ]),
+            quantity: "throughput",
+            unit: "messages/s",
+            symmetric: false,
+            gate: Vec::new(),
+            cpus: cpus.iter().map(|cpu| cpu.0).collect(),
+            cells: CellList::Queue(matrix.cells),
         }
     }
 }
@@ -187,7 +217,11 @@ impl MatrixDoc<'_> {
             protocol: None,
             kernel: matrix.kernel,
             regime: None,
-            parameters: matrix.parameters.into_iter().collect(),
+            parameters: matrix
+                .parameters
+                .into_iter()
+                .map(|(name, text)| (name, ValueDoc::Text(text)))
+                .collect(),
             quantity: matrix.quantity,
             unit: matrix.unit,
             symmetric: matrix.cells.is_symmetric(),
@@ -220,6 +254,7 @@ impl CellList<'_> {
                 Box::new(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref())))
             }
             CellList::Plain(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::plain(pair, *cell))),
+            CellList::Queue(cells) => Box::new(cells.iter().map(CellDoc::of_queue)),
             CellList::Elsewhere => Box::new(std::iter::empty()),
         }
     }
@@ -241,6 +276,24 @@ fn pairs<T>(cells: &Matrix<T>) -> impl Iterator<Item = ([u32; 2], &T)> {
 }
 
 impl<'a> CellDoc<'a> {
+    fn of_queue(cell: &QueueCell<'a>) -> CellDoc<'a> {
+        let [from, to] = cell.pair();
+        let trial = cell.trial;
+        CellDoc {
+            from: from.0,
+            to: to.0,
+            median: cell.rate().and_then(|rate| known(rate.point)),
+            ci: cell.rate().and_then(ci),
+            n: trial.counts.get(names::MESSAGES).copied().unwrap_or(0),
+            passes: trial.passes,
+            grade: trial.grade.map(|grade| grade.to_string()),
+            flags: trial.flags.iter().map(Flag::name).collect(),
+            reason: trial.reason.as_deref(),
+            queue: Some(QueueCellDoc::of(cell)),
+            ..CellDoc::default()
+        }
+    }
+
     fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
         match cell {
             Cell::Missing { reason } => CellDoc { from, to, reason: Some(reason), ..CellDoc::default() },
@@ -279,6 +332,7 @@ impl<'a> CellDoc<'a> {
             flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
             reason: value.reason.as_deref(),
             spread: None,
+            queue: None,
         }
     }
 

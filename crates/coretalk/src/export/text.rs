@@ -8,7 +8,7 @@ use std::io::Write;
 pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let shown = Screen::Shown(Saved::As(what.name));
     let screen = match &what.report.series {
-        Some(series) => series_screen(what.report, series, shown, what.look.width),
+        Some(series) => series_screen(what.report, series, shown, &what.look),
         None => latency_screen(what.report, shown, &what.look),
     };
     Ok(out.write_all(screen.as_bytes())?)

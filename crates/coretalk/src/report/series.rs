@@ -1,6 +1,8 @@
 //! Series: a table of percentiles for each probe, and what is to be said below it.
 
 use super::ladder::relation_words;
+use super::look::Look;
+use super::queue;
 use super::screen::{Saved, Screen};
 use super::table::{Align, Columns};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, wrap};
@@ -8,6 +10,7 @@ use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_model::queue::{QueueCell, names};
 use coretalk_model::series::{TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram};
@@ -20,7 +23,8 @@ const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
 const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
 /// The whole screen of a run of series, with a line end after each line.
-pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, width: usize) -> String {
+pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
+    let width = look.width;
     let mut lines = words::title(report, width);
     let saved = match screen {
         Screen::Measured(saved) | Screen::Shown(saved) => saved,
@@ -37,7 +41,11 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
         };
         lines.extend(question(probe, width));
         lines.push(String::new());
-        lines.extend(table(report, probe, &trials, width));
+        if *name == names::PROBE {
+            lines.extend(queue::lines(report, series, look));
+        }
+        let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
+        lines.extend(table(report, probe, &listed, width));
     }
     lines.push(String::new());
     lines.extend(doubts(&series.result.trials, width));

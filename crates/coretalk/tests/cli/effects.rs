@@ -127,6 +127,8 @@ fn every_relevance_names_a_defined_option() {
         "plan latency",
         "wake",
         "plan wake",
+        "queue",
+        "plan queue",
         "runs list",
         "runs show",
         "runs path",

@@ -28,6 +28,7 @@ fn help_texts_stay_as_they_are() {
         "",
         "latency",
         "wake",
+        "queue",
         "runs",
         "runs show",
         "export",

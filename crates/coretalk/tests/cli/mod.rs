@@ -10,6 +10,7 @@ mod kill;
 mod limits;
 mod linting;
 mod places;
+mod queue;
 mod refusals;
 mod report;
 mod series;

@@ -4,8 +4,25 @@ use super::tool::Tool;
 
 /// What is typed, the exit code, and a part of the sentence that names the culprit.
 const REFUSED: &[(&[&str], i32, &str)] = &[
-    (&["queue"], 2, "unrecognized subcommand 'queue'"),
+    (&["measure"], 2, "unrecognized subcommand 'measure'"),
     (&["runs", "lst"], 2, "list"),
+    (&["queue", "--machine", "sim:chiplet-16", "--capacity", "0"], 2, "a queue holds 1 to 4194302 messages"),
+    (
+        &["queue", "--machine", "sim:chiplet-16", "--capacity", "99999999999999999999"],
+        2,
+        "99999999999999999999",
+    ),
+    (&["queue", "--machine", "sim:chiplet-16", "--queue", "spcs"], 2, "no queue `spcs`: there are semaphore"),
+    (&["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore-spin:0"], 2, "N is a number of looks"),
+    (&["queue", "--machine", "sim:chiplet-16", "--payload", "bytes:63"], 2, "there are 16, 64, 256, 1024"),
+    (&["queue", "--machine", "sim:chiplet-16", "--payload", "float"], 2, "no payload `float`"),
+    (
+        &["queue", "--machine", "sim:chiplet-16", "--queue", "spsc", "--producers", "2"],
+        2,
+        "one producer only",
+    ),
+    (&["queue", "--machine", "sim:chiplet-16", "--queue", "spsc,spsc"], 2, "asked for twice"),
+    (&["queue", "--machine", "sim:chiplet-16", "--rate", "5 furlongs"], 2, "furlongs"),
     (&["latncy"], 2, "latency"),
     (&["--nonsense"], 2, "--nonsense"),
     (&["latency", "--cpus", "0-"], 2, "0-"),

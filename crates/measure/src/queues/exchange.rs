@@ -5,8 +5,12 @@
 
 use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
 use super::message::Message;
+#[cfg(not(loom))]
+use super::paced::{self, Delays, Pace};
 use super::stamps::{Stamp, Stamps};
 use crate::stage::{Guard, Halt};
+#[cfg(not(loom))]
+use std::sync::Arc;
 
 /// Which producer made a message stands in its highest bits, so that the order of each is checked by itself.
 const LANE_SHIFT: u32 = 56;
@@ -38,7 +42,7 @@ pub struct Sent {
 }
 
 /// What a consumer did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Received {
     /// Messages taken out.
     pub messages: u64,
@@ -50,6 +54,9 @@ pub struct Received {
     pub wrong: u64,
     /// How far it was at which time.
     pub stamps: Vec<Stamp>,
+    /// How long messages took, at a fixed rate.
+    #[cfg(not(loom))]
+    pub delays: Option<Box<Delays>>,
 }
 
 /// A producer that waits to begin.
@@ -71,16 +78,44 @@ impl std::fmt::Debug for Roles {
     }
 }
 
+/// How many ends a queue has on each side, and how fast it is to go.
+#[derive(Debug, Clone, Default)]
+pub struct Company {
+    /// Producers.
+    pub producers: usize,
+    /// Consumers.
+    pub consumers: usize,
+    /// A rate that one producer keeps for one consumer; as fast as they go without.
+    #[cfg(not(loom))]
+    pub pace: Option<Arc<Pace>>,
+}
+
+impl Company {
+    /// One producer and one consumer, as fast as they go.
+    pub fn pair() -> Company {
+        Company { producers: 1, consumers: 1, ..Company::default() }
+    }
+}
+
 /// A queue of this kind and these messages, and the roles around it.
 ///
 /// # Errors
 /// [`Refusal`]: there is no such queue, or it has one end only on a side that asks for several.
-pub fn roles<S: Subject, M: Message>(
-    shape: &Shape,
-    producers: usize,
-    consumers: usize,
-) -> Result<Roles, Refusal> {
+pub fn roles<S: Subject, M: Message>(shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
+    #[cfg(not(loom))]
+    if let Some(pace) = &company.pace {
+        let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
+        let producer: Produce = Box::new(move |course| paced::produce::<M, _>(sender, course, &pace));
+        let mut delays = Box::new(Delays::default());
+        let consumer: Consume = Box::new(move |course| {
+            let mut received = paced::consume::<M, _>(receiver, course, &paced, &mut delays)?;
+            received.delays = Some(delays);
+            Ok(received)
+        });
+        return Ok(Roles { producers: vec![producer], consumers: vec![consumer] });
+    }
+    let Company { producers, consumers, .. } = *company;
     let mut senders = vec![sender];
     while senders.len() < producers {
         senders.push(senders[0].another().ok_or(Refusal::OneOnly { side: "producer" })?);
@@ -89,13 +124,18 @@ pub fn roles<S: Subject, M: Message>(
     while receivers.len() < consumers {
         receivers.push(receivers[0].another().ok_or(Refusal::OneOnly { side: "consumer" })?);
     }
+    let senders_made = senders.len();
     let producers = (0u64..)
         .zip(senders)
         .map(|(lane, sender)| -> Produce { Box::new(move |course| produce::<M, _>(sender, course, lane)) });
-    let alone = consumers == 1;
+    let order = match (senders_made, consumers) {
+        (1, 1) => Order::Counted,
+        (_, 1) => Order::ByProducer,
+        _ => Order::Rising,
+    };
     let consumers = receivers
         .into_iter()
-        .map(|receiver| -> Consume { Box::new(move |course| consume::<M, _>(receiver, course, alone)) });
+        .map(|receiver| -> Consume { Box::new(move |course| consume::<M, _>(receiver, course, order)) });
     Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
 }
 
@@ -113,7 +153,8 @@ pub fn produce<M: Message, S: Sender<M>>(
     let mut stamps = Stamps::new(course.apart_ticks);
     let mut sent = Sent::default();
     let mut look = 0;
-    while sent.messages < course.messages {
+    let most = course.messages;
+    while sent.messages < most {
         if sent.messages == look {
             let now = (course.guard.now_ticks)();
             course.guard.glance(now)?;
@@ -141,6 +182,17 @@ pub fn produce<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
+/// In which order messages must come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One producer, one consumer: message by message.
+    Counted,
+    /// One consumer sees every message of each producer.
+    ByProducer,
+    /// Several consumers see some messages of each producer, later ones later.
+    Rising,
+}
+
 /// Receives until nothing will come any more.
 ///
 /// # Errors
@@ -149,10 +201,11 @@ pub fn produce<M: Message, S: Sender<M>>(
 pub fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
     course: &Course<'_>,
-    alone: bool,
+    order: Order,
 ) -> Result<Received, Halt> {
     let mut stamps = Stamps::new(course.apart_ticks);
     let mut expected = Box::new([0u64; MOST_PRODUCERS]);
+    let plain = order == Order::Counted;
     let mut received = Received::default();
     let mut look = 0;
     loop {
@@ -174,16 +227,25 @@ pub fn consume<M: Message, R: Receiver<M>>(
         };
         let number = message.read();
         let value = number.unwrap_or(u64::MAX);
-        let next = &mut expected[(value >> LANE_SHIFT) as usize];
-        // One consumer alone sees every message of each producer, several see some of them, in order.
-        let orderly = if alone { value == *next | value & LANE } else { value & !LANE >= *next };
+        // With one on each side the count of messages is the number, in a register: a table in memory would cost a
+        // fast ring a tenth of its pace.
+        let orderly = if plain { value == received.messages } else { follows(&mut expected, value, order) };
         received.wrong += u64::from(number.is_none() || !orderly);
-        *next = (value & !LANE) + 1;
         received.sum = received.sum.wrapping_add(value);
         received.messages += 1;
     }
     received.stamps = stamps.finish(received.messages, (course.guard.now_ticks)());
     Ok(received)
+}
+
+/// Whether a message comes after those that its producer sent before it.
+#[inline]
+fn follows(expected: &mut [u64; MOST_PRODUCERS], value: u64, order: Order) -> bool {
+    let next = &mut expected[(value >> LANE_SHIFT) as usize];
+    let count = value & !LANE;
+    let orderly = if order == Order::Rising { count >= *next } else { count == *next };
+    *next = count + 1;
+    orderly
 }
 
 /// The bits of a number that name its producer.

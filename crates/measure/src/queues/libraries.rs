@@ -11,6 +11,7 @@ pub mod ring;
 pub mod sync_channel;
 
 use super::ends::{Refusal, Shape};
+use super::memory;
 
 /// The capacity, where it is one that a library takes without bringing the process down.
 ///
@@ -23,6 +24,7 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
         return Err(Refusal::Capacity { capacity, reason });
     }
     // Libraries abort where memory is refused: ask first for what they will ask for, a stamp beside each message.
+    memory::ask(capacity, size_of::<(M, usize)>())?;
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)

@@ -1,6 +1,7 @@
 //! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
 
 use super::ends::{Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::memory;
 use super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::collections::VecDeque;
@@ -41,6 +42,7 @@ impl Subject for Locked {
         if capacity == 0 {
             return Err(Refusal::Capacity { capacity, reason: "it holds at least one message".into() });
         }
+        memory::ask(capacity, size_of::<M>())?;
         let mut messages = VecDeque::new();
         messages.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
         let state = State {

@@ -3,7 +3,7 @@
 use super::bounded::Bounded;
 use super::catalogue::{Kind, Payload};
 use super::ends::{Refusal, Shape, Subject};
-use super::exchange::{Roles, roles};
+use super::exchange::{Company, Roles, roles};
 use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
 use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
 use super::message::{Block, Message};
@@ -11,19 +11,13 @@ use super::mutex::Locked;
 use super::semaphore::Semaphore;
 use super::spsc::Spsc;
 
-type Open = fn(&Shape, usize, usize) -> Result<Roles, Refusal>;
+type Open = fn(&Shape, &Company) -> Result<Roles, Refusal>;
 
 /// A queue of this kind and the roles around it.
 ///
 /// # Errors
 /// [`Refusal`] where there is none.
-pub fn open(
-    kind: &Kind,
-    payload: Payload,
-    shape: &Shape,
-    producers: usize,
-    consumers: usize,
-) -> Result<Roles, Refusal> {
+pub fn open(kind: &Kind, payload: Payload, shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
     let of: fn(Payload) -> Open = match kind.id {
         "sem-t" => open_of::<Bounded<SemT>>,
         "mutex" => open_of::<Locked>,
@@ -41,7 +35,7 @@ pub fn open(
         "semaphore" | "semaphore-spin" => open_of::<Bounded<Semaphore>>,
         _ => return Err(Refusal::Unknown { kind: kind.id }),
     };
-    of(payload)(shape, producers, consumers)
+    of(payload)(shape, company)
 }
 
 fn open_of<S: Subject>(payload: Payload) -> Open {

@@ -2,12 +2,14 @@
 
 use super::catalogue::{KINDS, Kind, Payload, Waits, kind};
 use super::ends::{Refusal, Shape};
-use super::exchange::{Course, Received, Sent};
+use super::exchange::{Company, Course, Received, Sent};
+use super::paced::Pace;
 use super::registry::open;
 use crate::counter;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// What every role of a trial said.
 struct Said {
@@ -25,7 +27,8 @@ fn run(
     span_ticks: u64,
     stopped: bool,
 ) -> Result<Said, Refusal> {
-    let roles = open(kind, payload, &shape, sides[0], sides[1])?;
+    let company = Company { producers: sides[0], consumers: sides[1], ..Company::default() };
+    let roles = open(kind, payload, &shape, &company)?;
     let halt = AtomicU64::new(0);
     let deadline_ticks = counter::now_ticks() + (1 << 35);
     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
@@ -147,7 +150,8 @@ fn a_second_end_is_refused_where_there_is_one_only() {
     for kind in KINDS {
         for (side, name) in ["producer", "consumer"].into_iter().enumerate() {
             let sides = [1 + usize::from(side == 0), 1 + usize::from(side == 1)];
-            let opened = open(kind, Payload::U64, &shape, sides[0], sides[1]);
+            let company = Company { producers: sides[0], consumers: sides[1], ..Company::default() };
+            let opened = open(kind, Payload::U64, &shape, &company);
             let refused = matches!(&opened, Err(Refusal::OneOnly { side }) if *side == name);
             assert_eq!(refused, !kind.several[side], "{}: {opened:?}", kind.id);
         }
@@ -158,7 +162,9 @@ fn a_second_end_is_refused_where_there_is_one_only() {
 fn capacities_are_exact_or_refused_in_words() {
     for kind in KINDS {
         let refused = |capacity| {
-            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, 1, 1).err().map(|error| error.to_string())
+            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &Company::pair())
+                .err()
+                .map(|error| error.to_string())
         };
         assert!(refused(0).is_some(), "{} took capacity 0", kind.id);
         assert!(refused(usize::MAX / 2).is_some(), "{} took the whole address space", kind.id);
@@ -168,7 +174,8 @@ fn capacities_are_exact_or_refused_in_words() {
             _ => assert_eq!(one, None, "{} cannot hold one message", kind.id),
         }
     }
-    let pipe = open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, 1, 1);
+    let pipe =
+        open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, &Company::pair());
     assert!(pipe.unwrap_err().to_string().ends_with("holds a power of two of messages"));
 }
 
@@ -203,5 +210,28 @@ fn versions_are_those_of_the_lock_file() {
         ("kanal", "kanal"),
     ] {
         assert_eq!(kind(id).unwrap().0.version, Some(locked(package).as_str()), "{id}");
+    }
+}
+
+#[test]
+fn every_queue_keeps_a_rate_and_says_how_long_each_message_took() {
+    for kind in KINDS {
+        let shape = Shape { capacity: fitting(kind, 16), spins: 0 };
+        let pace = Some(Arc::new(Pace::new(100_000.0, true)));
+        let roles = open(kind, Payload::String, &shape, &Company { pace, ..Company::pair() }).unwrap();
+        let halt = AtomicU64::new(0);
+        let deadline_ticks = counter::now_ticks() + (1 << 35);
+        let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
+        let course = Course { guard: &guard, until_ticks: u64::MAX, messages: 50, apart_ticks: 50_000 };
+        let (sent, received) = std::thread::scope(|scope| {
+            let producer = roles.producers.into_iter().next().unwrap();
+            let consumer = roles.consumers.into_iter().next().unwrap();
+            let producer = scope.spawn(|| producer(&course).unwrap());
+            let received = consumer(&course).unwrap();
+            (producer.join().unwrap(), received)
+        });
+        assert_eq!((sent.messages, received.messages, received.wrong), (50, 50, 0), "{}", kind.id);
+        let delays = received.delays.unwrap();
+        assert_eq!((delays.corrected.len(), delays.uncorrected.len()), (50, 50));
     }
 }

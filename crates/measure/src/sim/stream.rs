@@ -1,6 +1,8 @@
 //! The pattern of a queue: one role puts messages in, another takes them out, each waiting when it must. Simulated
 //! event by event; nothing here knows the closed formulas that check it.
 
+use std::collections::VecDeque;
+
 /// What the machine and the queue do for each message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
@@ -185,6 +187,54 @@ fn hand_over(flow: &Flow, role: usize, worked_ns: f64, passed: &mut Passed) {
     passed.elapsed_ns += spent_ns + flow.switch_ns;
 }
 
+/// One message that was meant to be sent at a certain time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timed {
+    /// When it was meant to be sent.
+    pub intended_ns: f64,
+    /// When it was sent.
+    pub sent_ns: f64,
+    /// When it was received.
+    pub received_ns: f64,
+}
+
+/// Lets so many messages pass of which one is meant to be sent every so often, whatever became of those before.
+pub fn paced(
+    flow: &Flow,
+    every_ns: f64,
+    messages: u64,
+    work: &mut dyn FnMut(usize) -> f64,
+    each: &mut dyn FnMut(Timed),
+) {
+    let mut received: VecDeque<f64> = VecDeque::new();
+    let mut free_ns = [0.0f64; 2];
+    for number in 0..messages {
+        let intended_ns = number as f64 * every_ns;
+        let sent_ns = intended_ns.max(free_ns[0]);
+        // The place is that of the message which lies one capacity back.
+        let room_ns =
+            if received.len() as u64 == flow.capacity { received.pop_front().unwrap_or(0.0) } else { 0.0 };
+        let put_ns = sent_ns.max(room_ns) + work(0);
+        let idle_ns = put_ns - free_ns[1];
+        let (mut seen_ns, mut waker_ns) = (put_ns.max(free_ns[1]), 0.0);
+        if idle_ns >= 0.0 {
+            (seen_ns, waker_ns) = match flow.waiting {
+                _ if flow.one_cpu => (put_ns + flow.switch_ns, flow.switch_ns),
+                Waiting::Asleep { looks_ns, wake_ns, waker_ns } if idle_ns >= looks_ns => {
+                    (put_ns + wake_ns, waker_ns)
+                }
+                _ => (put_ns + flow.sight_ns, 0.0),
+            };
+        }
+        free_ns = [put_ns + waker_ns, seen_ns + work(1)];
+        if flow.one_cpu {
+            free_ns[0] = free_ns[0].max(free_ns[1]);
+        }
+        received.push_back(seen_ns);
+        each(Timed { intended_ns, sent_ns, received_ns: seen_ns });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::rng::Stream;
@@ -304,5 +354,20 @@ mod tests {
         let per_message = slow_consumer.elapsed_ns / 100_000.0;
         assert!((20.0..24.0).contains(&per_message), "{per_message} ns");
         assert!(slow_consumer.empty < 10, "{slow_consumer:?}");
+    }
+
+    #[test]
+    fn a_rate_beyond_what_the_pair_can_do_falls_behind_and_one_below_does_not() {
+        let late = |every_ns: f64| {
+            let mut last = 0.0;
+            let flow = Flow { capacity: 10, sight_ns: 60.0, ..AWAKE };
+            paced(&flow, every_ns, 10_000, &mut |_| 50.0, &mut |message| {
+                assert!(message.sent_ns >= message.intended_ns && message.received_ns > message.sent_ns);
+                last = message.received_ns - message.intended_ns;
+            });
+            last
+        };
+        assert!((late(200.0) - 110.0).abs() < 1e-9, "work, then sight");
+        assert!(late(40.0) > 10_000.0 * 5.0, "each message adds to the delay of the next");
     }
 }

@@ -349,6 +349,9 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => format!("only {} passes", value.passes),
-        Flag::HomeSpread | Flag::Asym | Flag::Remeasured | Flag::CoordShared => flag.name().into(),
+        Flag::Saturated => "more was meant to be sent than passes".into(),
+        Flag::HomeSpread | Flag::Asym | Flag::Remeasured | Flag::CoordShared | Flag::SharedSpin => {
+            flag.name().into()
+        }
     }
 }

@@ -33,6 +33,10 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
     if passes.len() < LOOKS[0] {
         return false;
     }
+    // What hangs on time slices gets no narrower, and is no property of what was asked about.
+    if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
+        return true;
+    }
     let medians = estimates(&by_name(&passes, medians), settings.precision);
     let values = estimates(&by_name(&passes, |pass| pass.observed.values.clone()), settings.precision);
     let width = headline(settings, &medians, &values).map_or(0.0, Estimate::relative_half_width);
@@ -94,7 +98,9 @@ fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result:
     let width = headline(settings, &result.medians_ns, &result.values).map(Estimate::relative_half_width);
     if result.passes < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
-    } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9)) {
+    } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9))
+        && !result.flags.contains(Flag::SharedSpin)
+    {
         result.flags.set(Flag::WideCi);
     }
     let width = width.unwrap_or(0.0);
@@ -120,6 +126,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::FewPasses => format!("only {} passes", result.passes),
         Flag::Invalid => "the roles did not agree on what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
+        Flag::Saturated => "more was meant to be sent than passes: no delay can be told".into(),
         other => other.name().into(),
     }
 }

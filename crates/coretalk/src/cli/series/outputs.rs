@@ -93,7 +93,7 @@ impl Outputs {
             (_, FormatWord::Jsonl, _) => Ok(()),
             (Place::One(out), FormatWord::Text, Some(series)) => {
                 let saved = name.map_or(Saved::Not, Saved::As);
-                out.text(&series_screen(report, series, Screen::Measured(saved), look.width))
+                out.text(&series_screen(report, series, Screen::Measured(saved), &look))
             }
             (place, format, _) => write_to(place, format, &what),
         }

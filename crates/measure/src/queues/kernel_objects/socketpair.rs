@@ -5,9 +5,11 @@
 use super::super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
 use super::super::message::Message;
 use crate::stage::{Guard, Halt};
+use std::collections::BTreeMap;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 /// A connected pair of sockets.
 #[derive(Debug)]
@@ -23,35 +25,54 @@ pub struct SocketEnd<M> {
 /// Larger buffers than this (4 GiB halved twice) are never asked for.
 const MOST_BUFFER: i32 = 1 << 30;
 
+/// Sizes that were found, by length and number of messages: the search fills the queue thirty times.
+static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
+
 impl Subject for Socketpair {
     type Sender<M: Message> = SocketEnd<M>;
     type Receiver<M: Message> = SocketEnd<M>;
 
     fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
-        // The number is sought anew on each pair, since what a message takes in the kernel depends on its length.
         let [sender, receiver] = connected()?;
-        let holds = |buffer: i32| holds::<M>(&sender, &receiver, buffer, shape.capacity + 1);
-        let (mut low, mut high) = (0, MOST_BUFFER);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if holds(middle)? >= shape.capacity { high = middle } else { low = middle }
-        }
-        let capacity = shape.capacity;
-        let found = holds(high)?;
-        if capacity == 0 || found != capacity {
-            let least = holds(1)?;
-            let reason = if found < capacity {
-                format!("the system grants a socket memory for {found} such messages")
-            } else {
-                format!("a socket holds at least {least} such messages")
-            };
-            return Err(Refusal::Capacity { capacity, reason });
-        }
+        let key = (M::MOST_BYTES, shape.capacity);
+        let known = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = known().get(&key).copied();
+        let buffer = match buffer {
+            Some(buffer) => buffer,
+            None => sought::<M>(&sender, &receiver, shape.capacity)?,
+        };
+        known().insert(key, buffer);
+        set_buffer(&sender, buffer)?;
         Ok((
             SocketEnd { socket: sender, message: PhantomData },
             SocketEnd { socket: receiver, message: PhantomData },
         ))
     }
+}
+
+/// The size of the buffer that holds exactly so many of these messages.
+fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
+    let holds = |buffer: i32| holds::<M>(sender, receiver, buffer, capacity.saturating_add(1));
+    let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
+    let most = holds(MOST_BUFFER)?;
+    if most < capacity {
+        return refuse(format!("the system grants a socket memory for {most} such messages"));
+    }
+    let (mut low, mut high) = (0, MOST_BUFFER);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? >= capacity { high = middle } else { low = middle }
+    }
+    if capacity == 0 || holds(high)? != capacity {
+        let least = holds_least::<M>(sender, receiver)?;
+        return refuse(format!("a socket holds at least {least} such messages"));
+    }
+    Ok(high)
+}
+
+/// How many messages the smallest buffer holds.
+fn holds_least<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
+    holds::<M>(sender, receiver, 1, 1 << 10)
 }
 
 fn connected() -> Result<[OwnedFd; 2], Refusal> {
@@ -72,19 +93,7 @@ fn holds<M: Message>(
     buffer: i32,
     most: usize,
 ) -> Result<usize, Refusal> {
-    // SAFETY: the option takes a number, whose address and size are passed.
-    let set = unsafe {
-        libc::setsockopt(
-            sender.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_SNDBUF,
-            (&raw const buffer).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    if set != 0 {
-        return Err(Refusal::System { what: "a buffer of a socket", source: io::Error::last_os_error() });
-    }
+    set_buffer(sender, buffer)?;
     let mut count = 0;
     while count < most
         && M::make(count as u64).with_bytes(|bytes| send(sender, bytes, libc::MSG_DONTWAIT)).is_ok()
@@ -94,6 +103,23 @@ fn holds<M: Message>(
     let mut bytes = vec![0; M::MOST_BYTES];
     while receive(receiver, &mut bytes, libc::MSG_DONTWAIT).is_ok_and(|count| count > 0) {}
     Ok(count)
+}
+
+fn set_buffer(socket: &OwnedFd, bytes: i32) -> Result<(), Refusal> {
+    // SAFETY: the option takes a number, whose address and size are passed.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUF,
+            (&raw const bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if set != 0 {
+        return Err(Refusal::System { what: "a buffer of a socket", source: io::Error::last_os_error() });
+    }
+    Ok(())
 }
 
 fn send(socket: &OwnedFd, bytes: &[u8], flags: i32) -> io::Result<usize> {

@@ -1,0 +1,411 @@
+//! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
+
+use super::ladder::relation_words;
+use super::look::Look;
+use super::palette::{self, Scale};
+use super::table::{Align, Columns};
+use super::text::{columns, grouped, ns, percent, plain, right, wrap};
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::probes::queue::REPRESENTATIVES;
+use coretalk_model::queue::{
+    Balance, QueueCell, QueueMatrix, ShapeRates, best, both, matrices, rates, verification,
+};
+use coretalk_model::{CpuId, Flag, Relation};
+
+/// Maps of more CPUs are no table any more.
+const MOST_ROWS: usize = 32;
+/// Maps with fewer of their cells than this are told by relation only.
+const MAP_SHARE: f64 = 0.5;
+
+/// Everything about the matrices of a run; nothing where it has none.
+pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> Vec<String> {
+    let matrices = matrices(&series.result);
+    if matrices.is_empty() {
+        return Vec::new();
+    }
+    let shapes = rates(&matrices, &report.topology);
+    let width = look.width;
+    let precision = percent(series.settings.precision);
+    let mut lines = wrap(
+        &format!(
+            " Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
+             that of the column. ±{precision} at 95 % unless !"
+        ),
+        width,
+        1,
+    );
+    lines.push(String::new());
+    if shapes.iter().all(|shape| shape.rows.len() == 1) {
+        let title = |matrix: &QueueMatrix<'_>| format!("{}, {}", matrix.queue, matrix.payload);
+        lines.extend(maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, look, title));
+    } else {
+        for shape in &shapes {
+            let of =
+                |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
+            let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
+            let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
+            let maps = maps(&mine, &series.settings.cpus, look, title);
+            if !maps.is_empty() {
+                lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
+            }
+            lines.extend(maps);
+        }
+    }
+    lines.extend(by_relation(report, &shapes, width));
+    lines.push(String::new());
+    lines.extend(costs(report, &matrices, &shapes, width));
+    lines.push(String::new());
+    if shapes.iter().any(|shape| spins(shape)) {
+        lines.extend(wrap(
+            " s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \
+             a property of the scheduler and not of the pair.",
+            width,
+            1,
+        ));
+    }
+    lines.extend(shapes.iter().flat_map(|shape| balances(report, shape, width)));
+    lines.extend(winners(report, &shapes, width));
+    let every = series.settings.cpus.len().pow(2);
+    let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
+        && series.settings.asked.text("pairs") != Some("listed");
+    let checked = verification(&matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
+    if let Some(checked) = checked {
+        let text = format!(
+            " Not every pair was measured. {} of {} cells of other pairs, drawn by chance, lie beside what the pairs of \
+             their relation predict: of all cells at most {} do, at 95 %.",
+            checked.beside,
+            grouped(checked.cells as i64),
+            percent(checked.bound),
+        );
+        lines.extend(wrap(&text, width, 1));
+    }
+    lines
+}
+
+fn spins(shape: &ShapeRates<'_>) -> bool {
+    shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.shared_spin)
+}
+
+/// Maps side by side as far as the width goes; nothing where they would be too large, or mostly empty.
+fn maps(
+    matrices: &[&QueueMatrix<'_>],
+    cpus: &[CpuId],
+    look: &Look,
+    title: impl Fn(&QueueMatrix<'_>) -> String,
+) -> Vec<String> {
+    let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
+    let all = matrices.len() * cpus.len() * cpus.len();
+    if cpus.len() > MOST_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
+        return Vec::new();
+    }
+    // One scale for all, in nanoseconds per message, so that fast looks as fast as it does in a map of latencies.
+    let every = matrices.iter().flat_map(|matrix| &matrix.cells);
+    let scale = Scale::over(every.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
+    let widest = every.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
+    let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
+    // The place of the mark keeps cells apart; a blank more reads better where there is room.
+    let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
+    let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= look.width) else {
+        let text = format!(" (the maps need {} columns)", needed(widest));
+        return wrap(&text, look.width, 1).into_iter().chain([String::new()]).collect();
+    };
+    let block_width = needed(cell_width);
+    let step = titles.iter().map(|title| columns(title) + 2).max().unwrap_or(0).max(block_width) + 2;
+    let blocks: Vec<Vec<String>> = matrices
+        .iter()
+        .zip(&titles)
+        .map(|(matrix, title)| block(matrix, title, cpus, cell_width, scale, look))
+        .collect();
+    let mut lines = Vec::new();
+    for row in blocks.chunks((look.width / step).max(1)) {
+        for line in 0..row[0].len() {
+            let parts: Vec<String> = row
+                .iter()
+                .map(|block| {
+                    // Colour takes no columns: padded by what is seen.
+                    let seen = columns(&super::text::strip(&block[line]));
+                    format!("{}{}", block[line], " ".repeat(step.saturating_sub(seen)))
+                })
+                .collect();
+            lines.push(parts.concat().trim_end().to_owned());
+        }
+        lines.push(String::new());
+    }
+    lines
+}
+
+fn block(
+    matrix: &QueueMatrix<'_>,
+    title: &str,
+    cpus: &[CpuId],
+    cell_width: usize,
+    scale: Option<Scale>,
+    look: &Look,
+) -> Vec<String> {
+    let mut head = "  CPU".to_owned();
+    for cpu in cpus {
+        // A value may carry a mark behind it; the heading stands over its digits.
+        head.push_str(&format!("{} ", right(&cpu.to_string(), cell_width - 1)));
+    }
+    let mut lines = vec![format!("  {title}"), head];
+    for &from in cpus {
+        let mut line = right(&from.to_string(), 5);
+        for &to in cpus {
+            let cell = matrix.get(from, to);
+            let padded = right(&text(cell), cell_width);
+            let rate = cell.and_then(QueueCell::rate_of_pair);
+            match (rate, scale) {
+                (Some(rate), Some(scale)) => {
+                    let position = scale.position(1e9 / rate.point);
+                    line.push_str(&palette::on(look.depth, position, &padded));
+                }
+                _ => line.push_str(&padded),
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// A value with a mark that stands for a doubt, or a blank in its place.
+fn text(cell: Option<&QueueCell<'_>>) -> String {
+    let Some(cell) = cell else { return "  ".to_owned() };
+    if cell.trial.flags.contains(Flag::SharedSpin) {
+        return "s ".to_owned();
+    }
+    let mark = if cell.trial.flags.has_doubt() { '!' } else { ' ' };
+    cell.rate().map_or("· ".to_owned(), |rate| format!("{}{mark}", million(rate.point)))
+}
+
+/// Millions with two or three significant digits.
+fn million(per_s: f64) -> String {
+    let value = per_s / 1e6;
+    if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
+}
+
+fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+    let mut capacities: Vec<u64> = Vec::new();
+    for capacity in shapes.iter().flat_map(|shape| &shape.rows).map(|(capacity, _)| *capacity) {
+        if !capacities.contains(&capacity) {
+            capacities.push(capacity);
+        }
+    }
+    let titles: Vec<String> = capacities.iter().map(|capacity| grouped(*capacity as i64)).collect();
+    let mut heading =
+        vec![("capacity", Align::Left), ("", Align::Left), ("pairs of", Align::Left), ("", Align::Right)];
+    heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Columns::new(&heading);
+    for shape in shapes {
+        for relation in relations(shape) {
+            let cells = capacities.iter().map(|&capacity| {
+                let Some(rate) = shape.at(capacity, relation) else { return "·".to_owned() };
+                let mark = if rate.doubted > 0 { "!" } else { " " };
+                match rate.per_s {
+                    Some(per_s) => format!("{}{mark}", million(per_s.point)),
+                    None if rate.shared_spin => "s ".to_owned(),
+                    None => "· ".to_owned(),
+                }
+            });
+            let pairs = shape.rows.iter().flat_map(|(_, row)| row).find(|rate| rate.relation == relation);
+            let mut row = vec![
+                plain(shape.queue),
+                plain(shape.payload),
+                relation_words(relation, &report.topology),
+                pairs.map_or(String::new(), |rate| grouped(rate.pairs as i64)),
+            ];
+            row.extend(cells);
+            table.row(row);
+        }
+    }
+    let mut lines = wrap(
+        " By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.",
+        width,
+        1,
+    );
+    lines.extend(table.lines(width));
+    lines
+}
+
+fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
+    Relation::ALL
+        .into_iter()
+        .filter(|&of| shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.relation == of))
+        .collect()
+}
+
+/// What a message costs, on the first pair of each relation, at the capacity in the middle.
+fn costs(
+    report: &RunReport,
+    matrices: &[QueueMatrix<'_>],
+    shapes: &[ShapeRates<'_>],
+    width: usize,
+) -> Vec<String> {
+    let Some(middle) = shapes.first().and_then(|shape| shape.rows.get(shape.rows.len() / 2)).map(|row| row.0)
+    else {
+        return Vec::new();
+    };
+    let mut table = Columns::new(&[
+        ("", Align::Left),
+        ("", Align::Left),
+        ("CPUs", Align::Left),
+        ("CPU ns in", Align::Right),
+        ("out", Align::Right),
+        ("sleeps", Align::Right),
+        ("taken", Align::Right),
+        ("full", Align::Right),
+        ("empty", Align::Right),
+        ("batch", Align::Right),
+        ("load", Align::Right),
+    ]);
+    for matrix in matrices.iter().filter(|matrix| matrix.capacity == middle) {
+        for relation in Relation::ALL {
+            let of = |cell: &&QueueCell<'_>| {
+                let [from, to] = cell.pair();
+                report.topology.relation(from, to) == relation && cell.rate_of_pair().is_some()
+            };
+            let Some(cell) = matrix.cells.iter().find(of) else { continue };
+            let [from, to] = cell.pair();
+            let number = |value: Option<f64>| value.map_or("·".to_owned(), ns);
+            let small = |value: Option<f64>| value.map_or("·".to_owned(), rare);
+            let [producer, consumer] = cell.cpu_ns();
+            table.row(vec![
+                plain(matrix.queue),
+                plain(matrix.payload),
+                format!("{from} → {to}"),
+                number(producer),
+                number(consumer),
+                small(both(cell.voluntary())),
+                small(both(cell.involuntary())),
+                small(cell.full_ratio()),
+                small(cell.empty_ratio()),
+                cell.mean_batch().map_or("·".to_owned(), |batch| grouped(batch.round() as i64)),
+                cell.cpu_load().map_or("·".to_owned(), |load| format!("{load:.1}")),
+            ]);
+        }
+    }
+    let mut lines = wrap(
+        &format!(
+            " What a message costs at capacity {}: CPU time to put it in and take it out; how often a thread slept, or \
+             its CPU was taken; how often the queue was full or empty; messages taken between two times empty; CPUs \
+             busy.",
+            grouped(middle as i64)
+        ),
+        width,
+        1,
+    );
+    lines.extend(table.lines(width));
+    lines
+}
+
+/// Something that happens for some of the messages.
+fn rare(share: f64) -> String {
+    match share {
+        0.0 => "0".to_owned(),
+        share if share < 0.0005 => "<0.001".to_owned(),
+        share if share < 0.0995 => format!("{share:.3}"),
+        share => format!("{share:.2}"),
+    }
+}
+
+/// One CPU against two, in words.
+fn balances(report: &RunReport, shape: &ShapeRates<'_>, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
+        let known: Vec<(u64, f64, Balance)> = shape
+            .rows
+            .iter()
+            .filter_map(|(capacity, _)| {
+                let (ratio, balance) = shape.balance(*capacity, relation)?;
+                Some((*capacity, ratio, balance))
+            })
+            .collect();
+        if known.is_empty() {
+            continue;
+        }
+        let at = |wanted: Balance| {
+            let of: Vec<String> = known
+                .iter()
+                .filter(|(_, _, balance)| *balance == wanted)
+                .map(|(capacity, ..)| grouped(*capacity as i64))
+                .collect();
+            (!of.is_empty()).then(|| of.join(", "))
+        };
+        let ratios: Vec<String> = known.iter().map(|(_, ratio, _)| times(*ratio)).collect();
+        let mut verdicts = Vec::new();
+        for (balance, words) in [
+            (Balance::One, "one CPU passes more at capacity"),
+            (Balance::Two, "two pass more at"),
+            (Balance::Even, "no difference can be told at"),
+        ] {
+            verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
+        }
+        let text = format!(
+            " {}, {}, {}: two CPUs pass {} times what one does, by capacity; {}.",
+            plain(shape.queue),
+            plain(shape.payload),
+            relation_words(relation, &report.topology),
+            ratios.join(", "),
+            verdicts.join("; "),
+        );
+        lines.extend(wrap(&text, width, 1));
+    }
+    lines
+}
+
+/// A ratio with two significant digits.
+fn times(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 0.0995 => format!("{ratio:.3}"),
+        ratio if ratio < 0.995 => format!("{ratio:.2}"),
+        ratio if ratio < 9.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.0}"),
+    }
+}
+
+/// The queue that passes most, for each relation and payload.
+fn winners(report: &RunReport, shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+    let all = best(shapes);
+    let mut payloads: Vec<&str> = shapes.iter().map(|shape| shape.payload).collect();
+    payloads.dedup();
+    payloads.sort_unstable();
+    payloads.dedup();
+    let several = shapes.iter().filter(|shape| shape.payload == payloads[0]).count() > 1;
+    let mut lines = Vec::new();
+    if !several {
+        return lines;
+    }
+    for relation in Relation::ALL {
+        for payload in &payloads {
+            let mine: Vec<_> =
+                all.iter().filter(|best| best.relation == relation && best.payload == *payload).collect();
+            let mut queues: Vec<&str> = mine.iter().map(|best| best.queue).collect();
+            queues.sort_unstable();
+            queues.dedup();
+            let parts: Vec<String> = queues
+                .iter()
+                .map(|queue| {
+                    let at: Vec<String> = mine
+                        .iter()
+                        .filter(|best| best.queue == *queue)
+                        .map(|best| {
+                            let mark = if best.clear { "" } else { " (not clearly)" };
+                            format!("{}{mark}", grouped(best.capacity as i64))
+                        })
+                        .collect();
+                    format!("{} at {}", plain(queue), at.join(", "))
+                })
+                .collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let text = format!(
+                " Most {} messages, {}: {}.",
+                plain(payload),
+                relation_words(relation, &report.topology),
+                parts.join("; ")
+            );
+            lines.extend(wrap(&text, width, 1));
+        }
+    }
+    lines
+}

@@ -1,0 +1,94 @@
+//! `queue` on simulated machines: matrices, words, rates, several ends, resuming.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+const QUEUE: [&str; 9] =
+    ["queue", "--machine", "sim:chiplet-16", "--cpus", "0,1,8", "--seed", "1", "--capacity", "1,100"];
+
+fn queue<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&QUEUE[..], more].concat()
+}
+
+fn document(tool: &Tool, words: &[&str]) -> Value {
+    serde_json::from_str(&tool.done(words).out).unwrap()
+}
+
+#[test]
+fn every_ordered_pair_is_a_cell_and_reads_back_as_it_was() {
+    let tool = Tool::new();
+    let live = tool.done(&queue(&["--format", "json", "-q", "--name", "first"]));
+    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    let document: Value = serde_json::from_str(&live.out).unwrap();
+    let matrices = document["matrices"].as_array().unwrap();
+    assert_eq!((matrices.len(), document["series"].as_array().unwrap().len()), (4, 0));
+    let spsc = &matrices[2];
+    assert_eq!(
+        (&spsc["probe"], &spsc["quantity"], &spsc["unit"]),
+        (&"queue".into(), &"throughput".into(), &"messages/s".into())
+    );
+    assert_eq!(
+        (&spsc["parameters"]["queue"], &spsc["parameters"]["capacity"]),
+        (&"spsc".into(), &1.0.into())
+    );
+    let cells = spsc["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 9, "three CPUs, the diagonal among them");
+    for cell in cells {
+        let alone = cell["from"] == cell["to"];
+        let flags = cell["flags"].as_array().unwrap();
+        assert_eq!(flags.contains(&"shared-spin".into()), alone, "{cell}");
+        assert!(cell["cpu_ns_per_message"].as_f64().unwrap() > 0.0 && cell["ci"].is_array(), "{cell}");
+    }
+    let again = self::document(&tool, &queue(&["--format", "json", "-q", "--no-save"]));
+    assert_eq!(again["matrices"], document["matrices"]);
+}
+
+#[test]
+fn the_screen_says_where_one_cpu_beats_two() {
+    let screen = Tool::new().done(&queue(&["-q", "--queue", "semaphore,spsc", "--precision", "5%"])).out;
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "capacity 100",
+        "one CPU passes more at capacity 1",
+        "a property of the scheduler and not of the pair",
+        "Most u64 messages, across L3: spsc at 1, 100.",
+    ] {
+        assert!(words.contains(part), "{part} is not in\n{screen}");
+    }
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+}
+
+#[test]
+fn a_rate_gives_both_delays_and_one_beyond_the_pair_is_saturated() {
+    let tool = Tool::new();
+    let words =
+        ["--rate", "1M/s", "--queue", "spsc", "--format", "json", "-q", "--no-save", "--pairs", "0-8"];
+    let series = document(&tool, &queue(&words))["series"].clone();
+    let views: Vec<&Value> =
+        series.as_array().unwrap().iter().map(|one| &one["parameters"]["view"]).collect();
+    assert_eq!(views, ["corrected", "uncorrected", "corrected", "uncorrected"]);
+    let words =
+        ["--rate", "900M/s", "--queue", "spsc", "--format", "json", "-q", "--no-save", "--pairs", "0-8"];
+    let beyond = document(&tool, &queue(&words))["series"][0].clone();
+    assert_eq!((&beyond["count"], &beyond["flags"][0]), (&0.into(), &"saturated".into()), "{beyond}");
+}
+
+#[test]
+fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
+    let words = ["--producers", "2", "--queue", "mutex", "--format", "json", "-q", "--no-save"];
+    let document = document(&Tool::new(), &queue(&words));
+    assert_eq!(document["matrices"].as_array().unwrap().len(), 0);
+    let series = document["series"].as_array().unwrap();
+    assert_eq!((series.len(), &series[0]["placement"]), (2, &serde_json::json!([0, 1, 8])));
+    assert!(series[0]["values"]["messages_per_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_large_machine_is_sampled_and_the_sample_is_verified() {
+    let words =
+        ["queue", "--machine", "sim:epyc-2s-192", "--seed", "1", "--queue", "spsc", "--capacity", "10", "-q"];
+    let screen = Tool::new().done(&words).out;
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Not every pair was measured. "), "{screen}");
+    assert!(words.contains("do, at 95 %."), "{screen}");
+}

@@ -1,0 +1,167 @@
+//! Our ring against rtrb on the same two CPUs, turn by turn in one run, and what the timed loop costs beside a bare
+//! one: `cargo run --release -p coretalk-measure --example queue_ratio [CPU CPU]`. Prints ratios; asked are at least
+//! 0.95 and at most 1.03.
+
+#[cfg(all(target_os = "linux", not(loom)))]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    linux::main()
+}
+
+#[cfg(not(all(target_os = "linux", not(loom))))]
+fn main() {
+    eprintln!("threads cannot be pinned on this system");
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod linux {
+    use coretalk_measure::counter;
+    use coretalk_measure::host::affinity;
+    use coretalk_measure::queues::ends::{Leave, Receiver, Refused, Sender, Shape, Subject, Watch};
+    use coretalk_measure::queues::exchange::{
+        Company, Consume, Course, Produce, Received, Roles, Sent, produce, roles,
+    };
+    use coretalk_measure::queues::libraries::ring::Rtrb;
+    use coretalk_measure::queues::message::Message;
+    use coretalk_measure::queues::spsc::Spsc;
+    use coretalk_measure::queues::stamps::{Stamp, rate};
+    use coretalk_measure::stage::{Guard, Halt};
+    use coretalk_model::CpuId;
+    use std::error::Error;
+    use std::sync::atomic::AtomicU64;
+
+    /// Enough for some milliseconds a turn.
+    const MESSAGES: [(usize, u64); 5] =
+        [(1, 20_000), (10, 100_000), (100, 500_000), (1_000, 500_000), (10_000, 500_000)];
+    const ROUNDS: usize = 41;
+
+    pub fn main() -> Result<(), Box<dyn Error>> {
+        let mut words = std::env::args().skip(1).map(|word| word.parse().map(CpuId));
+        let from = words.next().unwrap_or(Ok(CpuId(0)))?;
+        let to = words.next().unwrap_or(Ok(CpuId(1)))?;
+        println!("CPUs {from} → {to}, u64, fastest tenth of {ROUNDS} turns each");
+        println!("ns per message    ours   rtrb  rtrb/ours  ours bare  loop/bare  rtrb bare  loop/bare");
+        for (capacity, messages) in MESSAGES {
+            let shape = Shape { capacity, spins: 0 };
+            let mut turns: [Vec<f64>; 4] = Default::default();
+            for round in 0..ROUNDS {
+                // The order turns, so that none always follows the same other.
+                for which in (0..4).map(|index| (index + round) % 4) {
+                    let roles = match which {
+                        0 => roles::<Spsc, u64>(&shape, &Company::pair())?,
+                        1 => roles::<Rtrb, u64>(&shape, &Company::pair())?,
+                        2 => bare::<Spsc>(&shape)?,
+                        _ => bare::<Rtrb>(&shape)?,
+                    };
+                    turns[which].push(run(roles, [from, to], messages)?);
+                }
+            }
+            let [ours, rtrb, our_bare, rtrb_bare] = turns.map(fastest);
+            println!(
+                "capacity {capacity:>6} {ours:7.2}{rtrb:7.2}{:11.3}{our_bare:11.2}{:11.3}{rtrb_bare:11.2}{:11.3}",
+                rtrb / ours,
+                ours / our_bare,
+                rtrb / rtrb_bare,
+            );
+        }
+        let mut empty: Vec<f64> = Vec::new();
+        for _ in 0..ROUNDS {
+            empty.push(alone()?);
+        }
+        println!("a queue that forgets everything: {:.2} ns per message", fastest(empty));
+        Ok(())
+    }
+
+    /// What a tenth of the turns reach: other programs only ever add to a turn.
+    fn fastest(mut values: Vec<f64>) -> f64 {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 10]
+    }
+
+    fn course<'a>(guard: &'a Guard<'a>, messages: u64) -> Course<'a> {
+        Course { guard, until_ticks: u64::MAX, messages, apart_ticks: 50_000 }
+    }
+
+    /// Nanoseconds per message, by the clock of the library.
+    fn run(roles: Roles, cpus: [CpuId; 2], messages: u64) -> Result<f64, Box<dyn Error>> {
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
+        let (begun, clock) = (counter::now_ticks(), std::time::Instant::now());
+        let received = std::thread::scope(|scope| {
+            let guard = &guard;
+            let producer = roles.producers.into_iter().next().map(|role: Produce| {
+                scope.spawn(move || {
+                    affinity::pin_current_thread(cpus[0]).map_err(|_| Halt::Partner)?;
+                    role(&course(guard, messages))
+                })
+            });
+            let consumer = roles.consumers.into_iter().next().map(|role: Consume| {
+                scope.spawn(move || {
+                    affinity::pin_current_thread(cpus[1]).map_err(|_| Halt::Partner)?;
+                    role(&course(guard, messages))
+                })
+            });
+            drop(producer.map(|thread| thread.join()));
+            consumer.and_then(|thread| thread.join().ok())
+        });
+        let ns_per_tick = clock.elapsed().as_nanos() as f64 / (counter::now_ticks() - begun) as f64;
+        let received = received.ok_or("a role panicked")?.map_err(|halt| format!("a role left: {halt:?}"))?;
+        let per_tick = rate(&[received.stamps]).ok_or("too few messages")?;
+        Ok(ns_per_tick / per_tick)
+    }
+
+    /// The same exchange without anything that the harness does: no checks, no counts, stamps at both ends only.
+    fn bare<S: Subject>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
+        let (mut sender, mut receiver) = S::open::<u64>(shape)?;
+        let producer: Produce = Box::new(move |course| {
+            let watch = Watch { guard: course.guard, until_ticks: u64::MAX };
+            for number in 0..course.messages {
+                if let Err(Refused::Full(number)) = sender.try_send(number) {
+                    match sender.send(number, &watch) {
+                        Err(Leave::Halted(halt)) => return Err(halt),
+                        Err(Leave::Over) | Ok(()) => {}
+                    }
+                }
+            }
+            Ok(Sent::default())
+        });
+        let consumer: Consume = Box::new(move |course| {
+            let stamp = |count| Stamp { count, ticks: counter::now_ticks() };
+            let mut stamps = vec![stamp(0)];
+            for tenth in 1..=10 {
+                for _ in 0..course.messages / 10 {
+                    let message = match receiver.try_receive() {
+                        Ok(message) => Some(message),
+                        Err(_) => receiver.receive(course.guard)?,
+                    };
+                    std::hint::black_box(message);
+                }
+                stamps.push(stamp(tenth * course.messages / 10));
+            }
+            Ok(Received { stamps, ..Received::default() })
+        });
+        Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
+    }
+
+    /// Takes everything and keeps nothing.
+    struct Nowhere;
+
+    impl<M: Message> Sender<M> for Nowhere {
+        fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+            std::hint::black_box(&message);
+            Ok(())
+        }
+
+        fn send(&mut self, _: M, _: &Watch<'_>) -> Result<(), Leave> {
+            Ok(())
+        }
+    }
+
+    fn alone() -> Result<f64, Box<dyn Error>> {
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
+        let clock = std::time::Instant::now();
+        let sent =
+            produce::<u64, _>(Nowhere, &course(&guard, 1_000_000), 0).map_err(|halt| format!("{halt:?}"))?;
+        Ok(clock.elapsed().as_nanos() as f64 / sent.messages as f64)
+    }
+}

@@ -1,0 +1,92 @@
+//! `queue`: how many messages a second pass from one thread to another through a bounded queue.
+
+#[cfg(not(loom))]
+mod pace;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod perform;
+#[cfg(not(loom))]
+mod price;
+mod trials;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+use coretalk_model::queue::names;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::TrialSpec;
+
+pub use trials::{CAPACITIES, MOST_CAPACITY, Meant, REPRESENTATIVES, VERIFIED};
+
+/// How many messages a second pass from one thread to another through a bounded queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Queue;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: names::PROBE,
+    title: "Throughput of a bounded queue",
+    question: "how many messages a second pass from one thread to another through a bounded queue?",
+    unit: "messages/s",
+    quantity: "throughput",
+};
+
+/// What the tables of trials that are no matrix show: at a fixed rate, or with several producers or consumers.
+const COLUMNS: &[Column] = &[
+    Column::Parameter("queue", "queue"),
+    Column::Parameter("capacity", "capacity"),
+    Column::Parameter("payload", "payload"),
+    Column::Percentiles(names::CORRECTED, "corrected"),
+    Column::Percentiles(names::UNCORRECTED, "uncorrected"),
+    Column::Value(names::RATE, "messages/s"),
+];
+
+impl Probe for Queue {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Queue {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        trials::trials(request)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn lacks(&self, spec: &TrialSpec) -> Option<String> {
+        perform::lacks(spec)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(ensemble, order)
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        Ok(price::simulate(stage, order))
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::RATE]
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}

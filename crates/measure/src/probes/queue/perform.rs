@@ -1,0 +1,198 @@
+//! One pass of a trial on threads of this machine.
+
+use super::pace;
+use super::trials::Meant;
+use crate::ensemble::{Ensemble, Part};
+use crate::queues::catalogue::Waits;
+use crate::queues::ends::{Refusal, Shape};
+use crate::queues::exchange::{Company, Consume, Course, Produce, Received, Roles, Sent};
+use crate::queues::paced::Pace;
+use crate::queues::registry;
+use crate::queues::stamps;
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use coretalk_model::queue::names;
+use coretalk_model::series::{Observed, TrialSpec};
+use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
+/// time slice, and a host may hold both CPUs for long.
+const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Stamps lie so far apart: a read of the counter is then below a thousandth of the time.
+const APART_NS: f64 = 20_000.0;
+/// What starting and ending threads takes of a pass, about.
+const START: Picos = Picos::from_us(300);
+
+/// Why there is no such queue here; found out by making one.
+pub fn lacks(spec: &TrialSpec) -> Option<String> {
+    let meant = Meant::of(spec).ok()?;
+    let refusal = open(&meant, None).err()?;
+    let name = spec.parameters.text("queue").unwrap_or_default();
+    Some(format!("`{name}` with {}: {refusal}", meant.payload))
+}
+
+fn open(meant: &Meant, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
+    let shape = Shape { capacity: meant.capacity, spins: meant.spins };
+    let [producers, consumers] = meant.sides;
+    registry::open(meant.kind, meant.payload, &shape, &Company { producers, consumers, pace })
+}
+
+/// What one role has to tell.
+enum Told {
+    Sent(Sent, Spent),
+    Received(Box<Received>, Spent),
+}
+
+/// What the system says that a role took, from the start line to its end.
+#[derive(Default)]
+struct Spent {
+    cpu_ns: Option<u64>,
+    switches: Option<[u32; 2]>,
+}
+
+/// A role until it begins.
+enum Waiting {
+    Produces(Produce),
+    Consumes(Consume),
+}
+
+/// Performs one pass.
+pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let first = ensemble.cpus()[0];
+    // Whether there is such a queue was found out before the run; a system that refuses it now has lost something.
+    let refused = |_| TrialFailure::PartnerLost { cpu: first };
+    let meant = Meant::of(order.spec).map_err(refused)?;
+    let ticks = |span: Picos| ensemble.rate().ticks(span.ns());
+    let shared = ensemble.cpus().iter().collect::<BTreeSet<_>>().len() < ensemble.cpus().len();
+    let pace = meant.rate.map(|rate| Arc::new(Pace::new(ensemble.rate().ticks(1e9 / rate), shared)));
+    let roles = open(&meant, pace).map_err(|refusal| refused(refusal.to_string()))?;
+    let waiting = roles.producers.into_iter().map(Waiting::Produces);
+    let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
+    let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
+    let asked = order.asked.number("messages");
+    let plan = Plan {
+        span_ticks: if asked.is_some() {
+            u64::MAX / 4
+        } else {
+            ticks(order.span.saturating_sub(START)) as u64
+        },
+        // What was asked for is spread over the passes that every trial gets.
+        messages: asked.map_or(u64::MAX, |all| {
+            (all / coretalk_model::stats::LOOKS[0] as f64 / meant.sides[0] as f64).ceil() as u64
+        }),
+        apart_ticks: ensemble.rate().ticks(APART_NS) as u64,
+    };
+    let limit = if asked.is_some() { order.span + Picos::from_ms(600_000) } else { order.span + PATIENCE };
+    let said = ensemble.play(limit, |part| act(part, &waiting[part.role], &plan), || ())?;
+    observed(ensemble, &meant, said, shared)
+}
+
+struct Plan {
+    span_ticks: u64,
+    messages: u64,
+    apart_ticks: u64,
+}
+
+fn act(part: &Part<'_>, role: &Mutex<Option<Waiting>>, plan: &Plan) -> Result<Option<Told>, Halt> {
+    let Some(role) = role.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
+    part.line_up()?;
+    let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+    let course = Course {
+        guard: part.guard,
+        until_ticks: (part.guard.now_ticks)().saturating_add(plan.span_ticks),
+        messages: plan.messages,
+        apart_ticks: plan.apart_ticks,
+    };
+    let spent = || Spent {
+        cpu_ns: cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
+        switches: switches
+            .zip(part.switches())
+            .map(|(before, after)| [0, 1].map(|kind| after[kind].saturating_sub(before[kind]))),
+    };
+    Ok(Some(match role {
+        Waiting::Produces(produce) => {
+            let sent = produce(&course)?;
+            Told::Sent(sent, spent())
+        }
+        Waiting::Consumes(consume) => {
+            let received = consume(&course)?;
+            Told::Received(Box::new(received), spent())
+        }
+    }))
+}
+
+/// What both sides together say, once it is certain that nothing was lost.
+fn observed(
+    ensemble: &Ensemble<'_>,
+    meant: &Meant,
+    said: Vec<Option<Told>>,
+    shared: bool,
+) -> Result<Observed, TrialFailure> {
+    let mut observed = Observed::default();
+    let (mut sent, mut received) = (Sent::default(), Received::default());
+    let mut loops = Vec::new();
+    let mut spent: [Vec<Spent>; 2] = Default::default();
+    for told in said.into_iter().flatten() {
+        match told {
+            Told::Sent(one, by) => {
+                sent.messages += one.messages;
+                sent.full += one.full;
+                sent.sum = sent.sum.wrapping_add(one.sum);
+                spent[0].push(by);
+            }
+            Told::Received(one, by) => {
+                received.messages += one.messages;
+                received.empty += one.empty;
+                received.sum = received.sum.wrapping_add(one.sum);
+                received.wrong += one.wrong;
+                received.delays = one.delays.or(received.delays);
+                loops.push(one.stamps);
+                spent[1].push(by);
+            }
+        }
+    }
+    if sent.messages != received.messages {
+        return Err(TrialFailure::Unverified { sent: sent.messages, received: received.messages });
+    }
+    if received.wrong > 0 || sent.sum != received.sum {
+        observed.flags.set(Flag::Invalid);
+    }
+    let per_s = stamps::rate(&loops).map(|per_tick| per_tick * ensemble.rate().hz);
+    match (meant.rate, &received.delays, per_s) {
+        (Some(asked), Some(delays), Some(per_s)) => {
+            pace::observe(&mut observed, ensemble.rate(), [asked, per_s], delays);
+        }
+        (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
+        _ => {}
+    }
+    observed.count(names::MESSAGES, received.messages);
+    if meant.kind.tells {
+        observed.count(names::FULL, sent.full);
+        observed.count(names::EMPTY, received.empty);
+    }
+    for (side, spent) in spent.iter().enumerate() {
+        note(&mut observed, side, spent);
+    }
+    let together = |cpus: &[CpuId]| cpus.iter().collect::<BTreeSet<_>>().len() == 1;
+    if shared && together(ensemble.cpus()) && meant.kind.waits == Waits::Awake {
+        observed.flags.set(Flag::SharedSpin);
+    }
+    Ok(observed)
+}
+
+/// What the roles of one side took; nothing where the system does not say for all of them.
+fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
+    let cpu_ns: Option<u64> = spent.iter().map(|spent| spent.cpu_ns).sum();
+    if let Some(cpu_ns) = cpu_ns {
+        observed.count(names::CPU_NS[side], cpu_ns);
+    }
+    let switches = |kind: usize| -> Option<u64> {
+        spent.iter().map(|spent| spent.switches.map(|switches| u64::from(switches[kind]))).sum()
+    };
+    if let (Some(voluntary), Some(involuntary)) = (switches(0), switches(1)) {
+        observed.count(names::VOLUNTARY[side], voluntary);
+        observed.count(names::INVOLUNTARY[side], involuntary);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a trial costs on a simulated machine.
+
+use super::pace;
+use super::trials::Meant;
+use crate::queues::catalogue::{Payload, Waits};
+use crate::queues::paced::Delays;
+use crate::series::TrialOrder;
+use crate::sim::SimStage;
+use crate::sim::stream::{self, Flow, Passed, Waiting};
+use coretalk_model::Flag;
+use coretalk_model::queue::names;
+use coretalk_model::series::Observed;
+
+/// What a queue does for each message, in events of the machine. About what a desktop part of 4 GHz needs; the tool
+/// holds none of it against reality, it only has to be of the right kind.
+struct Price {
+    /// Instructions of producer and consumer.
+    own_ns: f64,
+    /// Line transfers that each side waits for with every message (a lock, a semaphore).
+    lines: f64,
+    /// System calls of each side with every message.
+    calls: f64,
+    /// Whether it looks at the other side's index only when what it knows has run out.
+    cached: bool,
+    /// How long it looks before it sleeps.
+    looks_ns: f64,
+}
+
+fn price(meant: &Meant, hint_ns: f64) -> Price {
+    let plain = Price { own_ns: 12.0, lines: 1.0, calls: 0.0, cached: false, looks_ns: 0.0 };
+    match meant.kind.id {
+        "semaphore-spin" => Price { looks_ns: f64::from(meant.spins) * (hint_ns + 2.0), ..plain },
+        "mutex" => Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, ..plain },
+        "spsc" | "rtrb" => Price { own_ns: 3.0, lines: 0.0, cached: true, ..plain },
+        "sync-channel" | "crossbeam" => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
+        "array-queue" => Price { own_ns: 10.0, ..plain },
+        "flume" | "kanal" => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
+        "pipe" | "socketpair" => Price { own_ns: 150.0, calls: 1.0, ..plain },
+        "eventfd" => Price { own_ns: 40.0, calls: 2.0, ..plain },
+        _ => plain,
+    }
+}
+
+/// Work on the message itself, made and read, in nanoseconds.
+fn payload_ns(payload: Payload) -> [f64; 2] {
+    match payload {
+        Payload::U64 => [0.5, 0.5],
+        Payload::Bytes(bytes) => [f64::from(bytes) / 16.0; 2],
+        Payload::String => [35.0, 25.0],
+    }
+}
+
+/// Messages of a pass that are simulated one by one, at least and at most; what follows is more of the same.
+const SIMULATED: [u64; 2] = [200, 2_000];
+/// Laps of a full queue that a shared CPU is watched for.
+const LAPS: u64 = 3;
+/// Messages of a pass at a fixed rate that are simulated.
+const MOST_PACED: u64 = 20_000;
+/// A time slice.
+const SLICE_NS: f64 = 3e6;
+
+/// Prices one pass.
+pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+    let Ok(meant) = Meant::of(order.spec) else { return Observed::default() };
+    let [from, to] =
+        [stage.placement()[0], stage.placement()[meant.sides[0].min(stage.placement().len() - 1)]];
+    let costs = stage.costs();
+    let (price, transfer_ns) = (price(&meant, costs.hint_ns), stage.transfer_ns(from, to));
+    let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
+    // The line of a message travels with all messages on it.
+    let message_lines = meant.payload.bytes() as f64 / 64.0;
+    let by_itself = payload_ns(meant.payload).map(|payload_ns| {
+        payload_ns
+            + price.own_ns
+            + price.calls * costs.syscall_ns
+            + (price.lines + message_lines) * transfer_ns
+    });
+    let flow = Flow {
+        capacity: meant.capacity as u64,
+        one_cpu: from == to,
+        waiting: match meant.kind.waits {
+            Waits::Awake => Waiting::Awake,
+            Waits::Asleep => {
+                let wake_ns = costs.wake_ns + costs.idle_exit_ns(0.0) + costs.syscall_ns;
+                Waiting::Asleep { looks_ns: price.looks_ns, wake_ns, waker_ns }
+            }
+        },
+        switch_ns: costs.switch_ns,
+        slice_ns: SLICE_NS,
+        sight_ns: transfer_ns,
+        look_ns: if price.cached { transfer_ns } else { 0.0 },
+    };
+    let span_ns = order.span.ns();
+    let mut observed = Observed::default();
+    if let Some(rate) = meant.rate {
+        paced(stage, &flow, rate, span_ns, by_itself, &mut observed);
+        return observed;
+    }
+    let mut work = |role: usize| stage.event(by_itself[role]);
+    let messages = match (flow.one_cpu, flow.waiting) {
+        // Each lap takes two time slices, whatever it holds.
+        (true, Waiting::Awake) => ((span_ns / (2.0 * SLICE_NS)) as u64).clamp(1, LAPS) * flow.capacity,
+        (true, Waiting::Asleep { .. }) => SIMULATED[0].max(LAPS * flow.capacity),
+        (false, _) => {
+            let some = stream::run(&flow, SIMULATED[0], &mut work);
+            let fit = span_ns / some.elapsed_ns * SIMULATED[0] as f64;
+            (fit as u64).clamp(SIMULATED[0], SIMULATED[1])
+        }
+    };
+    let passed = stream::run(&flow, messages, &mut work);
+    let held_ns = stage.pass(span_ns.max(passed.elapsed_ns));
+    // As many more of the same as fit into the pass; what held a CPU up comes on top.
+    let times = (span_ns / passed.elapsed_ns).max(1.0);
+    observed.value(names::RATE, passed.messages as f64 * times / (passed.elapsed_ns * times + held_ns) * 1e9);
+    note(stage, &meant, &passed, times, &mut observed);
+    if flow.one_cpu && meant.kind.waits == Waits::Awake {
+        observed.flags.set(Flag::SharedSpin);
+    }
+    observed
+}
+
+fn note(stage: &mut SimStage<'_>, meant: &Meant, passed: &Passed, times: f64, observed: &mut Observed) {
+    let count = |count: u64| (count as f64 * times) as u64;
+    observed.count(names::MESSAGES, count(passed.messages));
+    if meant.kind.tells {
+        observed.count(names::FULL, count(passed.full));
+        observed.count(names::EMPTY, count(passed.empty));
+    }
+    for role in 0..2 {
+        observed.count(names::CPU_NS[role], (passed.busy_ns[role] * times) as u64);
+        observed.count(names::VOLUNTARY[role], count(passed.sleeps[role]));
+        observed.count(names::INVOLUNTARY[role], count(passed.preempted[role]));
+        stage.spend(role, passed.busy_ns[role] * times, count(passed.sleeps[role]) as u32);
+    }
+}
+
+/// At a fixed rate: every message has a time at which it is meant to be sent.
+fn paced(
+    stage: &mut SimStage<'_>,
+    flow: &Flow,
+    rate: f64,
+    span_ns: f64,
+    by_itself: [f64; 2],
+    observed: &mut Observed,
+) {
+    let every_ns = 1e9 / rate;
+    let messages = ((span_ns / every_ns) as u64).clamp(1, MOST_PACED);
+    let mut timed = Vec::with_capacity(messages as usize);
+    let mut work = |role: usize| stage.event(by_itself[role]);
+    stream::paced(flow, every_ns, messages, &mut work, &mut |message| timed.push(message));
+    let mut delays = Delays::default();
+    let clock_ns = stage.clock_ns();
+    for message in &timed {
+        delays.corrected.count(stage.ticks(message.received_ns - message.intended_ns + clock_ns));
+        delays.uncorrected.count(stage.ticks(message.received_ns - message.sent_ns + clock_ns));
+    }
+    let last_ns = timed.last().map_or(every_ns, |message| message.received_ns);
+    stage.pass(span_ns.max(last_ns));
+    let reached = messages as f64 / last_ns.max(messages as f64 * every_ns) * 1e9;
+    pace::observe(observed, stage.rate(), [rate, reached], &delays);
+    observed.count(names::MESSAGES, messages);
+}

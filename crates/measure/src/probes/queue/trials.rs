@@ -1,0 +1,166 @@
+//! Which trials a request for queues means, and what one trial means.
+
+use crate::queues::catalogue::{Kind, Payload, kind};
+use crate::series::SeriesRequest;
+use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Relation};
+
+/// Capacities where none are asked for.
+pub const CAPACITIES: &str = "1,10,100,1000,10000";
+/// The largest capacity: what the counters of our semaphores hold.
+pub const MOST_CAPACITY: u64 = crate::queues::semaphore::MOST_PERMITS as u64;
+/// Pairs that stand for each relation where not all are measured.
+pub const REPRESENTATIVES: usize = 12;
+/// Pairs that are drawn beside them, to see whether the representatives speak for all: with none of 60 beside the
+/// mark, at most one pair in twenty is, at 95 % (the rule of three: 3 / 60).
+pub const VERIFIED: usize = 60;
+/// More trials than this are not worth waiting for: at the shortest pass they fill a minute.
+const MOST_TRIALS: usize = 3_000;
+
+/// What one trial means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Meant {
+    /// Which queue.
+    pub kind: &'static Kind,
+    /// Looks before it sleeps.
+    pub spins: u32,
+    /// What travels.
+    pub payload: Payload,
+    /// Messages that it holds.
+    pub capacity: usize,
+    /// Producers and consumers.
+    pub sides: [usize; 2],
+    /// Messages per second that are meant to be sent; as fast as they go where not.
+    pub rate: Option<f64>,
+}
+
+impl Meant {
+    /// Reads the parameters of a trial.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+        let parameters = &spec.parameters;
+        let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
+        let count = |name| parameters.number(name).unwrap_or(1.0) as usize;
+        let sides = [count("producers"), count("consumers")];
+        Ok(Meant {
+            kind,
+            spins,
+            payload: Payload::parse(parameters.text("payload").unwrap_or("u64"))?,
+            capacity: parameters.number("capacity").unwrap_or(1.0) as usize,
+            sides,
+            rate: parameters.number("rate_per_s"),
+        })
+    }
+}
+
+/// The trials of a request, in the order of reports.
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    let asked = request.asked;
+    let list = |name: &str, default: &'static str| -> Vec<String> {
+        asked.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
+    };
+    let kinds = list("queue", "semaphore,spsc")
+        .into_iter()
+        .map(|name| kind(&name).map(|(kind, _)| (name, kind)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let capacities =
+        list("capacity", CAPACITIES).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
+    let payloads =
+        list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let side = |name| asked.number(name).unwrap_or(1.0) as usize;
+    let sides = [side("producers"), side("consumers")];
+    for (name, kind) in &kinds {
+        for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
+            if sides[index] > 1 && !kind.several[index] {
+                return Err(format!("the queue `{name}` takes one {side} only; leave it out or ask for one"));
+            }
+        }
+    }
+    let mut shapes = Vec::new();
+    for (name, _) in &kinds {
+        for payload in &payloads {
+            for &capacity in &capacities {
+                let shape = Parameters::default()
+                    .with("queue", name.as_str())
+                    .with("payload", payload.to_string())
+                    .with("capacity", capacity as f64)
+                    .with_some("rate_per_s", asked.number("rate_per_s"));
+                shapes.push(match sides {
+                    [1, 1] => shape,
+                    [producers, consumers] => {
+                        shape.with("producers", producers as f64).with("consumers", consumers as f64)
+                    }
+                });
+            }
+        }
+    }
+    if let Some(twice) = shapes.iter().enumerate().find(|(index, shape)| shapes[..*index].contains(shape)) {
+        return Err(format!("the same queue is asked for twice ({})", label(twice.1)));
+    }
+    let placements = placements(request, sides, shapes.len());
+    let trial = |shape: &Parameters, placement: &Vec<CpuId>| TrialSpec {
+        probe: "queue".to_owned(),
+        parameters: shape.clone(),
+        placement: placement.clone(),
+    };
+    Ok(shapes.iter().flat_map(|shape| placements.iter().map(|cpus| trial(shape, cpus))).collect())
+}
+
+fn label(shape: &Parameters) -> String {
+    let spec = TrialSpec { probe: String::new(), parameters: shape.clone(), placement: Vec::new() };
+    spec.label()
+}
+
+fn capacity(text: &str) -> Result<u64, String> {
+    let capacity = text.parse::<u64>().ok().filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
+    capacity.ok_or_else(|| format!("a capacity of `{text}`: a queue holds 1 to {MOST_CAPACITY} messages"))
+}
+
+/// The CPUs of each role, for every trial of one shape.
+fn placements(request: &SeriesRequest<'_>, sides: [usize; 2], shapes: usize) -> Vec<Vec<CpuId>> {
+    let cpus = request.cpus;
+    if sides != [1, 1] {
+        // One placement: roles take the CPUs in order, and share them where there are too few.
+        return vec![cpus.iter().copied().cycle().take(sides[0] + sides[1]).collect()];
+    }
+    let of = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
+    match request.asked.text("pairs") {
+        Some("listed") => of(request.pairs),
+        Some("representatives") => of(&sample(request)),
+        Some(_) => of(&all(cpus)),
+        None if cpus.len() * cpus.len() * shapes > MOST_TRIALS => of(&sample(request)),
+        None => of(&all(cpus)),
+    }
+}
+
+fn all(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+    cpus.iter().flat_map(|&from| cpus.iter().map(move |&to| [from, to])).collect()
+}
+
+/// Some pairs of each relation, then as many drawn from all the others.
+fn sample(request: &SeriesRequest<'_>) -> Vec<[CpuId; 2]> {
+    let mut pairs = all(request.cpus);
+    // The same pairs in every run of a machine, so that runs can be compared and resumed.
+    Key::of(&[pairs.len() as u64]).shuffle(&mut pairs);
+    let relation = |[from, to]: [CpuId; 2]| -> Relation { request.topology.relation(from, to) };
+    let mut taken: Vec<(Relation, usize)> = Vec::new();
+    let (mut chosen, mut others) = (Vec::new(), Vec::new());
+    for pair in pairs {
+        let of = relation(pair);
+        let index = taken.iter().position(|(known, _)| *known == of).unwrap_or_else(|| {
+            taken.push((of, 0));
+            taken.len() - 1
+        });
+        if taken[index].1 < REPRESENTATIVES {
+            taken[index].1 += 1;
+            chosen.push(pair);
+        } else if others.len() < VERIFIED {
+            others.push(pair);
+        }
+    }
+    chosen.extend(others);
+    chosen
+}

@@ -1,0 +1,147 @@
+//! The timed loops at a fixed rate: every message has a time at which it is meant to be sent, whatever became of those
+//! before, and the time until it is received counts from there.
+//!
+//! A loop that sends the next message when the last one has gone through asks least when the queue is slowest
+//! (coordinated omission); the delay that it sees from the actual sending stands beside the corrected one.
+
+use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
+use super::exchange::{Course, Received, Sent};
+use super::message::Message;
+use super::stamps::Stamps;
+use crate::counter;
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::Relaxed;
+use crate::tally::Tally;
+use crate::wait::{Pause, WaitAction};
+
+/// A rate, and when it began.
+#[derive(Debug)]
+pub struct Pace {
+    /// Ticks from one message to the next.
+    pub every_ticks: f64,
+    /// When the first message was meant to be sent; written once, before it.
+    begun: AtomicU64,
+    /// Whether both ends share a CPU, so that waiting must give it away.
+    pub shared: bool,
+}
+
+/// Delays as the consumer counts them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Delays {
+    /// From the time at which a message was meant to be sent.
+    pub corrected: Tally,
+    /// From the time at which it was sent.
+    pub uncorrected: Tally,
+}
+
+/// The number of a message is its sequence below this bit, and how late it was sent above.
+const LATE_SHIFT: u32 = 32;
+const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
+/// From the begin of the loop to the first message.
+const LEAD_TICKS: u64 = 50_000;
+
+impl Pace {
+    /// One message every so many ticks.
+    pub fn new(every_ticks: f64, shared: bool) -> Pace {
+        Pace { every_ticks, begun: AtomicU64::new(0), shared }
+    }
+
+    fn intended(&self, begun: u64, sequence: u64) -> u64 {
+        begun + (sequence as f64 * self.every_ticks) as u64
+    }
+}
+
+/// Sends at the pace until the time is up; then lets its end go.
+///
+/// # Errors
+/// The reason to leave early.
+pub fn produce<M: Message, S: Sender<M>>(
+    mut sender: S,
+    course: &Course<'_>,
+    pace: &Pace,
+) -> Result<Sent, Halt> {
+    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
+    let begun = counter::now_ticks() + LEAD_TICKS;
+    // Relaxed: the first message orders it before the consumer's load.
+    pace.begun.store(begun, Relaxed);
+    let mut sent = Sent::default();
+    while sent.messages < course.messages.min(SEQUENCE) {
+        let intended = pace.intended(begun, sent.messages);
+        let mut now = counter::now_ticks();
+        while now < intended {
+            if pace.shared {
+                std::thread::yield_now();
+            } else {
+                Pause::wait();
+            }
+            now = counter::now_ticks();
+            course.guard.glance(now)?;
+        }
+        if now > course.until_ticks {
+            break;
+        }
+        course.guard.glance(now)?;
+        let late = (now - intended).min(u64::from(u32::MAX));
+        let number = late << LATE_SHIFT | sent.messages;
+        match sender.try_send(M::make(number)) {
+            Ok(()) => {}
+            Err(Refused::Full(message)) => {
+                sent.full += 1;
+                match sender.send(message, &watch) {
+                    Ok(()) => {}
+                    Err(Leave::Over) => break,
+                    Err(Leave::Halted(halt)) => return Err(halt),
+                }
+            }
+            Err(Refused::Closed) => return Err(Halt::Partner),
+        }
+        sent.sum = sent.sum.wrapping_add(number);
+        sent.messages += 1;
+    }
+    Ok(sent)
+}
+
+/// Receives until nothing will come any more, and counts how long each message took.
+///
+/// # Errors
+/// The reason to leave early.
+pub fn consume<M: Message, R: Receiver<M>>(
+    mut receiver: R,
+    course: &Course<'_>,
+    pace: &Pace,
+    delays: &mut Delays,
+) -> Result<Received, Halt> {
+    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut received = Received::default();
+    let mut look = 0;
+    loop {
+        let message = match receiver.try_receive() {
+            Ok(message) => message,
+            Err(Nothing::Ever) => break,
+            Err(Nothing::Yet) => {
+                received.empty += 1;
+                match receiver.receive(course.guard)? {
+                    Some(message) => message,
+                    None => break,
+                }
+            }
+        };
+        let number = message.read();
+        let now = counter::stop();
+        if received.messages == look {
+            course.guard.glance(now)?;
+            look = stamps.take(received.messages, now);
+        }
+        let value = number.unwrap_or(u64::MAX);
+        received.wrong += u64::from(number.is_none() || value & SEQUENCE != received.messages);
+        // Relaxed: the message orders it. Counters of two CPUs may lie a little apart: nothing came before it went.
+        let intended = pace.intended(pace.begun.load(Relaxed), value & SEQUENCE);
+        delays.corrected.count(now.saturating_sub(intended));
+        delays.uncorrected.count(now.saturating_sub(intended + (value >> LATE_SHIFT)));
+        received.sum = received.sum.wrapping_add(value);
+        received.messages += 1;
+    }
+    received.stamps = stamps.finish(received.messages, counter::now_ticks());
+    Ok(received)
+}

@@ -1,0 +1,141 @@
+//! [`QueueMatrix`] and [`QueueCell`]: one table for each queue, payload and capacity; rows produce, columns consume.
+
+use super::names;
+use crate::series::{SeriesResult, TrialResult};
+use crate::stats::Estimate;
+use crate::{CpuId, Flag};
+
+/// One ordered pair of CPUs through one queue.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueCell<'a> {
+    /// Everything that was found out.
+    pub trial: &'a TrialResult,
+}
+
+/// One queue with one payload and one capacity, between every pair that was measured.
+#[derive(Debug, Clone)]
+pub struct QueueMatrix<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// What was measured, in the order of the plan.
+    pub cells: Vec<QueueCell<'a>>,
+}
+
+/// The matrices of a run, in the order of the plan. Trials at a fixed rate, and those with several producers or
+/// consumers, are no cells.
+pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
+    let mut found: Vec<QueueMatrix<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
+        let parameters = &trial.spec.parameters;
+        let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
+        let (Some(queue), Some(payload), Some(capacity)) = (queue, payload, parameters.number("capacity"))
+        else {
+            continue;
+        };
+        let capacity = capacity as u64;
+        let same = |matrix: &QueueMatrix<'_>| {
+            (matrix.queue, matrix.payload, matrix.capacity) == (queue, payload, capacity)
+        };
+        // Trials of one matrix stand together.
+        if !found.last().is_some_and(same) {
+            found.push(QueueMatrix { queue, payload, capacity, cells: Vec::new() });
+        }
+        if let Some(matrix) = found.last_mut() {
+            matrix.cells.push(QueueCell { trial });
+        }
+    }
+    found
+}
+
+/// Whether a trial is a cell of a matrix.
+fn is_cell(trial: &TrialResult) -> bool {
+    let parameters = &trial.spec.parameters;
+    trial.spec.probe == names::PROBE
+        && trial.spec.placement.len() == 2
+        && ["rate_per_s", "producers", "consumers"].iter().all(|name| parameters.number(name).is_none())
+}
+
+impl<'a> QueueMatrix<'a> {
+    /// The cell of a producer and a consumer, where it was asked for.
+    pub fn get(&self, from: CpuId, to: CpuId) -> Option<&QueueCell<'a>> {
+        self.cells.iter().find(|cell| cell.pair() == [from, to])
+    }
+}
+
+impl<'a> QueueCell<'a> {
+    /// Whether a trial belongs to a matrix, and not among the series.
+    pub fn holds(trial: &TrialResult) -> bool {
+        is_cell(trial)
+    }
+
+    /// Producer and consumer.
+    pub fn pair(&self) -> [CpuId; 2] {
+        [self.trial.spec.placement[0], self.trial.spec.placement[1]]
+    }
+
+    /// Messages per second.
+    pub fn rate(&self) -> Option<&'a Estimate> {
+        self.trial.values.get(names::RATE)
+    }
+
+    /// Messages per second where they say something about the pair: not where two threads that look share a CPU and
+    /// hand over once in a time slice.
+    pub fn rate_of_pair(&self) -> Option<&'a Estimate> {
+        self.rate().filter(|_| !self.trial.flags.contains(Flag::SharedSpin))
+    }
+
+    /// CPU time of producer and consumer for each message, in nanoseconds.
+    pub fn cpu_ns(&self) -> [Option<f64>; 2] {
+        names::CPU_NS.map(|name| self.per_message(name))
+    }
+
+    /// How often producer and consumer gave their CPU away for each message.
+    pub fn voluntary(&self) -> [Option<f64>; 2] {
+        names::VOLUNTARY.map(|name| self.per_message(name))
+    }
+
+    /// How often it was taken from them for each message.
+    pub fn involuntary(&self) -> [Option<f64>; 2] {
+        names::INVOLUNTARY.map(|name| self.per_message(name))
+    }
+
+    /// Share of messages for which the producer found the queue full.
+    pub fn full_ratio(&self) -> Option<f64> {
+        self.per_message(names::FULL)
+    }
+
+    /// Share of messages for which the consumer found it empty.
+    pub fn empty_ratio(&self) -> Option<f64> {
+        self.per_message(names::EMPTY)
+    }
+
+    /// Messages that the consumer took from one time that it found the queue empty to the next.
+    pub fn mean_batch(&self) -> Option<f64> {
+        let messages = self.count(names::MESSAGES)?;
+        let empty = self.count(names::EMPTY)?;
+        Some(messages / empty.max(1.0))
+    }
+
+    /// CPUs kept busy by both sides together, starting and ending of threads included.
+    pub fn cpu_load(&self) -> Option<f64> {
+        both([0, 1].map(|role| self.trial.busy.get(role).copied().flatten()))
+    }
+
+    fn count(&self, name: &str) -> Option<f64> {
+        self.trial.counts.get(name).map(|count| *count as f64)
+    }
+
+    fn per_message(&self, name: &str) -> Option<f64> {
+        let messages = self.count(names::MESSAGES).filter(|messages| *messages > 0.0)?;
+        Some(self.count(name)? / messages)
+    }
+}
+
+/// The sum of both sides; unknown where one is.
+pub fn both([producer, consumer]: [Option<f64>; 2]) -> Option<f64> {
+    Some(producer? + consumer?)
+}

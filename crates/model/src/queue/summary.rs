@@ -1,0 +1,326 @@
+//! Numbers behind the words of a report on queues: rates by relation, where one CPU beats two, which queue is best, and
+//! whether the pairs that were measured speak for the others.
+
+use super::QueueMatrix;
+use crate::stats::Estimate;
+use crate::{Flag, Relation, Topology};
+
+/// What the pairs of one relation pass through one queue at one capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelationRate {
+    /// Which pairs.
+    pub relation: Relation,
+    /// How many of them were measured.
+    pub pairs: usize,
+    /// Messages per second: the median over pairs, of points and of both ends of their intervals. `None` where two
+    /// threads that look share a CPU, or nothing was measured.
+    pub per_s: Option<Estimate>,
+    /// The slowest and the fastest pair.
+    pub range: Option<[f64; 2]>,
+    /// All of them were two looking threads on one CPU.
+    pub shared_spin: bool,
+    /// Cells with a doubt.
+    pub doubted: usize,
+}
+
+/// All relations, by capacity, of one queue with one payload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShapeRates<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// For each capacity the relations from the nearest to the farthest.
+    pub rows: Vec<(u64, Vec<RelationRate>)>,
+}
+
+/// One CPU against two of a relation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balance {
+    /// One CPU passes more.
+    One,
+    /// Two CPUs pass more.
+    Two,
+    /// Their intervals overlap.
+    Even,
+}
+
+/// The queue that passes most between the pairs of a relation at a capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Best<'a> {
+    /// Which pairs.
+    pub relation: Relation,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// Which queue.
+    pub queue: &'a str,
+    /// Messages per second.
+    pub per_s: f64,
+    /// Whether its interval lies above that of every other.
+    pub clear: bool,
+}
+
+/// What pairs that were drawn by chance say about the representatives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verification {
+    /// Cells of pairs that were drawn.
+    pub cells: usize,
+    /// How many of them lie beside what the representatives of their relation predict.
+    pub beside: usize,
+    /// Share of all cells that may be beside the mark at 95 %.
+    pub bound: f64,
+}
+
+/// A relation's representatives predict so much to both sides of their range, beside its own width: pairs differ by
+/// where they lie on the die, and twelve do not show the ends.
+const MARGIN: f64 = 0.1;
+
+/// Rates by relation for each queue and payload.
+pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<ShapeRates<'a>> {
+    let mut shapes: Vec<ShapeRates<'a>> = Vec::new();
+    for matrix in matrices {
+        let known = shapes.iter_mut().find(|one| (one.queue, one.payload) == (matrix.queue, matrix.payload));
+        let row = (matrix.capacity, by_relation(matrix, topology));
+        match known {
+            Some(shape) => shape.rows.push(row),
+            None => shapes.push(ShapeRates { queue: matrix.queue, payload: matrix.payload, rows: vec![row] }),
+        }
+    }
+    shapes
+}
+
+fn by_relation(matrix: &QueueMatrix<'_>, topology: &Topology) -> Vec<RelationRate> {
+    let relation = |[from, to]: [crate::CpuId; 2]| topology.relation(from, to);
+    Relation::ALL
+        .into_iter()
+        .filter_map(|of| {
+            let cells: Vec<_> = matrix.cells.iter().filter(|cell| relation(cell.pair()) == of).collect();
+            if cells.is_empty() {
+                return None;
+            }
+            let estimates: Vec<&Estimate> = cells.iter().filter_map(|cell| cell.rate_of_pair()).collect();
+            let spins = |cell: &&&super::QueueCell<'_>| cell.trial.flags.contains(Flag::SharedSpin);
+            Some(RelationRate {
+                relation: of,
+                pairs: cells.len(),
+                per_s: typical(&estimates),
+                range: range(estimates.iter().map(|estimate| estimate.point)),
+                shared_spin: cells.iter().filter(spins).count() == cells.len(),
+                doubted: cells.iter().filter(|cell| cell.trial.flags.has_doubt()).count(),
+            })
+        })
+        .collect()
+}
+
+fn typical(estimates: &[&Estimate]) -> Option<Estimate> {
+    let middle = |of: fn(&Estimate) -> f64| -> Option<f64> {
+        let mut values: Vec<f64> = estimates.iter().map(|estimate| of(estimate)).collect();
+        values.sort_by(f64::total_cmp);
+        let upper = *values.get(values.len() / 2)?;
+        Some(if values.len() % 2 == 1 { upper } else { (upper + values[values.len() / 2 - 1]) / 2.0 })
+    };
+    let (first, count) = (estimates.first()?, estimates.len() as f64);
+    Some(Estimate {
+        point: middle(|estimate| estimate.point)?,
+        low: middle(|estimate| estimate.low)?,
+        high: middle(|estimate| estimate.high)?,
+        confidence: first.confidence,
+        effective_n: count,
+    })
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.fold(None, |range, value| {
+        let [low, high] = range.unwrap_or([value; 2]);
+        Some([low.min(value), high.max(value)])
+    })
+}
+
+impl ShapeRates<'_> {
+    /// What a relation passes at a capacity.
+    pub fn at(&self, capacity: u64, relation: Relation) -> Option<&RelationRate> {
+        let (_, row) = self.rows.iter().find(|(known, _)| *known == capacity)?;
+        row.iter().find(|rate| rate.relation == relation)
+    }
+
+    /// How many times as much two CPUs of a relation pass as one, and which of them wins; `None` where one of the two
+    /// was not measured or says nothing.
+    pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(f64, Balance)> {
+        let one = self.at(capacity, Relation::SameCpu)?.per_s?;
+        let two = self.at(capacity, relation)?.per_s?;
+        let balance = match (one.overlaps(&two), one.point > two.point) {
+            (true, _) => Balance::Even,
+            (false, true) => Balance::One,
+            (false, false) => Balance::Two,
+        };
+        Some((two.point / one.point, balance))
+    }
+}
+
+/// The best queue for each payload, relation and capacity.
+pub fn best<'a>(shapes: &[ShapeRates<'a>]) -> Vec<Best<'a>> {
+    let mut found: Vec<Best<'a>> = Vec::new();
+    for shape in shapes {
+        for (capacity, row) in &shape.rows {
+            for rate in row {
+                let key = (shape.payload, *capacity, rate.relation);
+                if found.iter().any(|best| (best.payload, best.capacity, best.relation) == key) {
+                    continue;
+                }
+                let rivals = shapes.iter().filter(|rival| rival.payload == shape.payload);
+                let mut rivals: Vec<(&ShapeRates<'a>, Estimate)> = rivals
+                    .filter_map(|rival| Some((rival, rival.at(*capacity, rate.relation)?.per_s?)))
+                    .collect();
+                rivals.sort_by(|a, b| b.1.point.total_cmp(&a.1.point));
+                let Some((winner, estimate)) = rivals.first() else { continue };
+                found.push(Best {
+                    relation: rate.relation,
+                    payload: shape.payload,
+                    capacity: *capacity,
+                    queue: winner.queue,
+                    per_s: estimate.point,
+                    clear: rivals.get(1).is_none_or(|(_, second)| !estimate.overlaps(second)),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Whether representatives speak for pairs that were drawn beside them: the first `representatives` pairs of each
+/// relation predict the rest. `None` where nothing was drawn.
+pub fn verification(
+    matrices: &[QueueMatrix<'_>],
+    topology: &Topology,
+    representatives: usize,
+) -> Option<Verification> {
+    let (mut cells, mut beside) = (0, 0);
+    for matrix in matrices {
+        for relation in Relation::ALL {
+            let of_relation = |pair: [crate::CpuId; 2]| topology.relation(pair[0], pair[1]) == relation;
+            let measured: Vec<&Estimate> = matrix
+                .cells
+                .iter()
+                .filter(|cell| of_relation(cell.pair()))
+                .filter_map(super::QueueCell::rate_of_pair)
+                .collect();
+            let (first, drawn) = measured.split_at(measured.len().min(representatives));
+            let low =
+                first.iter().map(|estimate| estimate.low).fold(f64::INFINITY, f64::min) * (1.0 - MARGIN);
+            let high = first.iter().map(|estimate| estimate.high).fold(0.0, f64::max) * (1.0 + MARGIN);
+            cells += drawn.len();
+            beside += drawn.iter().filter(|estimate| !(low..=high).contains(&estimate.point)).count();
+        }
+    }
+    // Poisson's upper limit at 95 %: 3.0 for none found (the rule of three), about x + 1.65 √x + 3 for some.
+    let upper = beside as f64 + 1.645 * (beside as f64).sqrt() + 3.0;
+    (cells > 0).then(|| Verification { cells, beside, bound: (upper / cells as f64).min(1.0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{matrices, names};
+    use super::*;
+    use crate::series::{Parameters, SeriesResult, TrialResult, TrialSpec};
+    use crate::{CpuId, CpuSet, Domain, Flags, Level};
+
+    fn trial(queue: &str, capacity: u64, pair: [u32; 2], per_s: f64, flags: Flags) -> TrialResult {
+        let estimate = Estimate {
+            point: per_s,
+            low: per_s * 0.98,
+            high: per_s * 1.02,
+            confidence: 0.95,
+            effective_n: 8.0,
+        };
+        let parameters = Parameters::default()
+            .with("queue", queue)
+            .with("payload", "u64")
+            .with("capacity", capacity as f64);
+        TrialResult {
+            spec: TrialSpec { probe: names::PROBE.into(), parameters, placement: pair.map(CpuId).to_vec() },
+            passes: 8,
+            values: [(names::RATE.to_owned(), estimate)].into(),
+            histograms: Default::default(),
+            medians_ns: Default::default(),
+            counts: [("messages", 1_000), ("empty", 10), ("producer_cpu_ns", 50_000), ("full", 0)]
+                .map(|(name, count)| (name.to_owned(), count))
+                .into(),
+            busy: vec![Some(1.0), None],
+            switches: None,
+            flags,
+            grade: None,
+            reason: None,
+        }
+    }
+
+    fn result() -> SeriesResult {
+        let spin = Flags::NONE.with(Flag::SharedSpin);
+        let mut trials = Vec::new();
+        for (queue, capacity, one, two, flags) in [
+            ("semaphore", 1, 0.3e6, 0.05e6, Flags::NONE),
+            ("semaphore", 100, 9e6, 9.1e6, Flags::NONE),
+            ("spsc", 1, 500.0, 12e6, spin),
+            ("spsc", 100, 5e4, 150e6, spin),
+        ] {
+            trials.push(trial(queue, capacity, [0, 0], one, flags));
+            trials.push(trial(queue, capacity, [0, 1], two, Flags::NONE));
+            trials.push(trial(queue, capacity, [1, 0], two * 1.01, Flags::NONE));
+        }
+        SeriesResult { trials, complete: true, budget_ended: false }
+    }
+
+    fn topology() -> Topology {
+        let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
+        Topology::new(cpus.clone(), vec![Domain { level: Level::L3, cpus, os_id: None }], Default::default())
+    }
+
+    #[test]
+    fn cells_count_per_message_and_leave_out_what_is_unknown() {
+        let result = result();
+        let matrices = matrices(&result);
+        assert_eq!(matrices.len(), 4);
+        let cell = matrices[0].get(CpuId(0), CpuId(1)).unwrap();
+        assert_eq!((cell.cpu_ns(), cell.cpu_load()), ([Some(50.0), None], None));
+        assert_eq!(
+            (cell.full_ratio(), cell.empty_ratio(), cell.mean_batch()),
+            (Some(0.0), Some(0.01), Some(100.0))
+        );
+        assert_eq!(cell.voluntary(), [None, None]);
+        assert!(matrices[0].get(CpuId(1), CpuId(1)).is_none());
+    }
+
+    #[test]
+    fn one_cpu_is_held_against_two_and_spinning_on_one_is_never_a_slow_pair() {
+        let (result, topology) = (result(), topology());
+        let rates = rates(&matrices(&result), &topology);
+        let (ratio, balance) = rates[0].balance(1, Relation::L3).unwrap();
+        assert!((ratio - 0.05 * 1.005 / 0.3).abs() < 1e-3 && balance == Balance::One, "{ratio} {balance:?}");
+        assert_eq!(rates[0].balance(100, Relation::L3).unwrap().1, Balance::Even);
+        assert_eq!(rates[1].balance(100, Relation::L3), None);
+        let spins = rates[1].at(1, Relation::SameCpu).unwrap();
+        assert_eq!((spins.shared_spin, spins.per_s), (true, None));
+        let best = best(&rates);
+        let of = |relation, capacity| {
+            best.iter().find(|best| (best.relation, best.capacity) == (relation, capacity)).unwrap().queue
+        };
+        assert_eq!((of(Relation::L3, 1), of(Relation::SameCpu, 1)), ("spsc", "semaphore"));
+        assert!(best.iter().all(|best| best.clear));
+    }
+
+    #[test]
+    fn drawn_pairs_confirm_representatives_or_are_counted() {
+        let topology = topology();
+        let mut result = result();
+        result.trials.retain(|trial| trial.spec.parameters.text("queue") == Some("semaphore"));
+        let none = verification(&matrices(&result), &topology, 2);
+        assert_eq!(none, None, "nothing was drawn beside two representatives");
+        let confirmed = verification(&matrices(&result), &topology, 1).unwrap();
+        assert_eq!((confirmed.cells, confirmed.beside), (2, 0));
+        if let Some(estimate) = result.trials[2].values.get_mut(names::RATE) {
+            *estimate = estimate.scaled(3.0);
+        }
+        assert_eq!(verification(&matrices(&result), &topology, 1).unwrap().beside, 1);
+    }
+}
