@@ -1,12 +1,17 @@
 //! Primitives by which one thread lets another go on, each behind one trait so that loops over them are compiled for
 //! each.
 
+pub mod barrier;
 pub mod condvar;
 pub mod eventfd;
 pub mod mutex;
 pub mod park;
+pub mod parking_lot;
 pub mod pipe;
+pub mod pthread;
 pub mod semaphore;
+pub mod spin;
+pub mod word;
 
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
@@ -39,8 +44,16 @@ pub trait Primitive: Sync + Sized {
     /// Waker: lets the waiter go on.
     fn wake(&self, held: Self::Held<'_>, round: u64);
 
+    /// Waiter: lets itself be known, where it has to be known to be told.
+    fn register(&self, _guard: &Guard<'_>) {}
+
     /// Anybody: wakes whoever sleeps, so that it looks at its guard.
     fn rescue(&self);
+}
+
+/// Sleeps for so many nanoseconds, at least.
+pub fn sleep(ns: u64) {
+    std::thread::sleep(std::time::Duration::from_nanos(ns));
 }
 
 /// The round that has been let go, on a word of its own.

@@ -42,6 +42,11 @@ pub trait SeriesProbe: Probe {
     /// Names of distributions and values by which a trial is judged precise: the first of these that it has.
     fn headlines(&self) -> &'static [&'static str];
 
+    /// What the names in some trials mean, a sentence each: for whoever reads the table.
+    fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What a table of this probe shows, in order.
     fn columns(&self) -> &'static [Column];
 }

@@ -7,6 +7,7 @@ mod outcome;
 mod record;
 mod result;
 mod settings;
+pub mod summary;
 mod trial;
 
 pub use analyse::{analyse_series, is_done};

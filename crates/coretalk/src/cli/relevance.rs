@@ -24,7 +24,7 @@ const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
-        "wake" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
+        "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
         "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
         "plan wake" | "plan queue" => &[MEASURED, &["order", "output"]],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],

@@ -1,5 +1,6 @@
 //! Series: a table of percentiles for each probe, and what is to be said below it.
 
+use super::heat_map::HeatMap;
 use super::ladder::relation_words;
 use super::look::Look;
 use super::queue;
@@ -10,13 +11,18 @@ use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::{QueueCell, names};
+use coretalk_model::series::summary::{by_relation, headline, modes};
 use coretalk_model::series::{TrialResult, Value};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Histogram};
+use coretalk_model::{CpuId, Histogram, Matrix};
+use std::collections::BTreeMap;
 
 /// Reasons that are told one by one; more are counted.
 const MOST_REASONS: usize = 4;
+/// More pairs than this are a map.
+const MOST_LISTED: usize = 12;
 /// From this width on a table has every percentile.
 const ROOMY: usize = 90;
 const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
@@ -45,7 +51,7 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
             lines.extend(queue::lines(report, series, look));
         }
         let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
-        lines.extend(table(report, probe, &listed, width));
+        lines.extend(body(report, series, probe, &listed, look));
     }
     lines.push(String::new());
     lines.extend(doubts(&series.result.trials, width));
@@ -60,6 +66,122 @@ fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
     let mut letters = question.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     wrap(&format!("{first}{}", letters.as_str()), width, 2)
+}
+
+/// A map for each kind of trial where there is one for many pairs, else a table; then what is to be said about them.
+fn body(
+    report: &RunReport,
+    series: &SeriesReport,
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+    look: &Look,
+) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for trial in trials {
+        let label = trial.spec.label();
+        if !kinds.contains(&label) {
+            kinds.push(label);
+        }
+    }
+    let mut lines = Vec::new();
+    let mut listed: Vec<&TrialResult> = Vec::new();
+    for kind in &kinds {
+        let alike: Vec<&TrialResult> =
+            trials.iter().copied().filter(|trial| trial.spec.label() == *kind).collect();
+        let pairs = alike.iter().filter(|trial| trial.spec.placement.len() == 2).count();
+        if pairs > MOST_LISTED {
+            lines.extend(map(report, series, &alike, look));
+        } else {
+            listed.extend(alike);
+        }
+    }
+    if !listed.is_empty() {
+        lines.extend(table(report, probe, &listed, look.width));
+    }
+    let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
+    for remark in probe.remarks(&specs) {
+        lines.extend(wrap(&format!(" {}", plain(&remark)), look.width, 3));
+    }
+    lines.extend(heaps(report, series, trials, look.width));
+    lines
+}
+
+/// The headlines of one kind of trial over many pairs, and what they are by relation.
+fn map(report: &RunReport, series: &SeriesReport, alike: &[&TrialResult], look: &Look) -> Vec<String> {
+    let Some(first) = alike.first() else { return Vec::new() };
+    let of_pair: BTreeMap<&[CpuId], &TrialResult> =
+        alike.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
+    let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
+        let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
+        let trial = of_pair.get(&[from, to][..])?;
+        let doubtful = trial.flags.has_doubt();
+        Some(Reading { ns: headline(&series.settings, trial)?.point / 1e3, doubtful })
+    });
+    let title = format!(" {}: median in µs, the row wakes the column", plain(&first.spec.label()));
+    let mut lines = wrap(&title, look.width, 1);
+    lines.extend(HeatMap::new(&readings, &report.topology, look).draw(look).0);
+    let relations: Vec<String> = by_relation(&series.settings, &report.topology, alike)
+        .into_iter()
+        .map(|(relation, ns, pairs)| {
+            let words = relation_words(relation, &report.topology);
+            format!("{words} {} µs ({})", micros(ns), count(pairs as u64, "pair"))
+        })
+        .collect();
+    lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
+    lines.push(String::new());
+    lines
+}
+
+/// Distributions that fall into several heaps, and whether a placement that was measured explains it.
+fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut left_out = 0u64;
+    for trial in trials {
+        let Some((view, heaps)) = trial
+            .histograms
+            .iter()
+            .map(|(view, histogram)| (view, modes(histogram)))
+            .find(|(_, modes)| modes.len() > 1)
+        else {
+            continue;
+        };
+        if lines.len() >= MOST_REASONS {
+            left_out += 1;
+            continue;
+        }
+        let shares: Vec<String> = heaps
+            .iter()
+            .map(|heap| format!("{} at {} µs", percent(heap.share), micros(heap.median_ns)))
+            .collect();
+        let alike = |other: &&&TrialResult| {
+            other.spec.parameters == trial.spec.parameters && other.spec.placement != trial.spec.placement
+        };
+        let near = |other: &&&TrialResult| {
+            let headline = headline(&series.settings, other).map(|estimate| estimate.point);
+            heaps.iter().any(|heap| headline.is_some_and(|ns| (ns / heap.median_ns - 1.0).abs() < 0.2))
+        };
+        let explained = match trials.iter().filter(alike).find(near) {
+            Some(other) => format!("one of them is what {} take", places(report, &other.spec.placement)),
+            None => "no placement measured here explains it".to_owned(),
+        };
+        let text = format!(
+            " {} on {}, {}: {}; {explained}",
+            plain(&trial.spec.label()),
+            places(report, &trial.spec.placement),
+            plain(view),
+            shares.join(", ")
+        );
+        lines.push(text);
+    }
+    let mut lines: Vec<String> = lines.iter().flat_map(|text| wrap(text, width, 3)).collect();
+    if left_out > 0 {
+        lines.extend(wrap(
+            &format!(" {} fall into several heaps too", count(left_out, "more trial")),
+            width,
+            3,
+        ));
+    }
+    lines
 }
 
 /// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the

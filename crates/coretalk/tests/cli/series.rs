@@ -109,12 +109,24 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         (&["--cpus", "3"], 3, "only CPU 3 is chosen"),
         (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
         (&["--format", "c2c-csv"], 2, "`c2c-csv` holds a latency map"),
-        (&["--by", "core"], 2, "--by has no effect on `wake`"),
+        (&["--keep-raw"], 2, "--keep-raw has no effect on `wake`"),
+        (&["--primitive", "uncontended:pipe"], 2, "`pipe` is no lock"),
+        (&["--primitive", "notify-all:0"], 2, "no known number of waiters"),
     ] {
         let said = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "-q"], words].concat());
         assert_eq!(said.code, code, "{words:?}: {}", said.err);
         assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
     }
+}
+
+#[test]
+fn every_pair_is_a_map_with_its_relations_in_words() {
+    let tool = Tool::new();
+    let words =
+        ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore", "--pairs", "all"];
+    let said = tool.done(&[&words[..], &["--samples", "3", "-q", "--color", "never"]].concat()).out;
+    assert!(said.contains("the row wakes the column") && said.contains("(112 pairs), across L3"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
 }
 
 #[test]

@@ -1,28 +1,37 @@
-//! The condition variable of the standard library, notified without the lock.
+//! Condition variables of the standard library: one or all are notified, with the lock held or after its release.
 
 use super::Primitive;
 use crate::stage::{Guard, Halt};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A round under a mutex, and who waits for it.
+/// A round under a mutex, and who waits for it. `ALL` notifies everybody instead of one, `LOCKED` while the lock is
+/// held.
 #[derive(Debug, Default)]
-pub struct CondvarOne {
+pub struct StdCondvar<const ALL: bool, const LOCKED: bool> {
     round: Mutex<u64>,
     changed: Condvar,
 }
 
-impl CondvarOne {
+impl<const ALL: bool, const LOCKED: bool> StdCondvar<ALL, LOCKED> {
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn notify(&self) {
+        if ALL {
+            self.changed.notify_all();
+        } else {
+            self.changed.notify_one();
+        }
+    }
 }
 
-impl Primitive for CondvarOne {
+impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> {
     type Held<'a> = ();
 
-    fn new() -> io::Result<CondvarOne> {
-        Ok(CondvarOne::default())
+    fn new() -> io::Result<Self> {
+        Ok(StdCondvar::default())
     }
 
     fn arm(&self) {}
@@ -39,8 +48,15 @@ impl Primitive for CondvarOne {
     }
 
     fn wake(&self, (): (), round: u64) {
-        *self.lock() = round;
-        self.changed.notify_one();
+        let mut now = self.lock();
+        *now = round;
+        if LOCKED {
+            self.notify();
+            drop(now);
+        } else {
+            drop(now);
+            self.notify();
+        }
     }
 
     fn rescue(&self) {

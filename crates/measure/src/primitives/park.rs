@@ -23,7 +23,7 @@ impl Primitive for Park {
     fn arm(&self) {}
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        self.sleeper.get_or_init(std::thread::current);
+        self.register(guard);
         while !self.rounds.has(round) {
             std::thread::park();
             if !self.rounds.has(round) {
@@ -31,6 +31,10 @@ impl Primitive for Park {
             }
         }
         Ok(())
+    }
+
+    fn register(&self, _: &Guard<'_>) {
+        self.sleeper.get_or_init(std::thread::current);
     }
 
     fn wake(&self, (): (), round: u64) {

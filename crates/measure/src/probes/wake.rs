@@ -1,6 +1,10 @@
 //! `wake`: how long until a thread that waits in a primitive runs again.
 
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod alone;
 mod catalogue;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod crowd;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod exchange;
 
@@ -23,7 +27,7 @@ use coretalk_model::series::TrialSpec;
 
 #[cfg(not(loom))]
 pub use catalogue::cost;
-pub use catalogue::{NAMES, mechanism};
+pub use catalogue::{Variant, mechanism, variant};
 
 /// How long until a thread that waits in a primitive runs again.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +46,15 @@ const SPEC: ProbeSpec = ProbeSpec {
 pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
 /// Each gap is up to so much shorter or longer, so that nothing periodic falls into step.
 const GAP_JITTER: f64 = 0.25;
+/// More wake-ups before they were sent than this share of all cast doubt on the others.
+#[cfg(not(loom))]
+const NEGATIVE_SHARE: f64 = 0.01;
+/// The gap where there are more than so many pairs: beyond what idle loops poll.
+const ALL_PAIRS_GAP_NS: f64 = 1e6;
+const FEW_PAIRS: usize = 8;
+/// The name of going to sleep for a millisecond.
+const SLEEP: &str = "sleep-1ms";
+const SLEEP_NS: u64 = 1_000_000;
 /// Samples of a trial where nothing was asked, as far as the budget allows.
 pub const SAMPLES: f64 = 50_000.0;
 
@@ -55,6 +68,12 @@ mod names {
     pub const WAKER: &str = "waker";
     /// The first wake-up of each pass: cold.
     pub const FIRST: &str = "first";
+    /// Until the first of many goes on, …
+    pub const FIRST_OF_ALL: &str = "first-of-all";
+    /// … and until the last.
+    pub const LAST_OF_ALL: &str = "last-of-all";
+    /// One operation with nobody there.
+    pub const ALONE_NS: &str = "alone_ns";
 }
 
 const COLUMNS: &[Column] = &[
@@ -62,7 +81,10 @@ const COLUMNS: &[Column] = &[
     Column::Parameter("gap_ns", "after"),
     Column::Percentiles(names::SLEPT, "slept"),
     Column::Percentiles(names::HOT, "hot"),
+    Column::Percentiles(names::FIRST_OF_ALL, "first"),
+    Column::Percentiles(names::LAST_OF_ALL, "last"),
     Column::Percentiles(names::WAKER, "waker"),
+    Column::Value(names::ALONE_NS, "alone ns"),
 ];
 
 impl Probe for Wake {
@@ -87,28 +109,40 @@ impl SeriesProbe for Wake {
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        Ok(exchange::perform(name, ensemble, order)?.observed(ensemble.rate()))
+        exchange::perform(name, ensemble, order)
     }
 
     #[cfg(not(loom))]
     fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        let cost = catalogue::cost(order.spec.parameters.text("primitive").unwrap_or_default());
-        let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
-        let mut tallies = Tallies::default();
-        let mut first = true;
-        while stage.elapsed() < order.span {
-            let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));
-            let event = wake::perform(stage, &cost, gap_ns);
-            let clock_ns = stage.clock_ns();
-            let wake = stage.ticks(event.wake_ns + clock_ns);
-            let waker = stage.ticks(event.waker_ns + clock_ns);
-            tallies.count(wake, waker, event.slept, std::mem::take(&mut first));
+        let name = order.spec.parameters.text("primitive").unwrap_or_default();
+        let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]);
+        match variant(name) {
+            Ok(Variant::Wake(of)) => Ok(priced_rounds(stage, order, &catalogue::cost(of), gap_ns)),
+            Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => {
+                let mut observed = Observed::default();
+                let alone_ns = wake::alone_ns(stage, &catalogue::cost(of));
+                let alone_ns = stage.event(alone_ns);
+                stage.pass(order.span.ns());
+                observed.value(names::ALONE_NS, alone_ns);
+                observed.count("samples", (order.span.ns() / alone_ns) as u64);
+                Ok(observed)
+            }
+            Ok(Variant::NotifyAll(_)) => Ok(priced_crowd(stage, order, gap_ns)),
+            Ok(Variant::Sleep) | Err(_) => Ok(priced_sleeps(stage, order)),
         }
-        Ok(tallies.observed(stage.rate()))
+    }
+
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for name in trials.iter().filter_map(|trial| trial.parameters.text("primitive")) {
+            let remark = mechanism(name).map(|how| format!("{name}: {how}"));
+            remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
+        }
+        remarks
     }
 
     fn headlines(&self) -> &'static [&'static str] {
-        &[names::SLEPT, names::HOT]
+        &[names::SLEPT, names::HOT, names::LAST_OF_ALL, names::ALONE_NS]
     }
 
     fn columns(&self) -> &'static [Column] {
@@ -148,6 +182,10 @@ impl Tallies {
         let judged = self.slept.len() + self.hot.len();
         observed.count("samples", judged);
         observed.count("negative", self.negative);
+        // What lies so near to the offset of the counters is moved by it.
+        if self.negative as f64 > NEGATIVE_SHARE * judged as f64 {
+            observed.flags.set(coretalk_model::Flag::TscUnsync);
+        }
         if judged > 0 {
             observed.value("hot_share", self.hot.len() as f64 / judged as f64);
         }
@@ -156,4 +194,63 @@ impl Tallies {
         }
         observed
     }
+}
+
+#[cfg(not(loom))]
+fn priced_rounds(
+    stage: &mut SimStage<'_>,
+    order: &TrialOrder<'_>,
+    cost: &wake::WakeCost,
+    gap_ns: f64,
+) -> Observed {
+    let mut tallies = Tallies::default();
+    let mut rounds = 0;
+    while stage.elapsed() < order.span || rounds < 3 {
+        let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));
+        let event = wake::perform(stage, cost, gap_ns);
+        let clock_ns = stage.clock_ns();
+        let (woken, waker) = (stage.ticks(event.wake_ns + clock_ns), stage.ticks(event.waker_ns + clock_ns));
+        tallies.count(woken, waker, event.slept, rounds == 0);
+        rounds += 1;
+    }
+    tallies.observed(stage.rate())
+}
+
+#[cfg(not(loom))]
+fn priced_crowd(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
+    let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
+    while stage.elapsed() < order.span || last.is_empty() {
+        stage.pass(gap_ns);
+        let bare = wake::price_all(stage, &catalogue::cost("condvar-all"), gap_ns);
+        let clock_ns = stage.clock_ns();
+        for (tally, ns) in [(&mut first, bare[0]), (&mut last, bare[1]), (&mut waker, bare[2])] {
+            let event = stage.event(ns) + clock_ns;
+            tally.count(stage.ticks(event));
+        }
+        stage.pass(bare[1]);
+    }
+    let mut observed = Observed::default();
+    observed.count("samples", last.len());
+    for (name, tally) in [(names::FIRST_OF_ALL, first), (names::LAST_OF_ALL, last), (names::WAKER, waker)] {
+        observed.histogram(name, tally.histogram(stage.rate()));
+    }
+    observed
+}
+
+#[cfg(not(loom))]
+fn priced_sleeps(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+    let mut tally = Tally::new();
+    while stage.elapsed() < order.span || tally.is_empty() {
+        let late_ns =
+            stage.costs().syscall_ns + stage.costs().wake_ns + stage.costs().idle_exit_ns(SLEEP_NS as f64);
+        let late_ns = stage.event(late_ns);
+        let slept_ns = SLEEP_NS as f64 + late_ns;
+        let held_ns = stage.pass(slept_ns);
+        let clock_ns = stage.clock_ns();
+        tally.count(stage.ticks(slept_ns + held_ns + clock_ns));
+    }
+    let mut observed = Observed::default();
+    observed.count("samples", tally.len());
+    observed.histogram(names::SLEPT, tally.histogram(stage.rate()));
+    observed
 }

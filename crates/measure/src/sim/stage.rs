@@ -149,6 +149,12 @@ impl<'a> SimStage<'a> {
         self.world.truth.transfer_ns(from, to, state, Spin::Hinted) / clock
     }
 
+    /// What one cycle of a core takes, in nanoseconds, at its nominal clock.
+    pub fn cycle_ns(&self, cpu: CpuId) -> f64 {
+        let clock = &self.world.spec.core_clock;
+        1.0 / if self.world.truth.is_fast(cpu) { clock.ghz } else { clock.slow_class_ghz }
+    }
+
     /// The same value as single events have it: with the noise of the scenario.
     pub fn event(&mut self, ns: f64) -> f64 {
         if !self.noisy {

@@ -14,6 +14,8 @@ pub struct WakeCost {
     /// How long a waiter looks before it sleeps, in nanoseconds: a wake-up that comes sooner is a hot hand-off. Endless
     /// for one that never sleeps.
     pub spins_ns: f64,
+    /// Core cycles of arming and waking with nobody there.
+    pub alone_cycles: f64,
 }
 
 /// One wake-up, in nanoseconds.
@@ -45,6 +47,27 @@ pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
     let wake_ns = lines_ns + calls_ns + back_ns + cost.waiter_calls * costs.syscall_ns;
     // The waker finds the sleeper, puts it on a queue and sends an interrupt: about a third of the scheduler's work.
     WakeEvent { wake_ns, waker_ns: calls_ns + costs.wake_ns / 3.0, slept: true }
+}
+
+/// What arming and waking takes on one CPU with nobody there: nothing leaves the core.
+pub fn alone_ns(stage: &SimStage<'_>, cost: &WakeCost) -> f64 {
+    cost.alone_cycles * stage.cycle_ns(stage.placement()[0])
+}
+
+/// What a notice to every role but the first takes until the first goes on, until the last, and for the waker, without
+/// noise: the waker wakes one after the other, and each takes the mutex in turn.
+pub fn price_all(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
+    let waker = stage.placement()[0];
+    let costs = stage.costs();
+    let waiters = &stage.placement()[1..];
+    let step_ns = costs.wake_ns / 3.0;
+    let back_ns = costs.wake_ns + costs.idle_exit_ns(gap_ns) + cost.waiter_calls * costs.syscall_ns;
+    let calls_ns = cost.waker_calls * costs.syscall_ns;
+    let each = waiters.iter().enumerate().map(|(index, &waiter)| {
+        calls_ns + index as f64 * step_ns + back_ns + cost.transfers * stage.transfer_ns(waker, waiter)
+    });
+    let (first, last) = each.fold((f64::INFINITY, 0.0f64), |(first, last), ns| (first.min(ns), last.max(ns)));
+    [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
 /// Performs one wake-up with everything that the scenario adds.

@@ -45,7 +45,7 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
 
 /// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
 /// widest of all that it has where it has none of them.
-fn headline<'a>(
+pub fn headline<'a>(
     settings: &SeriesSettings,
     medians_ns: &'a BTreeMap<String, Estimate>,
     values: &'a BTreeMap<String, Estimate>,
@@ -103,7 +103,11 @@ fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result:
     {
         result.flags.set(Flag::WideCi);
     }
-    let width = width.unwrap_or(0.0);
+    let Some(width) = width else {
+        // Passes were made, and nothing of them became a number.
+        (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
+        return;
+    };
     result.grade = Some(match result.flags.has_doubt() {
         false if width <= 0.01 => Grade::A,
         false => Grade::B,
@@ -124,6 +128,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
         Flag::FewPasses => format!("only {} passes", result.passes),
+        Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::Saturated => "more was meant to be sent than passes: no delay can be told".into(),

@@ -1,80 +1,228 @@
 //! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
 
-use super::GAPS_NS;
+use super::{ALL_PAIRS_GAP_NS, FEW_PAIRS, GAPS_NS, SLEEP};
 use crate::series::SeriesRequest;
 #[cfg(not(loom))]
 use crate::sim::wake::WakeCost;
+use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 
+/// What a primitive is for: what it does when nobody waits depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Taken and released by one thread.
+    Lock,
+    /// Somebody is told; with nobody there it is a word into the air.
+    Notice,
+    /// Something is left behind for the next one, or both have to be there.
+    Message,
+}
+
+/// Name, kind, and how it wakes.
+type Entry = (&'static str, Kind, &'static str);
+
 /// Every primitive, in the order of reports.
-pub const NAMES: [&str; 6] = ["semaphore", "std-mutex", "condvar-one", "park", "eventfd", "pipe"];
+const ENTRIES: [Entry; 21] = [
+    (
+        "std-mutex",
+        Kind::Lock,
+        "std's futex mutex: looks 100 times with a hint, then sleeps; an unlock wakes one",
+    ),
+    ("pthread-mutex", Kind::Lock, "the C library's plain mutex: sleeps at once on a futex"),
+    (
+        "pthread-mutex-adaptive",
+        Kind::Lock,
+        "the C library's adaptive mutex: looks up to 100 times, then sleeps",
+    ),
+    (
+        "pthread-mutex-pi",
+        Kind::Lock,
+        "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)",
+    ),
+    ("parking-lot-mutex", Kind::Lock, "looks and yields some 10 times, then parks in a table of its own"),
+    (
+        "condvar-one",
+        Kind::Notice,
+        "std's condition variable, one notified after the unlock; the mutex is taken again",
+    ),
+    (
+        "condvar-one-locked",
+        Kind::Notice,
+        "the same, notified with the lock held: the woken may have to wait for it",
+    ),
+    ("condvar-all", Kind::Notice, "std's condition variable, all notified after the unlock"),
+    ("condvar-all-locked", Kind::Notice, "the same with the lock held"),
+    ("parking-lot-condvar", Kind::Notice, "parking_lot's: waiters are queued in its table; one is unparked"),
+    ("semaphore", Kind::Message, "our own counter over a futex: sleeps at once, a post is one FUTEX_WAKE"),
+    ("sem-t", Kind::Message, "the C library's semaphore over a futex"),
+    ("atomic-wait-set", Kind::Notice, "a word over a futex, set and one notified: sleeps at once"),
+    ("atomic-wait-clear", Kind::Notice, "the same word, cleared"),
+    ("park", Kind::Notice, "std's thread parker over a futex: sleeps at once"),
+    ("barrier", Kind::Message, "std's barrier for two: a mutex and a condition variable, all notified"),
+    ("eventfd", Kind::Message, "a counter in the kernel: read sleeps, write wakes"),
+    ("pipe", Kind::Message, "a pipe: read sleeps, a write of one byte wakes"),
+    ("tas", Kind::Lock, "exchange until it was free: never sleeps"),
+    ("ttas", Kind::Lock, "looks until it is free, then exchanges: never sleeps"),
+    ("ticket", Kind::Lock, "served in the order of arrival: never sleeps"),
+];
 
-/// What is measured where nothing was asked.
-const DEFAULT: [&str; 6] = NAMES;
+/// What is measured where nothing was asked: one of each mechanism.
+const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
 
-/// How a primitive wakes, in words.
-pub fn mechanism(name: &str) -> &'static str {
-    match name {
-        "semaphore" => "our own counter over a futex: the waiter sleeps at once, a post is one FUTEX_WAKE",
-        "std-mutex" => {
-            "std's futex mutex: the waiter looks 100 times with a hint, then sleeps; an unlock wakes one"
+/// The most waiters that are woken together.
+const MOST_WAITERS: u32 = 1024;
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// A wake-up through this primitive.
+    Wake(&'static str),
+    /// Lock and unlock of a lock that nobody else wants.
+    Uncontended(&'static str),
+    /// A notice to nobody.
+    NotifyIdle(&'static str),
+    /// A notice to so many.
+    NotifyAll(u32),
+    /// Going to sleep for a millisecond.
+    Sleep,
+}
+
+/// What a name stands for.
+///
+/// # Errors
+/// One sentence that says what is known, and what was perhaps meant.
+pub fn variant(name: &str) -> Result<Variant, String> {
+    if name == SLEEP {
+        return Ok(Variant::Sleep);
+    }
+    if let Some(waiters) = name.strip_prefix("notify-all:") {
+        return match waiters.parse() {
+            Ok(waiters @ 1..=MOST_WAITERS) => Ok(Variant::NotifyAll(waiters)),
+            _ => Err(format!("`{name}` wakes no known number of waiters (expected 1 to {MOST_WAITERS})")),
+        };
+    }
+    if let Some(of) = name.strip_prefix("uncontended:") {
+        return match entry(of)? {
+            (known, Kind::Lock, _) => Ok(Variant::Uncontended(known)),
+            (known, ..) => Err(format!("`{known}` is no lock, and so is never uncontended")),
+        };
+    }
+    if let Some(of) = name.strip_prefix("notify-idle:") {
+        return match entry(of)? {
+            (known, Kind::Notice, _) => Ok(Variant::NotifyIdle(known)),
+            (known, ..) => Err(format!("`{known}` cannot be notified while nobody waits for it")),
+        };
+    }
+    Ok(Variant::Wake(entry(name)?.0))
+}
+
+fn entry(name: &str) -> Result<&'static Entry, String> {
+    ENTRIES.iter().find(|entry| entry.0 == name).ok_or_else(|| {
+        let names: Vec<&'static str> = ENTRIES.iter().map(|entry| entry.0).collect();
+        let near = crate::series::nearest(name, &names);
+        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
+        let more = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
+        format!("there is no primitive `{name}` (there are {}, {more}){near}", names.join(", "))
+    })
+}
+
+/// How a primitive wakes, in words; nothing for a name that is none.
+pub fn mechanism(name: &str) -> Option<&'static str> {
+    match variant(name).ok()? {
+        Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.0 == known).map(|entry| entry.2),
+        Variant::Uncontended(_) => Some("lock and unlock by one thread, nobody else there: mean of 1,000"),
+        Variant::NotifyIdle(_) => Some("a notice while nobody waits: mean of 1,000"),
+        Variant::NotifyAll(_) => {
+            Some("std's condition variable, all notified: until the first and the last go on")
         }
-        "condvar-one" => {
-            "std's futex condition variable, notified without the lock: the woken takes the mutex again"
-        }
-        "park" => "std's thread parker over a futex: the waiter sleeps at once",
-        "eventfd" => "a counter in the kernel: read sleeps, write wakes",
-        "pipe" => "a pipe: read sleeps, a write of one byte wakes",
-        _ => "unknown",
+        Variant::Sleep => Some("nanosleep for 1 ms: timer slack and wake-up come on top"),
     }
 }
 
 /// What one wake-up does, in events of the machine: what a simulated machine prices.
 #[cfg(not(loom))]
 pub fn cost(name: &str) -> WakeCost {
-    let futex = WakeCost { transfers: 2.0, waker_calls: 1.0, waiter_calls: 1.0, spins_ns: 0.0 };
+    // Two transfers: the word itself, and the kernel's queue of it.
+    let futex =
+        WakeCost { transfers: 2.0, waker_calls: 1.0, waiter_calls: 1.0, spins_ns: 0.0, alone_cycles: 20.0 };
+    // The mutex of the condition variable moves too.
+    let condvar = WakeCost { transfers: 4.0, alone_cycles: 50.0, ..futex };
+    let spinning =
+        WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..futex };
     match name {
         // 100 hints of some 10 ns.
-        "std-mutex" => WakeCost { spins_ns: 1_000.0, ..futex },
-        // The mutex of the condition variable moves too.
-        "condvar-one" => WakeCost { transfers: 4.0, ..futex },
+        "std-mutex" | "pthread-mutex-adaptive" => WakeCost { spins_ns: 1_000.0, ..futex },
+        "parking-lot-mutex" => WakeCost { transfers: 3.0, spins_ns: 1_500.0, ..futex },
+        "pthread-mutex-pi" => WakeCost { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5, ..futex },
+        "condvar-one" | "condvar-all" | "barrier" => condvar,
+        // The woken finds the lock held and looks at it until it is free.
+        "condvar-one-locked" | "condvar-all-locked" => WakeCost { transfers: 5.0, ..condvar },
+        "parking-lot-condvar" => WakeCost { transfers: 5.0, ..condvar },
         // Through the file layer: the lock and the buffer of the descriptor move, and both calls do more.
         "eventfd" => WakeCost { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0, ..futex },
         "pipe" => WakeCost { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0, ..futex },
+        "tas" | "ttas" | "ticket" => spinning,
         _ => futex,
     }
 }
 
 /// Primitives × gaps × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
-    let asked = request.asked.text("primitive").unwrap_or_default();
-    let mut names: Vec<&str> = asked.split(',').filter(|name| !name.is_empty()).collect();
-    if names.is_empty() {
-        names.extend(DEFAULT);
-    }
+    let asked = request.asked.text("primitive").unwrap_or(DEFAULT);
+    let names: Vec<&str> = asked.split(',').collect();
+    let mut trials = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        if !NAMES.contains(name) {
-            let near =
-                nearest(name).map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-            return Err(format!("there is no primitive `{name}` (there are {}){near}", NAMES.join(", ")));
-        }
         if names[..index].contains(name) {
             return Err(format!("--primitive names {name} twice; name it once"));
         }
-    }
-    let mut trials = Vec::new();
-    for name in names {
-        for pair in request.pairs {
-            trials.extend(GAPS_NS.map(|gap_ns| TrialSpec {
-                probe: super::SPEC.id.to_owned(),
-                parameters: Parameters::default().with("primitive", name).with("gap_ns", gap_ns),
-                placement: pair.to_vec(),
-            }));
+        let trial = |gap_ns: Option<f64>, placement: Vec<CpuId>| TrialSpec {
+            probe: super::SPEC.id.to_owned(),
+            parameters: Parameters::default().with("primitive", *name).with_some("gap_ns", gap_ns),
+            placement,
+        };
+        match variant(name)? {
+            // A map of every pair has one gap: three would take three times the budget.
+            Variant::Wake(_) if request.pairs.len() > FEW_PAIRS => {
+                trials.extend(request.pairs.iter().map(|pair| trial(Some(ALL_PAIRS_GAP_NS), pair.to_vec())));
+            }
+            Variant::Wake(_) => {
+                for pair in request.pairs {
+                    trials.extend(GAPS_NS.map(|gap_ns| trial(Some(gap_ns), pair.to_vec())));
+                }
+            }
+            Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep => {
+                trials.extend(request.cpus.first().map(|&cpu| trial(None, vec![cpu])));
+            }
+            Variant::NotifyAll(waiters) => {
+                let (waker, others) = request.cpus.split_first().ok_or("there is no CPU to measure on")?;
+                let others = if others.is_empty() { std::slice::from_ref(waker) } else { others };
+                let placed = others.iter().cycle().take(waiters as usize);
+                trials.push(trial(Some(GAPS_NS[1]), [waker].into_iter().chain(placed).copied().collect()));
+            }
         }
     }
     Ok(trials)
 }
 
-fn nearest(name: &str) -> Option<&'static str> {
-    crate::series::nearest(name, &NAMES)
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_stands_for_something_and_others_are_refused_with_the_nearest() {
+        for (name, kind, how) in ENTRIES {
+            assert_eq!(variant(name), Ok(Variant::Wake(name)));
+            assert_eq!(mechanism(name), Some(how));
+            assert_eq!(variant(&format!("uncontended:{name}")).is_ok(), kind == Kind::Lock, "{name}");
+            assert_eq!(variant(&format!("notify-idle:{name}")).is_ok(), kind == Kind::Notice, "{name}");
+        }
+        assert_eq!(
+            (variant("sleep-1ms"), variant("notify-all:8")),
+            (Ok(Variant::Sleep), Ok(Variant::NotifyAll(8)))
+        );
+        for name in ["notify-all:0", "notify-all:x", "uncontended:", "sleep-2ms"] {
+            assert!(variant(name).is_err(), "{name}");
+        }
+        assert!(variant("parking-lot-mutx").unwrap_err().ends_with("exists: `parking-lot-mutex`"));
+    }
 }

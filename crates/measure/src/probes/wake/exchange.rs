@@ -1,37 +1,117 @@
 //! The loop of `wake`: two threads, one that waits and one that wakes it, round after round.
 
-use super::{GAP_JITTER, GAPS_NS, Tallies};
+use super::alone;
+use super::catalogue::{Variant, variant};
+use super::{GAP_JITTER, GAPS_NS, Tallies, crowd};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::Primitive;
-use crate::primitives::condvar::CondvarOne;
+use crate::primitives::barrier::StdBarrier;
+use crate::primitives::condvar::StdCondvar;
 use crate::primitives::eventfd::EventFd;
 use crate::primitives::mutex::StdMutex;
 use crate::primitives::park::Park;
+use crate::primitives::parking_lot::{LotCondvar, LotMutex};
 use crate::primitives::pipe::Pipe;
+use crate::primitives::pthread::{ADAPTIVE, NORMAL, PthreadMutex, SemT};
 use crate::primitives::semaphore::Semaphore;
+use crate::primitives::spin::{TasLock, TicketLock};
+use crate::primitives::word::AtomicWait;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
-use crate::sync::Ordering::{Acquire, Release};
+use crate::sync::Ordering::{AcqRel, Acquire, Release};
+use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
 
 /// A pass may take so much longer than asked before it is given up: a host may hold both CPUs for long.
-const PATIENCE: Picos = Picos::from_ms(5_000);
-/// Who has announced that it is about to wait needs so long to be asleep, system call included. Part of the gap.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Before the first round.
 const NO_ROUND: u64 = 0;
+/// Rounds that each pass has at least: the first is cold and kept apart.
+const FEWEST_ROUNDS: u64 = 3;
 
-/// Performs one pass with the primitive of a name.
-pub fn perform(name: &str, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
-    match name {
-        "std-mutex" => rounds::<StdMutex>(ensemble, order),
-        "condvar-one" => rounds::<CondvarOne>(ensemble, order),
-        "park" => rounds::<Park>(ensemble, order),
-        "eventfd" => rounds::<EventFd>(ensemble, order),
-        "pipe" => rounds::<Pipe>(ensemble, order),
-        _ => rounds::<Semaphore>(ensemble, order),
+/// Performs one pass of what a name stands for.
+pub fn perform(
+    name: &str,
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+) -> Result<Observed, TrialFailure> {
+    let observed = |tallies: Tallies| tallies.observed(ensemble.rate());
+    match variant(name) {
+        Ok(Variant::Sleep) => alone::sleeps(ensemble, order),
+        Ok(Variant::NotifyAll(_)) => crowd::perform(ensemble, order),
+        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => with(of, Alone { ensemble, order }),
+        Ok(Variant::Wake(of)) => with(of, Rounds { ensemble, order }).map(observed),
+        // A plan of another version: nothing of it can be performed.
+        Err(_) => Err(TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS }),
     }
+}
+
+/// Something to be done with a primitive that is known by name only.
+trait Task {
+    type Said;
+    fn with<P: Primitive>(self) -> Result<Self::Said, TrialFailure>;
+}
+
+struct Rounds<'a> {
+    ensemble: &'a Ensemble<'a>,
+    order: &'a TrialOrder<'a>,
+}
+
+struct Alone<'a> {
+    ensemble: &'a Ensemble<'a>,
+    order: &'a TrialOrder<'a>,
+}
+
+impl Task for Rounds<'_> {
+    type Said = Tallies;
+    fn with<P: Primitive>(self) -> Result<Tallies, TrialFailure> {
+        rounds::<P>(self.ensemble, self.order)
+    }
+}
+
+impl Task for Alone<'_> {
+    type Said = Observed;
+    fn with<P: Primitive>(self) -> Result<Observed, TrialFailure> {
+        alone::perform::<P>(self.ensemble, self.order)
+    }
+}
+
+/// Each primitive is compiled into a loop of its own.
+fn with<T: Task>(name: &str, task: T) -> Result<T::Said, TrialFailure> {
+    match name {
+        "std-mutex" => task.with::<StdMutex>(),
+        "pthread-mutex" => task.with::<PthreadMutex<NORMAL, false>>(),
+        "pthread-mutex-adaptive" => task.with::<PthreadMutex<ADAPTIVE, false>>(),
+        "pthread-mutex-pi" => task.with::<PthreadMutex<NORMAL, true>>(),
+        "parking-lot-mutex" => task.with::<LotMutex>(),
+        "condvar-one" => task.with::<StdCondvar<false, false>>(),
+        "condvar-one-locked" => task.with::<StdCondvar<false, true>>(),
+        "condvar-all" => task.with::<StdCondvar<true, false>>(),
+        "condvar-all-locked" => task.with::<StdCondvar<true, true>>(),
+        "parking-lot-condvar" => task.with::<LotCondvar>(),
+        "sem-t" => task.with::<SemT>(),
+        "atomic-wait-set" => task.with::<AtomicWait<true>>(),
+        "atomic-wait-clear" => task.with::<AtomicWait<false>>(),
+        "park" => task.with::<Park>(),
+        "barrier" => task.with::<StdBarrier>(),
+        "eventfd" => task.with::<EventFd>(),
+        "pipe" => task.with::<Pipe>(),
+        "tas" => task.with::<TasLock<false>>(),
+        "ttas" => task.with::<TasLock<true>>(),
+        "ticket" => task.with::<TicketLock>(),
+        _ => task.with::<Semaphore>(),
+    }
+}
+
+/// A fresh primitive.
+pub fn make<P: Primitive>(ensemble: &Ensemble<'_>) -> Result<P, TrialFailure> {
+    P::new().map_err(|error| {
+        let cpu = ensemble.cpus()[0];
+        TrialFailure::NotPinned { cpu, errno: error.raw_os_error().unwrap_or(libc::EMFILE) }
+    })
 }
 
 /// What the two threads tell each other, each on lines of its own.
@@ -39,7 +119,8 @@ pub fn perform(name: &str, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> R
 struct Desk {
     /// Waker: the round for which it is armed; `LAST` ends the pass.
     armed: Apart<AtomicU64>,
-    /// Waiter: the round in which it is about to wait.
+    /// Waiter: the round in which it is about to wait. Whoever gives up closes it, so that exactly one of both knows
+    /// whether the round takes place.
     waiting: Apart<AtomicU64>,
     /// Waiter: the round that is over; then the words below are its.
     over: Apart<AtomicU64>,
@@ -53,10 +134,7 @@ struct Desk {
 const LAST: u64 = u64::MAX;
 
 fn rounds<P: Primitive>(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
-    let primitive = P::new().map_err(|error| {
-        let cpu = ensemble.cpus()[0];
-        TrialFailure::NotPinned { cpu, errno: error.raw_os_error().unwrap_or(libc::EMFILE) }
-    })?;
+    let primitive = make::<P>(ensemble)?;
     let desk = Desk::default();
     let rate = ensemble.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
@@ -90,9 +168,19 @@ fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Pl
         // Release: whoever sees the round also sees that the primitive is armed. Pairs with the Acquire of the waiter.
         desk.armed.store(round, Release);
         // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
-        part.wait_until(|| desk.waiting.load(Acquire) == round)?;
+        if let Err(halt) = part.wait_until(|| desk.waiting.load(Acquire) == round) {
+            // AcqRel and Acquire as in the announcement of the waiter, which this races with.
+            if desk.waiting.compare_exchange(round - 1, LAST, AcqRel, Acquire).is_err() {
+                primitive.wake(held, round);
+            }
+            return Err(halt);
+        }
         let jitter = 1.0 + GAP_JITTER * (2.0 * plan.key.uniform(round) - 1.0);
-        part.linger((plan.gap_ticks * jitter) as u64)?;
+        if let Err(halt) = part.linger((plan.gap_ticks * jitter) as u64) {
+            // The waiter has announced itself and may sleep where nothing else can wake it.
+            primitive.wake(held, round);
+            return Err(halt);
+        }
         let began = counter::start();
         primitive.wake(held, round);
         let ended = counter::stop();
@@ -105,7 +193,7 @@ fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Pl
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
             None => tallies.negative += 1,
         }
-        if ended > end {
+        if ended > end && round >= FEWEST_ROUNDS {
             break;
         }
     }
@@ -123,7 +211,10 @@ fn wait_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk) -> Result
             break;
         }
         let before = part.switches();
-        desk.waiting.store(round, Release);
+        // Release: the waker sees that the switches were counted. It fails where the waker has given up.
+        if desk.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
+            return Err(Halt::Partner);
+        }
         primitive.wait(round, part.guard)?;
         let went_on = counter::stop();
         let slept = before.zip(part.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));

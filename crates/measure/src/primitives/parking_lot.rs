@@ -1,0 +1,82 @@
+//! Mutex and condition variable of the crate parking_lot.
+
+use super::{Primitive, Rounds};
+use crate::stage::{Guard, Halt};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::io;
+
+/// A mutex that the waker holds until it lets the waiter go on.
+#[derive(Debug, Default)]
+pub struct LotMutex {
+    mutex: Mutex<()>,
+    rounds: Rounds,
+}
+
+/// A round under a mutex, and who waits for it; one is notified after the release of the lock.
+#[derive(Debug, Default)]
+pub struct LotCondvar {
+    round: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Primitive for LotMutex {
+    type Held<'a> = MutexGuard<'a, ()>;
+
+    fn new() -> io::Result<LotMutex> {
+        Ok(LotMutex::default())
+    }
+
+    fn arm(&self) -> MutexGuard<'_, ()> {
+        self.mutex.lock()
+    }
+
+    fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        loop {
+            // Whoever leaves early drops the lock that it holds, so this ends.
+            drop(self.mutex.lock());
+            if self.rounds.has(round) {
+                return Ok(());
+            }
+            guard.check()?;
+        }
+    }
+
+    fn wake(&self, held: MutexGuard<'_, ()>, round: u64) {
+        self.rounds.set(round);
+        drop(held);
+    }
+
+    fn rescue(&self) {}
+}
+
+impl Primitive for LotCondvar {
+    type Held<'a> = ();
+
+    fn new() -> io::Result<LotCondvar> {
+        Ok(LotCondvar::default())
+    }
+
+    fn arm(&self) {}
+
+    fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        let mut now = self.round.lock();
+        while *now < round {
+            self.changed.wait(&mut now);
+            if *now < round {
+                guard.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake(&self, (): (), round: u64) {
+        *self.round.lock() = round;
+        self.changed.notify_one();
+    }
+
+    fn rescue(&self) {
+        // With the lock, so that a waiter between its look and its sleep is not missed.
+        let _now = self.round.lock();
+        self.changed.notify_all();
+    }
+}

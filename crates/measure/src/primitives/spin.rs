@@ -1,0 +1,118 @@
+//! Locks that never sleep: the waiter looks until the lock is free.
+
+use super::Primitive;
+use crate::stage::{Guard, Halt, wait_until};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::wait::Pause;
+use std::io;
+
+/// A lock that is taken by exchange; looks at it first (`TEST`) or not.
+#[derive(Debug, Default)]
+pub struct TasLock<const TEST: bool> {
+    taken: AtomicU64,
+}
+
+/// A lock that is taken in the order of arrival (Mellor-Crummey and Scott 1991).
+#[derive(Debug, Default)]
+pub struct TicketLock {
+    next: AtomicU64,
+    serving: AtomicU64,
+}
+
+/// A lock that is held, released when it is dropped.
+#[derive(Debug)]
+pub struct Taken<'a>(&'a AtomicU64, u64);
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of who takes the lock next.
+        self.0.store(self.1, Release);
+    }
+}
+
+impl<const TEST: bool> TasLock<TEST> {
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<Taken<'_>> {
+        // Relaxed: only whether to try; the exchange below acquires.
+        if TEST && self.taken.load(Relaxed) != 0 {
+            return None;
+        }
+        // Acquire pairs with the Release of whoever held it before.
+        (self.taken.swap(1, Acquire) == 0).then_some(Taken(&self.taken, 0))
+    }
+}
+
+impl<const TEST: bool> Primitive for TasLock<TEST> {
+    type Held<'a> = Taken<'a>;
+
+    fn new() -> io::Result<Self> {
+        Ok(TasLock::default())
+    }
+
+    fn arm(&self) -> Taken<'_> {
+        loop {
+            // The waiter of the round before has it for a moment.
+            if let Some(taken) = self.try_lock() {
+                return taken;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        let mut taken = None;
+        wait_until::<Pause>(guard, || {
+            taken = self.try_lock();
+            taken.is_some()
+        })
+    }
+
+    fn wake(&self, held: Taken<'_>, _: u64) {
+        drop(held);
+    }
+
+    fn rescue(&self) {}
+}
+
+impl TicketLock {
+    fn draw(&self) -> u64 {
+        // Relaxed: the number itself carries nothing; `serving` does.
+        self.next.fetch_add(1, Relaxed)
+    }
+
+    fn is_turn(&self, ticket: u64) -> bool {
+        // Acquire pairs with the Release of whoever held it before.
+        self.serving.load(Acquire) == ticket
+    }
+}
+
+impl Primitive for TicketLock {
+    type Held<'a> = Taken<'a>;
+
+    fn new() -> io::Result<TicketLock> {
+        Ok(TicketLock::default())
+    }
+
+    fn arm(&self) -> Taken<'_> {
+        let ticket = self.draw();
+        while !self.is_turn(ticket) {
+            // The waiter of the round before has it for a moment.
+            std::hint::spin_loop();
+        }
+        Taken(&self.serving, ticket + 1)
+    }
+
+    fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        let ticket = self.draw();
+        wait_until::<Pause>(guard, || self.is_turn(ticket))?;
+        drop(Taken(&self.serving, ticket + 1));
+        Ok(())
+    }
+
+    fn wake(&self, held: Taken<'_>, _: u64) {
+        drop(held);
+    }
+
+    fn rescue(&self) {}
+}

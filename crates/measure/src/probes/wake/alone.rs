@@ -1,0 +1,79 @@
+//! What primitives cost when nobody waits, and how exact a sleep is: one role.
+
+use super::{SLEEP_NS, names};
+use crate::counter;
+use crate::ensemble::{Ensemble, Part};
+use crate::primitives::{Primitive, sleep};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::tally::Tally;
+use coretalk_model::TrialFailure;
+use coretalk_model::series::Observed;
+use coretalk_model::stats;
+
+/// Operations between two reads of the clock: a read costs less than 1 % of them.
+const BATCH: u32 = 1_000;
+
+/// Arms and wakes a primitive with nobody there: lock and unlock of a lock, a notice to nobody.
+pub fn perform<P: Primitive>(
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+) -> Result<Observed, TrialFailure> {
+    let primitive = super::exchange::make::<P>(ensemble)?;
+    let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
+    let role = |part: &Part<'_>| -> Result<Vec<f64>, Halt> {
+        part.line_up()?;
+        // Round 0 is over before it begins: whoever has to be known to be told is known now.
+        primitive.register(part.guard);
+        let end = counter::now_ticks() + span_ticks;
+        let mut batches = Vec::new();
+        loop {
+            let began = counter::start();
+            for round in 0..u64::from(BATCH) {
+                let held = primitive.arm();
+                primitive.wake(held, round);
+            }
+            let ended = counter::stop();
+            batches.push((ended - began) as f64 / f64::from(BATCH));
+            part.guard.glance(ended)?;
+            if ended > end {
+                return Ok(batches);
+            }
+        }
+    };
+    let batches =
+        ensemble.play(order.span + super::exchange::PATIENCE, role, || primitive.rescue())?.concat();
+    let mut observed = Observed::default();
+    if let Some(ticks) = stats::median(&batches) {
+        observed.value(names::ALONE_NS, ensemble.rate().ns(ticks));
+    }
+    observed.count("samples", batches.len() as u64 * u64::from(BATCH));
+    Ok(observed)
+}
+
+/// Sleeps for a millisecond again and again.
+pub fn sleeps(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
+    let role = |part: &Part<'_>| -> Result<Tally, Halt> {
+        let mut tally = Tally::new();
+        part.line_up()?;
+        let end = counter::now_ticks() + span_ticks;
+        loop {
+            let began = counter::start();
+            sleep(SLEEP_NS);
+            let ended = counter::stop();
+            tally.count(ended - began);
+            part.guard.glance(ended)?;
+            if ended > end {
+                return Ok(tally);
+            }
+        }
+    };
+    let said = ensemble.play(order.span + super::exchange::PATIENCE, role, || ())?;
+    let mut observed = Observed::default();
+    for tally in said {
+        observed.count("samples", tally.len());
+        observed.histogram(names::SLEPT, tally.histogram(ensemble.rate()));
+    }
+    Ok(observed)
+}

@@ -1,0 +1,125 @@
+//! `notify-all:N`: one thread tells many at once.
+
+use super::{GAP_JITTER, GAPS_NS, names};
+use crate::counter;
+use crate::ensemble::{Apart, Ensemble, Part};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Release};
+use crate::tally::Tally;
+use coretalk_model::TrialFailure;
+use coretalk_model::series::Observed;
+use coretalk_model::stats::Key;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the waker counted: until the first went on, until the last, and what it cost the waker.
+type Counted = [Tally; 3];
+
+#[derive(Debug, Default)]
+struct Crowd {
+    round: Mutex<u64>,
+    changed: Condvar,
+    /// The round that is about to be waited for; `LAST` ends the pass.
+    armed: Apart<AtomicU64>,
+    waiting: Apart<AtomicU64>,
+    over: Apart<AtomicU64>,
+    /// When each waiter went on.
+    went_on: Vec<Apart<AtomicU64>>,
+}
+
+const LAST: u64 = u64::MAX;
+
+impl Crowd {
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Performs one pass: role 0 wakes, all others wait.
+pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let waiters = ensemble.cpus().len() - 1;
+    let went_on = (0..waiters).map(|_| Apart::default()).collect();
+    let crowd = Crowd { went_on, ..Crowd::default() };
+    let rate = ensemble.rate();
+    let gap_ticks = rate.ticks(order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]));
+    let span_ticks = rate.ticks(order.span.ns()) as u64;
+    let key = Key::of(&[order.key]);
+    let role = |part: &Part<'_>| match part.role {
+        0 => wake(part, &crowd, waiters as u64, gap_ticks, span_ticks, key).map(Some),
+        role => wait(part, &crowd, role - 1).map(|()| None),
+    };
+    let rescue = || {
+        let _round = crowd.lock();
+        crowd.changed.notify_all();
+    };
+    let said = ensemble.play(order.span + super::exchange::PATIENCE, role, rescue)?;
+    let mut observed = Observed::default();
+    if let Some([first, last, waker]) = said.into_iter().flatten().next() {
+        observed.count("samples", last.len());
+        observed.histogram(names::FIRST_OF_ALL, first.histogram(rate));
+        observed.histogram(names::LAST_OF_ALL, last.histogram(rate));
+        observed.histogram(names::WAKER, waker.histogram(rate));
+    }
+    Ok(observed)
+}
+
+fn wake(
+    part: &Part<'_>,
+    crowd: &Crowd,
+    waiters: u64,
+    gap_ticks: f64,
+    span_ticks: u64,
+    key: Key,
+) -> Result<Counted, Halt> {
+    let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
+    part.line_up()?;
+    let end = counter::now_ticks() + span_ticks;
+    for round in 1.. {
+        crowd.armed.store(round, Release);
+        // Acquire pairs with the Release of each waiter.
+        part.wait_until(|| crowd.waiting.load(Acquire) == waiters * round)?;
+        part.linger((gap_ticks * (1.0 + GAP_JITTER * (2.0 * key.uniform(round) - 1.0))) as u64)?;
+        let began = counter::start();
+        *crowd.lock() = round;
+        crowd.changed.notify_all();
+        let ended = counter::stop();
+        part.wait_until(|| crowd.over.load(Acquire) == waiters * round)?;
+        let stamps = || crowd.went_on.iter().map(|stamp| stamp.load(Acquire).saturating_sub(began));
+        // The first round is cold.
+        if let (true, Some(soonest), Some(latest)) = (round > 1, stamps().min(), stamps().max()) {
+            first.count(soonest);
+            last.count(latest);
+            waker.count(ended - began);
+        }
+        if ended > end && round > 2 {
+            break;
+        }
+    }
+    crowd.armed.store(LAST, Release);
+    Ok([first, last, waker])
+}
+
+fn wait(part: &Part<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
+    part.line_up()?;
+    for round in 1.. {
+        // Acquire pairs with the Release of the waker.
+        part.wait_until(|| crowd.armed.load(Acquire) >= round)?;
+        if crowd.armed.load(Acquire) == LAST {
+            break;
+        }
+        crowd.waiting.fetch_add(1, Release);
+        let mut now = crowd.lock();
+        while *now < round {
+            now = crowd.changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+            if *now < round {
+                part.guard.check()?;
+            }
+        }
+        let went_on = counter::stop();
+        drop(now);
+        crowd.went_on[number].store(went_on, Release);
+        crowd.over.fetch_add(1, Release);
+    }
+    Ok(())
+}
