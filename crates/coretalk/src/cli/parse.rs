@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn refusals_are_one_sentence_that_says_what_to_do() {
-        assert_eq!(refusal(&["measure"]), "unrecognized subcommand 'measure'; see `coretalk --help`");
+        assert_eq!(refusal(&["smoke"]), "unrecognized subcommand 'smoke'; see `coretalk --help`");
         assert_eq!(
             refusal(&["runs", "list", "--budget", "5s"]),
             "--budget has no effect on `runs list`; leave it out (see `coretalk runs list --help`)"
