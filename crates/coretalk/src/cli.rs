@@ -19,6 +19,7 @@ pub mod series;
 pub mod shell;
 pub mod signals;
 mod source;
+pub mod topology;
 pub mod value;
 pub mod watcher;
 
@@ -58,7 +59,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Lint(args)) => lint::act(global, args),
         Some(Command::Compare(args)) => compare::act(global, args),
         Some(Command::Doctor) => facts::doctor(global),
-        Some(Command::Topology(args)) => facts::topology(global, args),
+        Some(Command::Topology(args)) => topology::act(global, args),
         Some(Command::Clock) => facts::clock(global),
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => facts::plan(invocation, args),

@@ -22,7 +22,10 @@ pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use queue::QueueCellDoc;
 pub use series::{PercentilesDoc, SeriesDoc};
-pub use topology::{ClassDoc, LevelDoc, ReportedDoc, TopologyDoc};
+pub use topology::{
+    AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
+    SuspectDoc, TopologyDoc,
+};
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 
 use crate::RunReport;
@@ -118,7 +121,7 @@ impl<'a> Document<'a> {
         Document {
             run: Some(RunDoc::of(report, identity)),
             environment: Some(EnvironmentDoc::of(&report.environment, &report.findings, identity)),
-            topology: Some(TopologyDoc::of(&report.topology, &report.settings.cpus)),
+            topology: Some(TopologyDoc::of_run(report)),
             ladder: result.ladder.iter().map(LadderDoc::of).collect(),
             matrices,
             series: series(report),

@@ -25,6 +25,7 @@ pub mod runs;
 pub mod screen;
 pub mod series;
 pub mod states;
+pub mod structure;
 pub mod subject;
 pub mod table;
 pub mod tails;

@@ -4,6 +4,7 @@
 use coretalk::exit::ExitCode;
 use coretalk_measure::probes::REGISTRY;
 use coretalk_model::formats::FormatId;
+use coretalk_model::infer::{Doubt, Standing};
 use coretalk_model::latency::Purpose;
 use coretalk_model::lint::Kind;
 use coretalk_model::{Flag, Level, Protocol, Relation, Tool};
@@ -68,6 +69,8 @@ fn the_format_lists_every_name_that_is_written() {
     let quoted = |name: &str| format!("`{name}`");
     let mut names: Vec<String> = Vec::new();
     names.extend(Level::ALL.map(|level| quoted(level.name())));
+    names.extend(Standing::ALL.map(|standing| quoted(standing.name())));
+    names.extend(Doubt::ALL.map(|doubt| quoted(doubt.name())));
     names.extend(Relation::ALL.map(|relation| quoted(relation.name())));
     names.extend(Protocol::ALL.map(|protocol| quoted(protocol.name())));
     names.extend(FormatId::ALL.map(|format| quoted(format.as_str())));

@@ -22,6 +22,7 @@ mod fixed_width;
 mod frame;
 mod grid;
 pub mod hgrm;
+mod hwloc;
 mod id_table;
 mod import_error;
 mod imported;
@@ -38,6 +39,7 @@ mod square;
 
 pub use c2c_csv::write_c2c_csv;
 pub use coretalk_csv::write_csv;
+pub use hwloc::{HwlocError, is_xml, read_hwloc};
 pub use import_error::{ImportError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Unit, Warning};
 pub use markdown::write_markdown;

@@ -10,6 +10,7 @@ mod blocks;
 mod chance;
 mod distances;
 mod error;
+mod findings;
 mod guard;
 mod layout;
 mod levels;
@@ -27,6 +28,7 @@ mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
 pub use error::InferError;
+pub use findings::{Findings, Refusal, levels_changed};
 pub use layout::Layout;
 pub use observation::{Observation, observations};
 pub use repeat::repeatability;
@@ -103,11 +105,14 @@ impl Found {
             {
                 continue;
             }
-            // "All but the slow CPU" is no cluster.
-            if level.groups().len() < 2 {
-                hints.push(level.clone());
-            } else {
-                levels.push(level.clone());
+            // "All but the slow CPU" is no cluster, and groups that a finer level has say nothing new.
+            let known =
+                |group: &Vec<usize>| proposed[..index].iter().any(|finer| finer.groups().contains(group));
+            let new: Vec<Vec<usize>> = level.groups().iter().filter(|group| !known(group)).cloned().collect();
+            match new.len() {
+                0 => {}
+                1 => hints.push(Partition::new(distances.len(), new)),
+                _ => levels.push(level.clone()),
             }
         }
         levels.reverse();

@@ -50,7 +50,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Look for everything that could spoil a measurement; changes nothing
     Doctor,
-    /// Show what the system reports about its structure
+    /// Show how the machine is built: as the system reports it, and as its latencies show it
     Topology(TopologyArgs),
     /// Show cost, resolution and frequency of the clock
     Clock,
@@ -299,9 +299,12 @@ pub struct CompareArgs {
 /// Options of `topology`.
 #[derive(Debug, Clone, Args)]
 pub struct TopologyArgs {
-    /// Of a saved run or a matrix file instead of this machine
+    /// Of a saved run, a matrix file or the XML of hwloc, instead of measuring this machine for some seconds
     #[arg(long, value_name = "RUN|FILE", conflicts_with = "machine")]
     pub from: Option<String>,
+    /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
+    #[arg(long, value_name = "FILE")]
+    pub reported: Option<PathBuf>,
 }
 
 /// Options of `probes`.

@@ -1,23 +1,20 @@
-//! The commands that say something about the machine and the tool: doctor, topology, clock, probes, plan. Each as text,
+//! The commands that say something about the machine and the tool: doctor, clock, probes, plan. Each as text,
 //! and as one document.
 
-use super::args::{FormatWord, Global, PlanArgs, PlannedCommand, ProbesArgs, TopologyArgs};
+use super::args::{FormatWord, Global, PlanArgs, PlannedCommand, ProbesArgs};
 use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{self, Measuring};
 use super::value::MachineWord;
-use super::{import, machine, runs, series, signals};
+use super::{machine, series, signals};
 use crate::document::{AsmDoc, Document, Identity, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
-use crate::store::StoreError;
 use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Probe, asm, probes};
-use coretalk_model::formats::read_matrices;
-use coretalk_model::{CpuId, Environment, Matrix, Topology};
-use std::path::Path;
+use coretalk_model::{CpuId, Environment, Matrix};
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
 const MOST_COMPARED: usize = 16;
@@ -34,41 +31,6 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
         Shape::Text => say(global, |width| report::doctor::doctor(&findings, width)),
         Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),
     }
-}
-
-/// `topology`.
-///
-/// # Errors
-/// As [`doctor`]; or what `--from` names cannot be read.
-pub fn topology(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
-    let shape = shape(global, "topology")?;
-    let (topology, environment) = match &args.from {
-        None => {
-            let machine = machine::open(global.machine.as_ref(), 0)?;
-            (machine.topology().clone(), Some(machine.environment().clone()))
-        }
-        Some(from) => topology_from(global, from)?,
-    };
-    match shape {
-        Shape::Text => say(global, |width| report::topology::topology(&topology, width)),
-        Shape::Json(identity) => {
-            hand_over(global, &Document::of_topology(&topology, environment.as_ref(), identity))
-        }
-    }
-}
-
-/// Of a run, or of a matrix file, which names its CPUs and nothing they share.
-fn topology_from(global: &Global, from: &str) -> Result<(Topology, Option<Environment>), Failure> {
-    match runs::open(global, from) {
-        Ok(file) => return Ok((file.topology()?, Some(file.environment()?))),
-        // A file that is no run may be a matrix.
-        Err(Failure::Store(StoreError::Foreign { .. })) => {}
-        Err(failure) => return Err(failure),
-    }
-    let matrices = read_matrices(&import::bytes(Path::new(from))?)
-        .map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
-    let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
-    Ok((Topology::flat(cpus), None))
 }
 
 /// `clock`.
@@ -209,13 +171,18 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
 
 /// What is handed over: words, or one document.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+pub enum Shape {
+    /// Words.
     Text,
+    /// One document.
     Json(Identity),
 }
 
-/// The shape that was asked for; formats that hold a matrix have nothing to hold here.
-fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
+/// The shape that was asked for.
+///
+/// # Errors
+/// Formats that hold a matrix have nothing to hold here.
+pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
         Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(resolve::wish(global).identity))),
@@ -226,12 +193,20 @@ fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     }
 }
 
-fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
+/// Writes a document where it is wanted.
+///
+/// # Errors
+/// It cannot be written.
+pub fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
     Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
     Ok(ExitCode::Done)
 }
 
-fn say(global: &Global, view: impl FnOnce(usize) -> String) -> Result<ExitCode, Failure> {
+/// Writes words where they are wanted, as wide as that place is.
+///
+/// # Errors
+/// They cannot be written.
+pub fn say(global: &Global, view: impl FnOnce(usize) -> String) -> Result<ExitCode, Failure> {
     let output = global.output.as_deref();
     let text = view(output::width(output));
     Out::open(output)?.text(&text)?;

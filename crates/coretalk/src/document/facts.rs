@@ -2,13 +2,13 @@
 //! block `run` is null.
 
 use super::matrix::{Plain, PlainMatrix};
-use super::{Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, TopologyDoc, known};
+use super::{Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView, TopologyDoc, known};
 use crate::report::clock::ClockView;
 use coretalk_measure::Machine;
 use coretalk_measure::asm::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_model::formats::{ImportedMatrix, Unit};
-use coretalk_model::{CpuId, Environment, Finding, Topology};
+use coretalk_model::{CpuId, Environment, Finding};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -78,15 +78,15 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The structure of a run or a file, with the environment of the former.
+    /// The structure of a machine, a run or a file, with the environment of the former two.
     pub fn of_topology(
-        topology: &Topology,
+        view: &StructureView<'_>,
         environment: Option<&Environment>,
         identity: Identity,
     ) -> Document<'a> {
         Document {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
-            topology: Some(TopologyDoc::of(topology, &topology.order(topology.cpus()))),
+            topology: Some(TopologyDoc::of_view(view)),
             ..Document::empty()
         }
     }

@@ -1,6 +1,9 @@
-//! The reported structure. What a matrix suggests is an issue of its own: `inferred` stays null until it lands.
+//! The structure of a machine: as reported, as its latencies show it, and how the two agree.
 
-use coretalk_model::{CpuId, Level, Topology};
+use super::{Ci, ci, known};
+use crate::RunReport;
+use coretalk_model::infer::{Agreement, Findings, InferredLevel, Shape, Structure};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,10 +13,106 @@ pub struct TopologyDoc {
     /// Ids in matrix order.
     cpus: Vec<u32>,
     reported: ReportedDoc,
-    /// Null: not inferred.
-    inferred: Option<serde_json::Value>,
-    /// Empty: nothing inferred, nothing to compare.
-    agreement: Vec<serde_json::Value>,
+    /// What the latencies show; null where nothing was measured, or where nothing can be said.
+    inferred: Option<InferredDoc>,
+    /// Why nothing is inferred, where latencies are there; null otherwise.
+    reason: Option<String>,
+    /// Each reported level against the inferred ones, from the inside out.
+    agreement: Vec<AgreementDoc>,
+}
+
+/// What the latencies show.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InferredDoc {
+    /// From the finest; empty where no groups show.
+    levels: Vec<InferredLevelDoc>,
+    /// No groups, and values that differ by more than noise: a mesh, a ring, kinds of cores, unpinned threads.
+    continuous: bool,
+    /// Without levels the scatter of the values around their median as a share; null otherwise.
+    scatter: Option<f64>,
+    /// Groups that stand out alone: a hint, no level.
+    hints: Vec<String>,
+    /// CPUs without a single value.
+    left_out: Vec<u32>,
+    /// Cells that do not fit, or that are missing.
+    suspects: Vec<SuspectDoc>,
+}
+
+/// An inferred level.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InferredLevelDoc {
+    /// `group-1` is the finest.
+    name: String,
+    /// CPU lists by lowest CPU; CPUs in none stand alone.
+    groups: Vec<String>,
+    /// Of the pairs inside a group and no finer one.
+    median: Option<f64>,
+    /// 95 % interval of that median over pairs.
+    ci: Option<Ci>,
+    /// Median of the pairs that leave a group and stay in the next coarser one.
+    across: Option<f64>,
+    unit: &'static str,
+    /// Share of repetitions within the intervals that gave exactly this level; null where that was not tried.
+    repeats: Option<f64>,
+    /// Pairs put together because nobody else was left, their own cell being missing.
+    by_elimination: Vec<[u32; 2]>,
+}
+
+/// A cell that does not fit.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SuspectDoc {
+    from: u32,
+    to: u32,
+    /// `outlier`, `leftover`, `missing` or `first-cpu`.
+    doubt: &'static str,
+    /// Its value divided by what the groups suggest; null without a value.
+    ratio: Option<f64>,
+}
+
+/// How a reported level stands to the inferred ones.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgreementDoc {
+    level: &'static str,
+    /// `agree`, `coarser`, `finer`, `conflict` or `not-visible`.
+    verdict: &'static str,
+    /// The inferred level that it was held against.
+    against: Option<String>,
+    /// Adjusted Rand index; null where it is not defined.
+    rand_index: Option<f64>,
+    /// Reported groups that an inferred level has exactly.
+    shown: usize,
+    /// Medians of the pairs that share a reported group, and of those that leave one.
+    inside: Option<f64>,
+    across: Option<f64>,
+    /// CPUs that would have to change groups.
+    moved: String,
+    /// Cells that speak loudest against the source.
+    evidence: Vec<EvidenceDoc>,
+}
+
+/// A cell that speaks against a reported group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EvidenceDoc {
+    from: u32,
+    to: u32,
+    value: f64,
+    /// What it would be if the source were right.
+    expected: f64,
+}
+
+/// What a document says about structure.
+#[derive(Debug, Clone, Copy)]
+pub struct StructureView<'a> {
+    /// `None` where the source reports nothing.
+    pub reported: Option<&'a Topology>,
+    /// In matrix order.
+    pub cpus: &'a [CpuId],
+    /// Unit of the latencies.
+    pub unit: &'static str,
+    /// `None` where there are no latencies.
+    pub findings: Option<&'a Findings>,
+    /// Why there are none.
+    pub reason: Option<&'a str>,
 }
 
 /// What the system reports.
@@ -43,30 +142,126 @@ pub struct ClassDoc {
 }
 
 impl TopologyDoc {
-    /// `cpus` in matrix order.
+    /// What is reported, without latencies; `cpus` in matrix order.
     pub(super) fn of(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
+        TopologyDoc::of_view(&StructureView {
+            reported: Some(topology),
+            cpus,
+            unit: "ns",
+            findings: None,
+            reason: None,
+        })
+    }
+
+    pub(super) fn of_run(report: &RunReport) -> TopologyDoc {
+        TopologyDoc::of_view(&StructureView {
+            reported: Some(&report.topology),
+            cpus: &report.settings.cpus,
+            unit: "ns",
+            findings: Findings::of_run(&report.result, &report.topology).as_ref(),
+            reason: None,
+        })
+    }
+
+    pub(super) fn of_view(view: &StructureView<'_>) -> TopologyDoc {
+        let structure = view.findings.and_then(|findings| findings.structure.as_ref().ok());
+        let refusal = view.findings.and_then(|findings| findings.structure.as_ref().err());
+        TopologyDoc {
+            cpus: view.cpus.iter().map(|cpu| cpu.0).collect(),
+            reported: view.reported.map_or_else(ReportedDoc::nothing, ReportedDoc::of),
+            inferred: structure.map(|structure| InferredDoc::of(structure, view.unit)),
+            reason: refusal.map(ToString::to_string).or_else(|| view.reason.map(str::to_owned)),
+            agreement: match (view.findings, structure) {
+                (Some(findings), Some(structure)) => {
+                    findings.agreement.iter().map(|held| AgreementDoc::of(held, structure)).collect()
+                }
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+impl ReportedDoc {
+    fn nothing() -> ReportedDoc {
+        ReportedDoc { levels: Vec::new(), classes: Vec::new() }
+    }
+
+    fn of(topology: &Topology) -> ReportedDoc {
         let level = |level: Level| LevelDoc {
             level: level.name(),
             groups: topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect(),
         };
+        let of_class =
+            |class| topology.cpus().iter().filter(move |&cpu| topology.class_of(cpu) == Some(class));
         let classes = topology.classes().into_iter().map(|class| ClassDoc {
             name: class.name.clone(),
             rank: class.rank,
-            cpus: topology
-                .cpus()
-                .iter()
-                .filter(|&cpu| topology.class_of(cpu) == Some(class))
-                .collect::<coretalk_model::CpuSet>()
-                .to_string(),
+            cpus: of_class(class).collect::<CpuSet>().to_string(),
         });
-        TopologyDoc {
-            cpus: cpus.iter().map(|cpu| cpu.0).collect(),
-            reported: ReportedDoc {
-                levels: Level::ALL.into_iter().map(level).filter(|level| !level.groups.is_empty()).collect(),
-                classes: classes.collect(),
-            },
-            inferred: None,
-            agreement: Vec::new(),
+        ReportedDoc {
+            levels: Level::ALL.into_iter().map(level).filter(|level| !level.groups.is_empty()).collect(),
+            classes: classes.collect(),
+        }
+    }
+}
+
+impl InferredDoc {
+    fn of(structure: &Structure, unit: &'static str) -> InferredDoc {
+        let scatter = match &structure.shape {
+            Shape::Grouped => None,
+            Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => known(*scatter),
+        };
+        let suspects = structure.suspects.iter().map(|suspect| SuspectDoc {
+            from: suspect.pair[0].0,
+            to: suspect.pair[1].0,
+            doubt: suspect.doubt.name(),
+            ratio: suspect.ratio.and_then(known),
+        });
+        InferredDoc {
+            levels: structure.levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect(),
+            continuous: matches!(structure.shape, Shape::Continuous { .. }),
+            scatter,
+            hints: structure.hints.iter().map(ToString::to_string).collect(),
+            left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
+            suspects: suspects.collect(),
+        }
+    }
+}
+
+impl InferredLevelDoc {
+    fn of(level: &InferredLevel, unit: &'static str) -> InferredLevelDoc {
+        InferredLevelDoc {
+            name: level.name.clone(),
+            groups: level.groups.iter().map(ToString::to_string).collect(),
+            median: level.inside.and_then(|inside| known(inside.point)),
+            ci: level.inside.as_ref().and_then(ci),
+            across: level.across.and_then(known),
+            unit,
+            repeats: level.repeats.and_then(known),
+            by_elimination: level.by_elimination.iter().map(|pair| pair.map(|cpu| cpu.0)).collect(),
+        }
+    }
+}
+
+impl AgreementDoc {
+    fn of(held: &Agreement, structure: &Structure) -> AgreementDoc {
+        let against = held.against.and_then(|index| structure.levels.get(index));
+        let evidence = held.evidence.iter().map(|cell| EvidenceDoc {
+            from: cell.pair[0].0,
+            to: cell.pair[1].0,
+            value: super::rounded(cell.value),
+            expected: super::rounded(cell.expected),
+        });
+        AgreementDoc {
+            level: held.level.name(),
+            verdict: held.standing.name(),
+            against: against.map(|level| level.name.clone()),
+            rand_index: held.rand_index.and_then(known),
+            shown: held.shown,
+            inside: held.inside.and_then(known),
+            across: held.across.and_then(known),
+            moved: held.moved.to_string(),
+            evidence: evidence.collect(),
         }
     }
 }

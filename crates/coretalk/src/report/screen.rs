@@ -2,9 +2,10 @@
 
 use super::heat_map::HeatMap;
 use super::look::Look;
-use super::{ladder, pairs, states, tails, words};
+use super::{ladder, pairs, states, structure, tails, words};
 use crate::RunReport;
 use coretalk_model::CpuId;
+use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
     Overall, class_pairs, contrasts, id_distance_correlation, overall, readings,
 };
@@ -65,6 +66,12 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     for map in &report.result.maps {
         summary_part(report, map, look, &mut lines);
     }
+    // Some pairs that were asked for say nothing about groups.
+    if report.settings.pairs == PairChoice::All
+        && let Some(findings) = Findings::of_run(&report.result, &report.topology)
+    {
+        lines.extend(structure::sentence(&findings, look.width));
+    }
     lines.extend(words::ending(report, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
@@ -123,7 +130,7 @@ pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall, width: usiz
     if listed(report).is_none() && !hybrid {
         let contrasts = contrasts(map, &report.topology);
         let holding = match &report.result.watch {
-            Some(watch) if states::levels_changed(watch) => words::Holding::Changed,
+            Some(watch) if levels_changed(watch) => words::Holding::Changed,
             _ => words::Holding::Still,
         };
         let by_distance = id_distance_correlation(map);

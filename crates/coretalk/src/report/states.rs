@@ -5,13 +5,11 @@ use super::look::Look;
 use super::table::{Align, Columns};
 use super::text::{count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
+use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
-
-/// Below this share of the pairs that changed level, medians over groups of pairs are what they would be without them.
-const FEW_PAIRS: f64 = 0.01;
 
 /// States by letter, largest share first.
 pub fn letter(index: usize) -> char {
@@ -278,11 +276,6 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, w
         None => format!(" Topology: cannot tell; {differ}."),
     };
     wrap(&text, width, 1)
-}
-
-/// Whether so many pairs changed level that values say nothing certain about groups, nor against reported ones.
-pub fn levels_changed(watch: &StateWatch) -> bool {
-    watch.cells_changed >= FEW_PAIRS && watch.states.len() > 1
 }
 
 /// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.

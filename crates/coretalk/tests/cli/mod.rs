@@ -20,3 +20,4 @@ mod simulated;
 #[cfg(target_os = "linux")]
 mod taken;
 mod tool;
+mod topology;

@@ -16,7 +16,7 @@ pub(super) struct Blocks {
 }
 
 struct Table {
-    /// The groups whose pairs are the blocks: those of the next finer level, one more for CPUs without a group.
+    /// The groups whose pairs are the blocks, and one more for CPUs without a group: see [`sides`].
     side: usize,
     /// Median logarithm by block, `side` × `side`; NaN where the block has no cell.
     medians: Vec<f64>,
@@ -47,7 +47,7 @@ impl Blocks {
     pub fn at(&self, levels: &[Partition], a: usize, b: usize) -> f64 {
         let depth = depth(levels, a, b);
         let table = &self.tables[depth];
-        table.medians[table.block(depth.checked_sub(1).map(|finer| &levels[finer]), a, b)]
+        table.medians[table.block(sides(levels, depth), a, b)]
     }
 
     /// How far a cell lies from the model, in deviations of its level.
@@ -58,21 +58,26 @@ impl Blocks {
     }
 }
 
+/// Between which groups the cells of a level lie: those of the next finer one; the finest level has its own.
+fn sides(levels: &[Partition], depth: usize) -> Option<&Partition> {
+    levels.get(depth.saturating_sub(1))
+}
+
 /// The finest level that joins the two; the number of levels where none does.
 pub(super) fn depth(levels: &[Partition], a: usize, b: usize) -> usize {
     levels.iter().position(|level| level.joins(a, b)).unwrap_or(levels.len())
 }
 
 impl Table {
-    fn fit(finer: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
-        let groups = finer.map_or(0, |finer| finer.groups().len());
+    fn fit(sides: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
+        let groups = sides.map_or(0, |sides| sides.groups().len());
         // Inside the finest groups each group is a block: see `block`.
         let side = groups + 1;
         let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: LEAST_SCATTER };
         let mut sorted: Vec<(u32, f64)> = cells
             .iter()
             .map(|&(low, high)| (low as usize, high as usize))
-            .map(|(low, high)| (table.block(finer, low, high) as u32, distances.at(low, high)))
+            .map(|(low, high)| (table.block(sides, low, high) as u32, distances.at(low, high)))
             .collect();
         let mut all: Vec<f64> = sorted.iter().map(|cell| cell.1).collect();
         let Some(overall) = median_in_place(&mut all) else { return table };
@@ -90,8 +95,8 @@ impl Table {
         table
     }
 
-    fn block(&self, finer: Option<&Partition>, a: usize, b: usize) -> usize {
-        let group = |cpu: usize| match finer.map(|finer| finer.of(cpu)) {
+    fn block(&self, sides: Option<&Partition>, a: usize, b: usize) -> usize {
+        let group = |cpu: usize| match sides.map(|sides| sides.of(cpu)) {
             Some(group) if group != ALONE => group as usize,
             _ => self.side - 1,
         };

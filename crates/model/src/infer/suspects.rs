@@ -12,7 +12,6 @@ const OUTLIER: f64 = 4.0;
 
 /// Why a cell is to be measured again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Doubt {
     /// It lies more than four deviations from the cells between the same groups.
     Outlier,
@@ -22,6 +21,21 @@ pub enum Doubt {
     Missing,
     /// CPU 0 and its nearest: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
     FirstCpu,
+}
+
+impl Doubt {
+    /// Every doubt.
+    pub const ALL: [Doubt; 4] = [Doubt::Outlier, Doubt::Leftover, Doubt::Missing, Doubt::FirstCpu];
+
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Doubt::Outlier => "outlier",
+            Doubt::Leftover => "leftover",
+            Doubt::Missing => "missing",
+            Doubt::FirstCpu => "first-cpu",
+        }
+    }
 }
 
 /// A cell that is to be measured again before it is believed. A file of another tool has no second measurement: its

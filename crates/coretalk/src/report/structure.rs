@@ -1,0 +1,339 @@
+//! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
+
+use super::ladder::level_words;
+use super::table::{Align, Columns};
+use super::text::{count, flow, ns, percent, wrap};
+use coretalk_model::infer::{
+    Agreement, Doubt, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure,
+};
+use coretalk_model::{CpuSet, Level};
+
+/// Suspects that are listed one by one.
+const MOST_SUSPECTS: usize = 6;
+/// Groups that are listed one by one.
+const MOST_GROUPS: usize = 8;
+
+/// What follows from the latencies alone, and how it stands to what the system reports. Nothing where a run has too few
+/// values; a machine that changed its state says so elsewhere.
+pub fn sentence(findings: &Findings, width: usize) -> Vec<String> {
+    let structure = match &findings.structure {
+        Ok(structure) => structure,
+        Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
+        Err(refusal) => return wrap(&format!(" Structure: cannot tell: {refusal}."), width, 1),
+    };
+    let mut lines = wrap(&format!(" From the latencies alone: {}.", found(structure, findings)), width, 1);
+    lines.extend(doubts(findings, "ns", width));
+    lines
+}
+
+/// The groups of each level, coarsest first. Those that the system reports too are named after it.
+fn found(structure: &Structure, findings: &Findings) -> String {
+    if structure.levels.is_empty() {
+        return no_levels(&structure.shape);
+    }
+    let (mut reported, mut others) = (Vec::new(), Vec::new());
+    for (index, level) in structure.levels.iter().enumerate().rev() {
+        let same = findings.agreement.iter().filter(|held| held.standing == Standing::Agree);
+        let same = same.filter(|held| held.against == Some(index)).map(|held| level_words(held.level, 2));
+        let names: Vec<&str> = same.collect();
+        if names.is_empty() {
+            others.push(groups_in_short(&level.groups));
+        } else {
+            reported.push(format!("{} ({})", groups_of(&level.groups), names.join(", ")));
+        }
+    }
+    let mut parts = Vec::new();
+    if !reported.is_empty() {
+        parts.push(format!("{}, as the system reports", reported.join(" and ")));
+    }
+    if !others.is_empty() {
+        parts.push(format!("{}, which the system does not report", others.join("; ")));
+    }
+    parts.join("; ")
+}
+
+fn no_levels(shape: &Shape) -> String {
+    match shape {
+        Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
+        Shape::Uniform { scatter } => format!("no groups, all pairs are alike within {}", percent(*scatter)),
+        Shape::Continuous { scatter, .. } => format!(
+            "no groups; values scatter by {} without forming any, as on a mesh or a ring, between kinds of cores, or \
+             where threads were not pinned",
+            percent(*scatter)
+        ),
+        Shape::Grouped => String::new(),
+    }
+}
+
+/// `16 groups of 2`.
+fn groups_of(groups: &[CpuSet]) -> String {
+    let (least, most) =
+        groups.iter().map(CpuSet::len).fold((usize::MAX, 0), |(l, m), n| (l.min(n), m.max(n)));
+    let size = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    format!("{} of {size}", count(groups.len() as u64, "group"))
+}
+
+/// `2 groups of 16, 0-7,16-23 and 8-15,24-31`; of many the first two and the last.
+fn groups_in_short(groups: &[CpuSet]) -> String {
+    let who = match groups {
+        [a, b] => format!("{a} and {b}"),
+        [a, b, c] => format!("{a}, {b} and {c}"),
+        [first, second, .., last] => format!("{first}, {second} … {last}"),
+        _ => String::new(),
+    };
+    format!("{}, {who}", groups_of(groups))
+}
+
+/// What the system reports and the latencies contradict, one line each.
+fn doubts(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+    let against = findings.agreement.iter().filter_map(|held| match held.standing {
+        Standing::Conflict => Some(conflict(held, unit)),
+        Standing::Coarser => {
+            Some(format!("the reported {} hold groups that nothing reports", level_words(held.level, 2)))
+        }
+        _ => None,
+    });
+    against.flat_map(|text| wrap(&format!(" ! {text}"), width, 3)).collect()
+}
+
+fn conflict(held: &Agreement, unit: &str) -> String {
+    let what = level_words(held.level, 2);
+    let evidence = held.evidence.iter().take(2).map(|cell| {
+        let [a, b] = cell.pair;
+        format!("CPUs {a} and {b} take {} {unit} where {} would be usual", ns(cell.value), ns(cell.expected))
+    });
+    let evidence: Vec<String> = evidence.collect();
+    format!("CONFLICT: the latencies contradict the reported {what}: {}", evidence.join("; "))
+}
+
+/// Everything for the screen of `topology`. `unit` is that of the matrix.
+pub fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+    let structure = match &findings.structure {
+        Ok(structure) => structure,
+        Err(refusal) => {
+            return wrap(&format!(" Structure from the latencies: cannot tell: {refusal}."), width, 1);
+        }
+    };
+    let mut lines = Vec::new();
+    if structure.levels.is_empty() {
+        lines.extend(wrap(&format!(" From the latencies alone: {}.", no_levels(&structure.shape)), width, 1));
+    } else {
+        lines.extend(level_table(structure, unit, width));
+        lines.extend(pairs_remark(structure, width));
+    }
+    lines.extend(remarks(structure, width));
+    if !findings.agreement.is_empty() {
+        lines.push(String::new());
+        lines.extend(agreement_table(structure, &findings.agreement, unit, width));
+        lines.extend(doubts(findings, unit, width));
+    }
+    lines.extend(suspects(structure, width));
+    lines
+}
+
+fn level_table(structure: &Structure, unit: &str, width: usize) -> Vec<String> {
+    let inside = format!("inside, {unit}");
+    let across = format!("next out, {unit}");
+    let mut table = Columns::new(&[
+        ("from the latencies", Align::Left),
+        (&inside, Align::Right),
+        (&across, Align::Right),
+        ("same again", Align::Right),
+        ("groups", Align::Left),
+    ]);
+    for level in structure.levels.iter().rev() {
+        table.row(vec![
+            level.name.clone(),
+            level.inside.map_or("?".into(), |inside| ns(inside.point)),
+            level.across.map_or("?".into(), ns),
+            level.repeats.map_or(String::new(), percent),
+            group_lists(level),
+        ]);
+    }
+    table.lines(width)
+}
+
+fn group_lists(level: &InferredLevel) -> String {
+    let lists: Vec<String> = level.groups.iter().map(ToString::to_string).collect();
+    let shown = if lists.len() > MOST_GROUPS {
+        format!("{} … {}", lists[..3].join("  "), lists[lists.len() - 1])
+    } else {
+        lists.join("  ")
+    };
+    format!("{}: {shown}", lists.len())
+}
+
+/// Pairs are not called threads of a core: latency cannot tell.
+fn pairs_remark(structure: &Structure, width: usize) -> Vec<String> {
+    let Some(finest) =
+        structure.levels.first().filter(|level| level.groups.iter().all(|group| group.len() == 2))
+    else {
+        return Vec::new();
+    };
+    let text = format!(
+        " {} holds the closest pairs: threads of one core, or cores that share a cache; latency alone does not tell.",
+        finest.name
+    );
+    wrap(&text, width, 1)
+}
+
+fn remarks(structure: &Structure, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for hint in &structure.hints {
+        let text = format!(" One group stands out alone, which is a hint and no level: {hint}.");
+        lines.extend(wrap(&text, width, 1));
+    }
+    for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
+        let pairs: Vec<String> = level.by_elimination.iter().map(|[a, b]| format!("{a} and {b}")).collect();
+        let text = format!(
+            " {}: {} put together by elimination, because their own latency is missing: {}.",
+            level.name,
+            count(pairs.len() as u64, "pair"),
+            pairs.join(", ")
+        );
+        lines.extend(wrap(&text, width, 1));
+    }
+    if !structure.left_out.is_empty() {
+        let cpus: CpuSet = structure.left_out.iter().copied().collect();
+        lines.extend(wrap(
+            &format!(" Nothing is known of CPUs {cpus}: no pair of theirs has a value."),
+            width,
+            1,
+        ));
+    }
+    lines
+}
+
+fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str, width: usize) -> Vec<String> {
+    let inside = format!("inside, {unit}");
+    let across = format!("outside, {unit}");
+    let mut table = Columns::new(&[
+        ("reported", Align::Left),
+        ("groups", Align::Right),
+        (&inside, Align::Right),
+        (&across, Align::Right),
+        ("Rand index", Align::Right),
+        ("the latencies", Align::Left),
+    ]);
+    for held in agreement.iter().rev() {
+        table.row(vec![
+            held.level.name().to_owned(),
+            held.groups.len().to_string(),
+            held.inside.map_or(String::new(), ns),
+            held.across.map_or(String::new(), ns),
+            held.rand_index.map_or(String::new(), |index| format!("{index:.2}")),
+            standing_words(held, structure),
+        ]);
+    }
+    table.lines(width)
+}
+
+fn standing_words(held: &Agreement, structure: &Structure) -> String {
+    let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
+    match held.standing {
+        Standing::Agree => format!("agree: {against}"),
+        Standing::Coarser => format!("show groups inside these that nothing reports: {against}"),
+        Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
+            "are higher inside these than outside".into()
+        }
+        Standing::Finer if held.shown > 0 => format!("show {} of the {}", held.shown, held.groups.len()),
+        Standing::Finer => "show no such division".into(),
+        Standing::NotVisible => "show nothing here, neither for nor against".into(),
+        Standing::Conflict => {
+            format!("CONFLICT with {against}: {} would have to move", cpus_words(&held.moved, held.level))
+        }
+    }
+}
+
+/// As modules of small cores are, by more than the scatter of a level.
+fn is_slower_inside(held: &Agreement) -> bool {
+    matches!((held.inside, held.across), (Some(inside), Some(across)) if inside > 1.05 * across)
+}
+
+fn cpus_words(moved: &CpuSet, level: Level) -> String {
+    if moved.is_empty() { format!("the {}", level_words(level, 2)) } else { format!("CPUs {moved}") }
+}
+
+/// Cells that a file cannot measure again.
+fn suspects(structure: &Structure, width: usize) -> Vec<String> {
+    let off: Vec<_> = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).collect();
+    if off.is_empty() {
+        return Vec::new();
+    }
+    let what = match (structure.levels.is_empty(), off.len()) {
+        (false, 1) => "does not fit the groups",
+        (false, _) => "do not fit the groups",
+        (true, 1) => "is unlike the rest",
+        (true, _) => "are unlike the rest",
+    };
+    let mut parts = vec![format!(" {} {what}:", count(off.len() as u64, "pair"))];
+    parts.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
+        let [a, b] = suspect.pair;
+        format!("{a} and {b}{}", suspect.ratio.map_or(String::new(), |ratio| format!(" ({ratio:.2} ×)")))
+    }));
+    if off.len() > MOST_SUSPECTS {
+        parts.push("…".into());
+    }
+    let mut text = flow(parts.iter().map(String::as_str), "  ", width, 3);
+    text.insert(0, String::new());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::text::columns;
+    use coretalk_model::infer::Observation;
+    use coretalk_model::topology::Domain;
+    use coretalk_model::{CpuId, Matrix, Topology};
+
+    /// Two halves of 8 CPUs, 20 ns inside and 85 ns across; `reported` as last-level caches.
+    fn findings(reported: &[&str]) -> Findings {
+        let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
+            Some(Observation::bare(if row / 8 == column / 8 { 20.0 } else { 85.0 }))
+        });
+        let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
+        let domains = reported.iter().map(domain).collect();
+        let topology = Topology::new("0-15".parse().unwrap(), domains, Default::default());
+        Findings::of_matrix(&observed, &topology)
+    }
+
+    #[test]
+    fn the_first_screen_says_whether_the_system_reports_what_shows() {
+        for (reported, said) in [
+            (&["0-7", "8-15"][..], " From the latencies alone: 2 groups of 8 (L3), as the system reports."),
+            (
+                &[],
+                " From the latencies alone: 2 groups of 8, 0-7 and 8-15, which the system does not report.",
+            ),
+        ] {
+            assert_eq!(sentence(&findings(reported), 200), [said]);
+        }
+        let hidden = sentence(&findings(&["0-15"]), 200);
+        assert_eq!(hidden[1], " ! the reported L3 hold groups that nothing reports");
+        let conflict = sentence(&findings(&["0-8", "9-15"]), 200);
+        assert!(
+            conflict[1].starts_with(" ! CONFLICT: the latencies contradict the reported L3: CPUs 0 and 8")
+        );
+        assert!(conflict[1].contains("85.0 ns where 20.0 would be usual"), "{conflict:?}");
+    }
+
+    #[test]
+    fn the_table_says_how_each_level_agrees_and_fits() {
+        for width in [60, 80, 160] {
+            let lines = table(&findings(&["0-8", "9-15"]), "ns", width);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{lines:#?}");
+            assert!(lines.iter().any(|line| line.contains("CONFLICT")), "{lines:#?}");
+        }
+        let lines = table(&findings(&["0-7", "8-15"]), "ns", 100);
+        assert!(lines.iter().any(|line| line.contains("agree: group-1")), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_matrix_without_structure_says_why() {
+        let few = Matrix::symmetric(vec![CpuId(0), CpuId(1)], |_, _| Some(Observation::bare(20.0)));
+        let findings = Findings::of_matrix(&few, &Topology::flat("0,1".parse().unwrap()));
+        assert!(table(&findings, "ns", 200)[0].contains("cannot tell: 2 CPUs have 1 pair"));
+        assert!(sentence(&findings, 200).is_empty());
+    }
+}

@@ -1,0 +1,126 @@
+//! `topology`: what is reported, what the latencies show, and how the two agree.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+/// Two halves of four CPUs, 20 ns inside and 85 ns across: a bare lower triangle.
+fn matrix(across: u32) -> String {
+    let cell = |row: u32, column: u32| match (column < row, row / 4 == column / 4) {
+        (true, true) => "20.5".to_owned(),
+        (true, false) => format!("{across}.5"),
+        _ => String::new(),
+    };
+    (0..8).map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// A description as hwloc writes it, with these last-level caches.
+fn hwloc(caches: &[&[u32]]) -> String {
+    let core = |cpu: &u32| {
+        format!("<object type=\"Core\" os_index=\"{cpu}\"><object type=\"PU\" os_index=\"{cpu}\"/></object>")
+    };
+    let cache = |cpus: &&[u32]| {
+        format!("<object type=\"L3Cache\">{}</object>", cpus.iter().map(core).collect::<String>())
+    };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n\
+         <topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\" os_index=\"0\">{}</object></object>\
+         </topology>\n",
+        caches.iter().map(cache).collect::<String>()
+    )
+}
+
+fn topology(tool: &Tool, words: &[&str]) -> Value {
+    let out = tool.done(&[&["topology", "--format", "json", "-q"], words].concat()).out;
+    serde_json::from_str::<Value>(&out).unwrap()["topology"].clone()
+}
+
+#[test]
+fn a_simulated_machine_shows_what_it_reports() {
+    let tool = Tool::new();
+    let screen = tool.done(&["topology", "--machine", "sim:chiplet-16-smt", "-q"]).out;
+    assert!(screen.contains("SIMULATED") && screen.contains("agree: group-2"), "{screen}");
+    let found = topology(&tool, &["--machine", "sim:chiplet-16-smt"]);
+    let groups = |level: usize| found["inferred"]["levels"][level]["groups"].as_array().unwrap().len();
+    assert_eq!((groups(0), groups(1)), (16, 2));
+    assert_eq!(found["inferred"]["levels"][1]["repeats"], 1.0);
+    let verdicts: Vec<&str> =
+        found["agreement"].as_array().unwrap().iter().map(|held| held["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["agree", "agree"]);
+    assert_eq!(found, topology(&tool, &["--machine", "sim:chiplet-16-smt"]), "the same again");
+    // Nothing is saved.
+    assert!(tool.call(&["runs", "show", "latest"]).err.contains("no runs"));
+}
+
+#[test]
+fn a_machine_whose_cpus_move_gets_no_structure() {
+    let found = topology(&Tool::new(), &["--machine", "sim:noisy-vm"]);
+    assert_eq!(found["inferred"], Value::Null);
+    assert!(found["reason"].as_str().unwrap().contains("changed level"), "{found}");
+}
+
+#[test]
+fn a_mesh_is_called_continuous() {
+    let found = topology(&Tool::new(), &["--machine", "sim:mesh-64"]);
+    assert_eq!(
+        (&found["inferred"]["continuous"], &found["inferred"]["levels"]),
+        (&true.into(), &Value::Array(vec![]))
+    );
+}
+
+#[test]
+fn a_saved_run_and_its_document_say_the_same() {
+    let tool = Tool::new();
+    tool.done(&["latency", "--machine", "sim:laptop-smt", "--seed", "1", "-q", "--name", "one"]);
+    let mut found = topology(&tool, &["--from", "one"]);
+    found["inferred"]["levels"][0]["repeats"] = Value::Null;
+    let exported: Value = serde_json::from_str(&tool.done(&["export", "one"]).out).unwrap();
+    assert_eq!(found, exported["topology"]);
+    assert_eq!(found["inferred"]["levels"][0]["groups"][0], "0,4");
+}
+
+#[test]
+fn a_matrix_is_held_against_the_xml_of_hwloc() {
+    let tool = Tool::new();
+    let write = |name: &str, text: String| std::fs::write(tool.path().join(name), text).unwrap();
+    write("two.csv", matrix(85));
+    write("flat.csv", matrix(20));
+    write("right.xml", hwloc(&[&[0, 1, 2, 3], &[4, 5, 6, 7]]));
+    write("wrong.xml", hwloc(&[&[0, 1, 2, 4], &[3, 5, 6, 7]]));
+    let bare = tool.done(&["topology", "--from", "two.csv"]).out;
+    assert!(bare.contains("0-3  4-7") && bare.contains("--reported FILE.xml"), "{bare}");
+    let right = tool.done(&["topology", "--from", "two.csv", "--reported", "right.xml"]).out;
+    assert!(right.contains("agree: group-1"), "{right}");
+    let wrong = topology(&tool, &["--from", "two.csv", "--reported", "wrong.xml"]);
+    let held = &wrong["agreement"][0];
+    assert_eq!((&held["verdict"], &held["moved"]), (&"conflict".into(), &"3,4".into()));
+    assert!(held["evidence"].as_array().unwrap().len() >= 2, "{held}");
+    let flat = tool.done(&["topology", "--from", "flat.csv"]).out;
+    assert!(flat.contains("no groups, all pairs are equal"), "{flat}");
+    let alone = tool.done(&["topology", "--from", "right.xml"]).out;
+    assert!(alone.contains("hwloc") && alone.contains("8 CPUs") && alone.contains("no latencies"), "{alone}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
+    let tool = Tool::new();
+    let write = |name: &str, text: &str| std::fs::write(tool.path().join(name), text).unwrap();
+    write("page.xml", "<?xml version=\"1.0\"?><html><body>404</body></html>");
+    write(
+        "loop.xml",
+        "<?xml version=\"1.0\"?><!DOCTYPE topology [<!ENTITY a \"&a;&a;\">]><topology>&a;</topology>",
+    );
+    write("pair.csv", ",\n20.5,\n");
+    write("negative.csv", ",,\n20.5,,\n-1,20.5,\n");
+    for (words, part) in [
+        (&["topology", "--from", "page.xml"][..], "page.xml"),
+        (&["topology", "--from", "loop.xml"], "loop.xml"),
+        (&["topology", "--from", "negative.csv"], "line 3"),
+        (&["topology", "--from", "pair.csv", "--reported", "missing.xml"], "missing.xml"),
+    ] {
+        let said = tool.call(words);
+        assert_eq!(said.code, 4, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+    }
+    let pair = tool.done(&["topology", "--from", "pair.csv"]).out;
+    assert!(pair.contains("cannot tell: 2 CPUs have 1 pair"), "{pair}");
+}

@@ -1,0 +1,223 @@
+//! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
+
+use crate::cpu::HIGHEST_CPU;
+use crate::topology::Domain;
+use crate::{CpuId, CpuSet, Level, Topology};
+use roxmltree::{Document, Node, ParsingOptions};
+use std::collections::BTreeMap;
+
+/// A machine of 1,024 CPUs has about 5,000 objects with 30 children each.
+const MOST_NODES: u32 = 4_000_000;
+/// Objects inside objects; hwloc itself has about a dozen kinds.
+const DEEPEST: usize = 64;
+
+/// Why a file is not taken as a topology. Follows "failed to".
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum HwlocError {
+    /// Not text.
+    #[error("read the XML: it is not UTF-8 text")]
+    NotText,
+    /// Not well formed, or more than a reader is willing to hold.
+    #[error("read the XML: {message}")]
+    Xml { message: String },
+    /// XML of another kind.
+    #[error("read the XML: its root is `{root}`, and hwloc writes `topology`")]
+    Foreign { root: String },
+    /// Objects without end.
+    #[error("read the XML, line {line}: objects lie deeper than {DEEPEST} inside each other")]
+    TooDeep { line: u32 },
+    /// A CPU without a number, or with one that no system gives.
+    #[error("read the XML, line {line}: a PU has the os_index `{found}` (expected 0 to {HIGHEST_CPU})")]
+    BadCpu { line: u32, found: String },
+    /// A set of CPUs that is not written as hwloc does.
+    #[error("read the XML, line {line}: `{found}` is no cpuset of hwloc (expected for example 0x000000ff)")]
+    BadSet { line: u32, found: String },
+    /// A description of nothing.
+    #[error("read the XML: it holds no PU, which is what hwloc calls a CPU")]
+    NoCpu,
+}
+
+/// Whether bytes look like XML rather than a matrix.
+pub fn is_xml(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    text.starts_with(b"<?xml") || text.starts_with(b"<!DOCTYPE topology") || text.starts_with(b"<topology")
+}
+
+/// Reads the topology of a machine.
+///
+/// # Errors
+/// [`HwlocError`], with the line where one is to blame.
+pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| HwlocError::NotText)?;
+    // hwloc names its DTD in the second line; nothing of it is fetched.
+    let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)
+        .map_err(|error| HwlocError::Xml { message: error.to_string() })?;
+    let root = document.root_element();
+    if root.tag_name().name() != "topology" {
+        return Err(HwlocError::Foreign { root: root.tag_name().name().chars().take(40).collect() });
+    }
+    let mut domains = Vec::new();
+    let mut cpus = CpuSet::new();
+    for object in objects(&root) {
+        cpus = cpus.union(&collect(&object, 0, &mut domains)?);
+    }
+    if cpus.is_empty() {
+        return Err(HwlocError::NoCpu);
+    }
+    Ok(Topology::new(cpus, domains, BTreeMap::new()))
+}
+
+fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+    node.children().filter(|child| child.has_tag_name("object"))
+}
+
+/// The CPUs of an object, those of the objects inside it; their domains are added, inner ones first.
+fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Result<CpuSet, HwlocError> {
+    if depth > DEEPEST {
+        return Err(HwlocError::TooDeep { line: line(object) });
+    }
+    let kind = object.attribute("type").unwrap_or_default();
+    if kind == "PU" {
+        return Ok(CpuSet::from_iter([cpu(object)?]));
+    }
+    let mut cpus = CpuSet::new();
+    let mut cores = 0;
+    for inner in objects(object) {
+        cores += usize::from(inner.descendants().any(|node| node.attribute("type") == Some("Core")));
+        cpus = cpus.union(&collect(&inner, depth + 1, domains)?);
+    }
+    // Memory of version 2 hangs beside the CPUs that are near it and says which these are.
+    if cpus.is_empty() && kind == "NUMANode" {
+        cpus = object.attribute("cpuset").map_or(Ok(CpuSet::new()), |set| cpu_set(object, set))?;
+    }
+    if let Some(level) = level(object, kind, cores) {
+        let os_id = object.attribute("os_index").and_then(|index| index.parse().ok());
+        domains.push(Domain { level, cpus: cpus.clone(), os_id });
+    }
+    Ok(cpus)
+}
+
+fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
+    match (kind, object.attribute("depth")) {
+        ("Core", _) => Some(Level::Core),
+        ("L3Cache", _) | ("Cache", Some("3")) => Some(Level::L3),
+        // A cache that one core has for itself says no more than the core.
+        ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::Cluster),
+        ("Die", _) => Some(Level::Die),
+        ("NUMANode", _) => Some(Level::Node),
+        ("Package" | "Socket", _) => Some(Level::Package),
+        _ => None,
+    }
+}
+
+fn cpu(object: &Node<'_, '_>) -> Result<CpuId, HwlocError> {
+    let found = object.attribute("os_index").unwrap_or_default();
+    let id = found.parse().ok().filter(|&id| id <= HIGHEST_CPU);
+    id.map(CpuId)
+        .ok_or_else(|| HwlocError::BadCpu { line: line(object), found: found.chars().take(40).collect() })
+}
+
+/// `0x0000000f,0xffffffff`: words of 32 bits, the highest first; an empty one is 0.
+fn cpu_set(object: &Node<'_, '_>, set: &str) -> Result<CpuSet, HwlocError> {
+    let bad = || HwlocError::BadSet { line: line(object), found: set.chars().take(40).collect() };
+    let words: Vec<&str> = set.split(',').collect();
+    if words.len() > (HIGHEST_CPU as usize + 1) / 32 {
+        return Err(bad());
+    }
+    let mut cpus = CpuSet::new();
+    for (place, word) in words.into_iter().rev().enumerate() {
+        let digits = word.strip_prefix("0x").unwrap_or(word);
+        let bits = if digits.is_empty() { 0 } else { u32::from_str_radix(digits, 16).map_err(|_| bad())? };
+        for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
+            cpus.insert(CpuId(place as u32 * 32 + bit));
+        }
+    }
+    Ok(cpus)
+}
+
+fn line(node: &Node<'_, '_>) -> u32 {
+    node.document().text_pos_at(node.range().start).row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(inside: &str) -> String {
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n\
+             <topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\">{inside}</object></topology>"
+        )
+    }
+
+    fn core(os_index: u32, cpus: &[u32]) -> String {
+        let pus: String =
+            cpus.iter().map(|cpu| format!("<object type=\"PU\" os_index=\"{cpu}\"/>")).collect();
+        format!(
+            "<object type=\"L2Cache\"><object type=\"Core\" os_index=\"{os_index}\">{pus}</object></object>"
+        )
+    }
+
+    #[test]
+    fn both_versions_are_read() {
+        let two = machine(&format!(
+            "<object type=\"Package\" os_index=\"0\"><object type=\"NUMANode\" os_index=\"1\" cpuset=\"0x0000000f\"/>\
+             <object type=\"L3Cache\">{}</object><object type=\"L3Cache\">{}</object></object>",
+            core(0, &[0, 2]),
+            core(1, &[1, 3])
+        ));
+        let topology = read_hwloc(two.as_bytes()).unwrap();
+        let groups =
+            |level| topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect::<Vec<_>>();
+        assert_eq!(groups(Level::Core), ["0,2", "1,3"]);
+        assert_eq!(
+            (groups(Level::L3), groups(Level::Package)),
+            (vec!["0,2".into(), "1,3".into()], vec!["0-3".into()])
+        );
+        assert_eq!((topology.node_of(CpuId(3)), groups(Level::Cluster).len()), (Some(1), 0));
+        let one = machine(
+            "<object type=\"Socket\"><object type=\"Cache\" depth=\"2\">\
+             <object type=\"Core\"><object type=\"PU\" os_index=\"5\"/></object>\
+             <object type=\"Core\"><object type=\"PU\" os_index=\"7\"/></object></object></object>",
+        );
+        let topology = read_hwloc(one.as_bytes()).unwrap();
+        assert_eq!(topology.level(Level::Cluster)[0].cpus.to_string(), "5,7");
+    }
+
+    #[test]
+    fn sets_are_words_from_the_highest() {
+        let text = "<object cpuset=\"0x00000001,,0x80000001\"/>";
+        let document = Document::parse(text).unwrap();
+        let object = document.root_element();
+        let set = cpu_set(&object, object.attribute("cpuset").unwrap()).unwrap();
+        assert_eq!(set.to_string(), "0,31,64");
+        assert!(cpu_set(&object, "0xf...f").is_err() && cpu_set(&object, &"0x0,".repeat(40_000)).is_err());
+    }
+
+    #[test]
+    fn hostile_files_are_refused_in_a_sentence() {
+        let deep = format!("{}{}", "<object type=\"Group\">".repeat(100), "</object>".repeat(100));
+        let loops =
+            "<!DOCTYPE topology [<!ENTITY a \"&b;&b;\"><!ENTITY b \"&a;&a;\">]><topology>&a;</topology>";
+        for (text, said) in [
+            (String::new(), "read the XML"),
+            ("<html><body/></html>".into(), "its root is `html`"),
+            (machine(""), "no PU"),
+            (
+                machine("<object type=\"PU\" os_index=\"4294967295\"/>"),
+                "line 3: a PU has the os_index `4294967295`",
+            ),
+            (machine("<object type=\"PU\"/>"), "os_index ``"),
+            (machine(&deep), "deeper than 64"),
+            (machine("<object"), "read the XML"),
+            (loops.into(), "read the XML"),
+        ] {
+            let error = read_hwloc(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(said), "{text:.80}: {error}");
+        }
+        assert_eq!(read_hwloc(&[0xff, 0xfe, 0x00]), Err(HwlocError::NotText));
+        assert!(is_xml(b"\xef\xbb\xbf <?xml version") && !is_xml(b",1,2"));
+    }
+}

@@ -1,0 +1,142 @@
+//! [`Findings`]: what can be said about the structure of a machine, or why nothing can.
+
+use super::{Agreement, InferError, Observation, Structure, agreement, infer, observations, repeatability};
+use crate::latency::{LatencyResult, StateWatch};
+use crate::stats::Key;
+use crate::{Matrix, Protocol, Topology};
+use std::fmt;
+
+/// Of more cells that changed level while they were watched nothing is inferred.
+const FEW_CELLS: f64 = 0.01;
+
+/// Why there is no structure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    /// The matrix holds too little, or what no measurement gives.
+    Matrix(InferError),
+    /// CPUs changed their distance while they were watched, as virtual CPUs do that a host moves.
+    Moved {
+        /// Share of the cells.
+        cells: f64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Matrix(error) => error.fmt(f),
+            Refusal::Moved { cells } => write!(
+                f,
+                "{:.0} % of the pairs changed level while they were watched, as where a host moves virtual CPUs: no \
+                 grouping would hold",
+                100.0 * cells
+            ),
+        }
+    }
+}
+
+/// What can be said about the structure of a machine, and about what is reported of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// The structure, or why there is none.
+    pub structure: Result<Structure, Refusal>,
+    /// Each reported level held against it; empty where there is no structure.
+    pub agreement: Vec<Agreement>,
+}
+
+impl Findings {
+    /// Of a matrix.
+    pub fn of_matrix(observed: &Matrix<Option<Observation>>, reported: &Topology) -> Findings {
+        match infer(observed) {
+            Ok(structure) => {
+                let agreement = agreement(reported, &structure, observed);
+                Findings { structure: Ok(structure), agreement }
+            }
+            Err(error) => Findings { structure: Err(Refusal::Matrix(error)), agreement: Vec::new() },
+        }
+    }
+
+    /// Of a run: its first map of round trips. `None` where it has none of more than two CPUs.
+    pub fn of_run(result: &LatencyResult, reported: &Topology) -> Option<Findings> {
+        let map = result.maps.iter().find(|map| map.protocol != Protocol::OneWay)?;
+        if map.cells.len() < 3 {
+            return None;
+        }
+        if let Some(watch) = result.watch.as_ref().filter(|watch| levels_changed(watch)) {
+            let refusal = Refusal::Moved { cells: watch.cells_changed };
+            return Some(Findings { structure: Err(refusal), agreement: Vec::new() });
+        }
+        Some(Findings::of_matrix(&observations(map), reported))
+    }
+
+    /// With the repeatability of each level over so many repetitions.
+    #[must_use]
+    pub fn graded(mut self, observed: &Matrix<Option<Observation>>, repetitions: u64) -> Findings {
+        if let Ok(structure) = &mut self.structure {
+            let mut same = vec![0.0; structure.levels.len()];
+            for repetition in 0..repetitions {
+                let again = repeatability(observed, structure, Key::of(&[repetition])).unwrap_or_default();
+                for (count, same) in same.iter_mut().zip(again) {
+                    *count += f64::from(u8::from(same));
+                }
+            }
+            for (level, same) in structure.levels.iter_mut().zip(same) {
+                level.repeats = (repetitions > 0).then(|| same / repetitions as f64);
+            }
+        }
+        self
+    }
+}
+
+/// Whether so many pairs changed level that values say nothing certain about groups, nor against reported ones.
+pub fn levels_changed(watch: &StateWatch) -> bool {
+    watch.cells_changed >= FEW_CELLS && watch.states.len() > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::WatchedState;
+    use crate::{CpuId, Picos};
+
+    #[test]
+    fn a_machine_whose_cpus_move_gets_no_structure() {
+        let state = WatchedState { share: 0.5, visits: 2, longest: Picos::ZERO, kernels: Vec::new() };
+        let cells = Matrix::symmetric((0..4).map(CpuId).collect(), |_, _| crate::latency::Cell::Missing {
+            reason: String::new(),
+        });
+        let map = crate::latency::LatencyMap {
+            protocol: Protocol::Cas,
+            kernel: crate::KernelId::of(Protocol::Cas, crate::Hint::None),
+            hint: crate::Hint::None,
+            hint_reason: "asked".into(),
+            regime: crate::latency::Regime::Serial,
+            cells,
+        };
+        let watch = StateWatch {
+            watched: Picos::ZERO,
+            pair: None,
+            states: vec![state.clone(), state],
+            line: Vec::new(),
+            cells_changed: 0.5,
+        };
+        let mut result = LatencyResult { maps: vec![map], watch: Some(watch), ..LatencyResult::default() };
+        let flat = Topology::flat("0-3".parse().unwrap());
+        let moved = Findings::of_run(&result, &flat).unwrap().structure.unwrap_err();
+        assert!(moved.to_string().starts_with("50 % of the pairs changed level"), "{moved}");
+        result.watch = None;
+        let empty = Findings::of_run(&result, &flat).unwrap().structure;
+        assert!(matches!(empty, Err(Refusal::Matrix(InferError::TooFew { cpus: 0 }))), "{empty:?}");
+    }
+
+    #[test]
+    fn each_level_is_graded() {
+        let observed = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
+            Some(Observation::bare(if row / 4 == column / 4 { 20.0 } else { 90.0 }))
+        });
+        let flat = Topology::flat("0-7".parse().unwrap());
+        let findings = Findings::of_matrix(&observed, &flat).graded(&observed, 5);
+        assert_eq!(findings.structure.unwrap().levels[0].repeats, Some(1.0));
+        assert!(findings.agreement.is_empty());
+    }
+}
