@@ -36,9 +36,7 @@ impl Blocks {
         let tables = cells
             .iter()
             .enumerate()
-            .map(|(depth, cells)| {
-                Table::fit(depth.checked_sub(1).map(|finer| &levels[finer]), cells, distances)
-            })
+            .map(|(depth, cells)| Table::fit(sides(levels, depth), cells, distances))
             .collect();
         Blocks { tables }
     }
@@ -71,7 +69,6 @@ pub(super) fn depth(levels: &[Partition], a: usize, b: usize) -> usize {
 impl Table {
     fn fit(sides: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
         let groups = sides.map_or(0, |sides| sides.groups().len());
-        // Inside the finest groups each group is a block: see `block`.
         let side = groups + 1;
         let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: LEAST_SCATTER };
         let mut sorted: Vec<(u32, f64)> = cells

@@ -1,6 +1,6 @@
 //! [`Observation`]: what inference needs to know of a pair.
 
-use crate::latency::LatencyMap;
+use crate::latency::{CellValue, LatencyMap};
 use crate::{Flag, Matrix};
 
 /// What inference needs to know of a pair of CPUs.
@@ -17,17 +17,19 @@ impl Observation {
     pub fn bare(value: f64) -> Observation {
         Observation { value, half_width: 0.0 }
     }
-}
 
-/// The pairs of a measured map. Cells whose CPU moved or could not be pinned tell nothing about CPUs.
-pub fn observations(map: &LatencyMap) -> Matrix<Option<Observation>> {
-    map.cells.map(|cell| {
-        let value = cell.value()?;
+    /// A measured cell. One whose CPU moved tells nothing about CPUs.
+    pub fn of_cell(value: &CellValue) -> Option<Observation> {
         let half_width = value.latency_ns.relative_half_width();
-        let moved = value.flags.contains(Flag::Migrated);
-        (!moved).then_some(Observation {
+        (!value.flags.contains(Flag::Migrated)).then_some(Observation {
             value: value.latency_ns.point,
+            // Too few passes for an interval.
             half_width: if half_width.is_finite() { half_width } else { 1.0 },
         })
-    })
+    }
+}
+
+/// The pairs of a measured map.
+pub fn observations(map: &LatencyMap) -> Matrix<Option<Observation>> {
+    map.cells.map(|cell| cell.value().and_then(Observation::of_cell))
 }
