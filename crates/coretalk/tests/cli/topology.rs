@@ -87,7 +87,7 @@ fn a_matrix_is_held_against_the_xml_of_hwloc() {
     write("right.xml", hwloc(&[&[0, 1, 2, 3], &[4, 5, 6, 7]]));
     write("wrong.xml", hwloc(&[&[0, 1, 2, 4], &[3, 5, 6, 7]]));
     let bare = tool.done(&["topology", "--from", "two.csv"]).out;
-    assert!(bare.contains("0-3  4-7") && bare.contains("--reported FILE.xml"), "{bare}");
+    assert!(bare.contains("2: 0-3 4-7") && bare.contains("--reported FILE.xml"), "{bare}");
     let right = tool.done(&["topology", "--from", "two.csv", "--reported", "right.xml"]).out;
     assert!(right.contains("agree: group-1"), "{right}");
     let wrong = topology(&tool, &["--from", "two.csv", "--reported", "wrong.xml"]);
