@@ -2,12 +2,14 @@
 //!
 //! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`, 523,776
 //! pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file JSON
-//! or throws it away. What the simulation of the machine takes is told apart: it is not the program's own work.
+//! or throws it away. What the simulation of the machine takes is told apart: it is not the program's own work. The
+//! session takes down what was measured while the simulation goes on: its time on CPUs is all of its work, its time on
+//! the wall is what the simulation waited for.
 
 use coretalk::document::{Document, Identity};
 use coretalk::report::screen::Saved;
 use coretalk::report::{ColorDepth, Look, Screen, latency_screen};
-use coretalk::store::{NewRun, RunWriter, fresh_id, now};
+use coretalk::store::{NewRun, RunWriter};
 use coretalk::{RunHeader, RunReport};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, Past};
@@ -15,13 +17,14 @@ use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop, TrialOrder};
 use coretalk_model::latency::*;
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{CpuId, Environment, Finding, Picos, Protocol, TickRate, Topology, TrialFailure};
+use coretalk_model::{CpuId, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Threads of the simulation.
-const THREADS: usize = 2;
+/// Threads of the simulation: one, whose time can be told from that of the threads that work for the session.
+const THREADS: usize = 1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -33,24 +36,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Timed { machine: SimMachine::open(scenario, 1).with_threads(THREADS), simulation: Cost::ZERO };
     let cpus: Vec<CpuId> = machine.allowance().mask.iter().collect();
     machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() })?;
-    let settings = settings(cpus);
+    let settings = LatencySettings::of(cpus);
     // Nothing in the document depends on when it was made, so that two versions of the program can be compared.
-    let header = RunHeader {
-        id: "huge".into(),
-        started: "2026-01-01T00:00:00Z".into(),
-        command: vec!["latency".into(), "--machine".into(), format!("sim:{name}")],
-        seed: settings.seed,
-        simulated: true,
-        complete: false,
-        tags: Vec::new(),
-        segments: 1,
-        tool_version: env!("CARGO_PKG_VERSION").into(),
-    };
+    let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
+    let new = RunHeader { simulated: true, ..RunHeader::new(command, settings.seed) };
+    let header = RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..new.clone() };
     let place = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
     let writer = RunWriter::create(
         &place,
         &NewRun {
-            header: &RunHeader { id: fresh_id(), started: now(), ..header.clone() },
+            header: &new,
             environment: machine.environment(),
             findings: &[],
             topology: machine.topology(),
@@ -113,28 +108,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// As `coretalk latency` asks without options.
-fn settings(cpus: Vec<CpuId>) -> LatencySettings {
-    LatencySettings {
-        cpus,
-        pairs: PairChoice::All,
-        protocols: vec![Protocol::Cas],
-        hint: HintChoice::Auto,
-        home: HomeSetting::Auto,
-        lines: None,
-        counts: Counts::Adaptive,
-        parallel: Parallel::Auto,
-        precision: 0.02,
-        budget: Picos::from_secs(60.0),
-        spacing: Spacing::Brief,
-        seed: 1,
-        tails: None,
-        imitate: Vec::new(),
-        ladder: true,
-        keep_raw: false,
-    }
-}
-
 /// Time on the wall, and of all threads on CPUs.
 #[derive(Clone, Copy)]
 struct Cost {
@@ -145,9 +118,15 @@ struct Cost {
 impl Cost {
     const ZERO: Cost = Cost { wall_s: 0.0, cpu_s: 0.0 };
 
+    /// On the wall, and of the thread that asks, in nanoseconds (its first field in Documentation/scheduler/sched-stats).
+    fn of_thread() -> Cost {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let ran_ns: f64 = stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0.0);
+        Cost { wall_s: wall_s(), cpu_s: ran_ns / 1e9 }
+    }
+
+    /// On the wall, and of the process.
     fn now() -> Cost {
-        static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-        let wall_s = BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64();
         // User and system time of the process, ended threads included, in hundredths of a second (proc(5)).
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -157,8 +136,13 @@ impl Cost {
             .take(2)
             .filter_map(|ticks| ticks.parse::<f64>().ok())
             .sum();
-        Cost { wall_s, cpu_s: ticks / 100.0 }
+        Cost { wall_s: wall_s(), cpu_s: ticks / 100.0 }
     }
+}
+
+fn wall_s() -> f64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
 impl std::ops::Add for Cost {
@@ -213,11 +197,22 @@ impl Machine for Timed {
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
         self.machine.engage(crew)
     }
-    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
-        let begun = Cost::now();
-        let outcomes = self.machine.perform(batch, stop);
-        self.simulation = self.simulation + (Cost::now() - begun);
-        outcomes
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError> {
+        // What is done with an outcome is not the machine's work.
+        let mut since = Cost::of_thread();
+        let simulation = &mut self.simulation;
+        let done = self.machine.perform_each(batch, stop, &mut |outcome| {
+            *simulation = *simulation + (Cost::of_thread() - since);
+            take(outcome);
+            since = Cost::of_thread();
+        });
+        self.simulation = self.simulation + (Cost::of_thread() - since);
+        done
     }
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         self.machine.perform_trial(order, stop)

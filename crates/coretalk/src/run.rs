@@ -1,5 +1,6 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
+use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::{SeriesResult, SeriesSettings};
 use coretalk_model::{Environment, Finding, Topology};
@@ -25,6 +26,23 @@ pub struct RunHeader {
     pub segments: u32,
     /// Version of the tool that measured.
     pub tool_version: String,
+}
+
+impl RunHeader {
+    /// A run that begins now.
+    pub fn new(command: Vec<String>, seed: u64) -> RunHeader {
+        RunHeader {
+            id: fresh_id(),
+            started: now(),
+            command,
+            seed,
+            simulated: false,
+            complete: false,
+            tags: Vec::new(),
+            segments: 1,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
 }
 
 /// One run with everything that output needs: assembled after measuring, or from a run file.

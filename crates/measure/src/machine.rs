@@ -43,12 +43,28 @@ pub trait Machine {
     /// [`MachineError::Pin`] where the system refuses a CPU; nothing is measured with a crew that is not in place.
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError>;
 
-    /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands back
-    /// one outcome per round performed, in order. Fewer than asked means that `stop` was raised in between.
+    /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands over
+    /// one outcome per round performed, in order and with every CPU at rest: no later than at the end, and as soon as it
+    /// is known where that costs nothing. Fewer than asked means that `stop` was raised in between.
     ///
     /// # Errors
     /// Only for failures of the machine as a whole; what concerns one trial is in its outcome.
-    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError>;
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError>;
+
+    /// [`perform_each`](Machine::perform_each) with all outcomes at once.
+    ///
+    /// # Errors
+    /// As there.
+    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+        let mut outcomes = Vec::with_capacity(batch.len());
+        self.perform_each(batch, stop, &mut |outcome| outcomes.push(outcome))?;
+        Ok(outcomes)
+    }
 
     /// What the machine lacks for a trial, found out by trying; `None` where nothing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {

@@ -258,10 +258,14 @@ impl Machine for SimMachine {
         Ok(Granted { priority, coordinator_apart: true })
     }
 
-    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError> {
         // Before anything runs: what a session asks wrongly must not cost it the rounds before.
         batch.iter().try_for_each(|round| self.check(round))?;
-        let mut outcomes = Vec::with_capacity(batch.len());
         for round in batch {
             let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
             if stop_at.is_some_and(|at| self.now >= at) {
@@ -272,9 +276,9 @@ impl Machine for SimMachine {
             }
             let outcome = self.round(round, stop);
             self.now += outcome.elapsed;
-            outcomes.push(outcome);
+            take(outcome);
         }
-        Ok(outcomes)
+        Ok(())
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

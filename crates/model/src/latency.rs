@@ -9,6 +9,7 @@ pub mod imitated;
 pub mod kinds;
 pub mod ladder;
 pub mod one_way;
+mod passes;
 pub mod record;
 pub mod reduce;
 pub mod result;

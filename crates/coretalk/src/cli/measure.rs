@@ -9,7 +9,7 @@ use super::{machine, resume, runs, signals};
 use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
 use crate::report::{Saved, Screen, latency_screen};
-use crate::store::{NewRun, RunWriter, fresh_id, now};
+use crate::store::{NewRun, RunWriter};
 use crate::{RunHeader, RunReport};
 use coretalk_measure::session::latency::{self, Ended, Past, RunError};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
@@ -209,17 +209,8 @@ fn header(invocation: &Invocation, request: &Request, environment: &Environment)
         Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
         Keeping::Nowhere => Vec::new(),
     };
-    RunHeader {
-        id: fresh_id(),
-        started: now(),
-        command: invocation.words.clone(),
-        seed: request.settings.seed,
-        simulated: environment.simulated.is_some(),
-        complete: false,
-        tags,
-        segments: 1,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
+    let simulated = environment.simulated.is_some();
+    RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), request.settings.seed) }
 }
 
 fn open_sink(

@@ -46,7 +46,12 @@ impl Machine for HostMachine {
     fn engage(&mut self, _crew: &Crew) -> Result<Granted, MachineError> {
         match self.0 {}
     }
-    fn perform(&mut self, _batch: &[Round], _stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+    fn perform_each(
+        &mut self,
+        _batch: &[Round],
+        _stop: &Stop,
+        _take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError> {
         match self.0 {}
     }
     fn perform_trial(&mut self, _order: &TrialOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {

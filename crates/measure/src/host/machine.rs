@@ -210,14 +210,19 @@ impl Machine for HostMachine {
         Ok(granted)
     }
 
-    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError> {
         if self.team.is_none() {
             self.engage(&Crew { cpus: cpus_of(batch), ..Crew::default() })?;
         }
         for (node, runs) in Engine::wanted_runs(batch, &self.topology) {
             self.provide(node, runs)?;
         }
-        let Some(team) = &self.team else { return Ok(Vec::new()) };
+        let Some(team) = &self.team else { return Ok(()) };
         let engine = Engine {
             team,
             arena: &self.arena,
@@ -226,7 +231,9 @@ impl Machine for HostMachine {
             opened: self.opened,
             coordinator_shared: self.aside.is_none(),
         };
-        engine.perform(batch, stop)
+        // Nothing may disturb the rounds of a batch, so all wait for the last.
+        engine.perform(batch, stop)?.into_iter().for_each(take);
+        Ok(())
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {

@@ -4,11 +4,13 @@
 //! performs rounds, keeps the budget and hands everything to the sink.
 
 mod again;
+mod clerk;
 mod driver;
 mod estimate;
 mod gate;
 mod imitation;
 mod ladder;
+mod ledger;
 mod map;
 mod menu;
 mod pilot;

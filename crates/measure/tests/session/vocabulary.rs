@@ -8,14 +8,9 @@ use coretalk_measure::{
     Allowance, Crew, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
     TrialOrder,
 };
-use coretalk_model::latency::{
-    CellValue, Counts, Entry, HintChoice, HomeSetting, LatencyResult, LatencySettings, PairChoice, Parallel,
-    Purpose, Record, Spacing, cells,
-};
+use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{
-    CpuId, Environment, Finding, Flag, Picos, Protocol, Relation, TickRate, Topology, TrialFailure,
-};
+use coretalk_model::{CpuId, Environment, Finding, Flag, Picos, Relation, TickRate, Topology, TrialFailure};
 use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -173,24 +168,7 @@ pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
 
 /// What the command line asks for by default.
 pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
-    LatencySettings {
-        cpus: machine.allowance().cpuset.iter().collect(),
-        pairs: PairChoice::All,
-        protocols: vec![Protocol::Cas],
-        hint: HintChoice::Auto,
-        home: HomeSetting::Auto,
-        lines: None,
-        counts: Counts::Adaptive,
-        parallel: Parallel::Auto,
-        precision: 0.02,
-        budget: Picos::from_ms(60_000),
-        spacing: Spacing::Brief,
-        seed,
-        tails: None,
-        imitate: Vec::new(),
-        ladder: true,
-        keep_raw: false,
-    }
+    LatencySettings { seed, ..LatencySettings::of(machine.allowance().cpuset.iter().collect()) }
 }
 
 /// Measures a scenario with the default settings, changed in some way.
@@ -243,13 +221,18 @@ struct Watched {
 }
 
 impl Machine for Watched {
-    fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome),
+    ) -> Result<(), MachineError> {
         if self.phase.get() == Purpose::Map {
             let trials = batch.iter().flat_map(|round| &round.assignments);
             let bad = trials.filter(|trial| self.machine.contamination(trial).is_some());
             self.bad.extend(bad.map(|trial| [trial.placement[0], trial.placement[1]]));
         }
-        self.machine.perform(batch, stop)
+        self.machine.perform_each(batch, stop, take)
     }
     fn topology(&self) -> &Topology {
         self.machine.topology()

@@ -65,9 +65,10 @@ fn map(
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
     let judged = judge_all(&survey, choices);
-    let place: BTreeMap<[CpuId; 2], usize> =
-        pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     let every = settings.pairs == PairChoice::All;
+    let listed = if every { &[][..] } else { pairs };
+    let place: BTreeMap<[CpuId; 2], usize> =
+        listed.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
     let matrix = Matrix::symmetric(settings.cpus.clone(), |row, column| {
         let pair = [settings.cpus[column], settings.cpus[row]];
@@ -263,12 +264,12 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
 
 /// Why a cell that had passes got no more of them, where that is for good.
 fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
-    let failure = survey.record.passes(cell)?.failure.as_ref()?;
+    let failure = survey.record.passes(cell)?.failure?;
     matches!(failure, TrialFailure::CpuLost { .. } | TrialFailure::NotPinned { .. }).then_some(failure)
 }
 
 fn missing(survey: &Survey<'_>, cell: usize) -> String {
-    match survey.record.passes(cell).and_then(|passes| passes.failure.as_ref()) {
+    match survey.record.passes(cell).and_then(|passes| passes.failure) {
         Some(failure) => failure.to_string(),
         None => "the run ended before this pair was reached".into(),
     }
@@ -303,32 +304,27 @@ const CELLS_FOR_A_MODEL: usize = 8;
 /// A relation in which more than a tenth of the cells would be marked has a structure that the system does not report
 /// (a mesh, a die): then no cell is an outlier, because there is no model to be out of.
 pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
-    let mut by_relation: BTreeMap<Relation, Vec<(usize, f64, f64)>> = BTreeMap::new();
-    for (index, cell) in cells.iter().enumerate() {
-        if let Some(value) = cell.value() {
-            by_relation.entry(survey.relations[index]).or_default().push((
-                index,
-                value.latency_ns.point.ln(),
-                value.latency_ns.relative_half_width(),
-            ));
-        }
+    let mut logs: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+    for (cell, &relation) in cells.iter().zip(&survey.relations) {
+        let log = cell.value().map(|value| value.latency_ns.point.ln());
+        logs.entry(relation).or_default().extend(log);
     }
-    for of_relation in by_relation.values().filter(|of_relation| of_relation.len() >= CELLS_FOR_A_MODEL) {
-        let logs: Vec<f64> = of_relation.iter().map(|cell| cell.1).collect();
+    for (relation, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
         let (Some(median), Some(deviation)) = (stats::median(&logs), stats::mad(&logs, MadScale::Normal))
         else {
             continue;
         };
-        let out: Vec<usize> = of_relation
-            .iter()
-            .filter(|(_, log, width)| (log - median).abs() / deviation.max(*width).max(0.02) > OUTLIER)
-            .map(|cell| cell.0)
-            .collect();
-        if out.len() * 10 > of_relation.len() {
+        let is_out = |value: &CellValue| {
+            let width = value.latency_ns.relative_half_width();
+            (value.latency_ns.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
+        };
+        let of_relation = (0..cells.len()).filter(|&cell| survey.relations[cell] == relation);
+        let out: Vec<usize> = of_relation.filter(|&cell| cells[cell].value().is_some_and(is_out)).collect();
+        if out.len() * 10 > logs.len() {
             continue;
         }
-        for index in out {
-            if let Cell::Measured(value) = &mut cells[index] {
+        for cell in out {
+            if let Cell::Measured(value) = &mut cells[cell] {
                 value.flags.set(Flag::ModelOutlier);
             }
         }

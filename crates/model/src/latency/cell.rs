@@ -83,21 +83,21 @@ pub struct Scratch {
 }
 
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
-fn location(passes: &CellPasses, slot: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
+fn location(passes: CellPasses<'_>, slot: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
     numbers.clear();
     numbers.extend(said(passes, slot, valid_from).map(|value| f64::from(value.location_ns)));
     stats::median_in_place(numbers)
 }
 
 /// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
-pub fn pass_residuals(passes: &CellPasses, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
+pub fn pass_residuals(passes: CellPasses<'_>, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
     let Some(location) = location(passes, slot, valid_from, &mut Vec::new()) else { return };
     into.extend(said(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()));
 }
 
 /// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
 /// where the clock is known.
-pub fn pool_passes(passes: &CellPasses, slot: usize, valid_from: u32, limit: f64, pools: &mut [Pool; 2]) {
+pub fn pool_passes(passes: CellPasses<'_>, slot: usize, valid_from: u32, limit: f64, pools: &mut [Pool; 2]) {
     let of = |clock: fn(&PassHead) -> f32| -> Vec<f64> {
         let told = valid(passes, valid_from).filter_map(|(index, head)| {
             Some(f64::from(passes.slot(index, slot)?.location_ns) * f64::from(clock(head)))
@@ -113,12 +113,12 @@ pub fn disturbed_from(pass_scale: f64) -> f64 {
     (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST)
 }
 
-fn valid(passes: &CellPasses, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
+fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
     passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
 /// What the passes that count said in a slot.
-fn said(passes: &CellPasses, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
+fn said(passes: CellPasses<'_>, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
     valid(passes, valid_from).filter_map(move |(index, _)| passes.slot(index, slot))
 }
 
@@ -130,7 +130,7 @@ fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> 
 }
 
 /// Judges one cell by its passes. `None` where no pass has a value.
-pub fn judge(passes: &CellPasses, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
+pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
     let Scratch { numbers, others, values, kept, passes: timed } = scratch;
     let mut home_of = |slot: Option<usize>, home: Home| {
         Some((slot?, home, location(passes, slot?, context.valid_from, numbers)?))

@@ -1,8 +1,9 @@
 //! [`Record`]: everything that the visits of a run said, compactly, and the list of cells they speak about.
 
+use super::passes::PassTable;
+pub use super::passes::{CellPasses, PassHead, SlotValue};
 use super::{Kinds, LatencySettings, PairChoice, Purpose, Visit};
-use crate::stats::LOOKS;
-use crate::{CpuId, Flags, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
+use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::collections::BTreeMap;
 
 /// The pairs of a run in the order of the plan: `from` stands before `to` in the order of the settings' CPUs. A
@@ -48,8 +49,9 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
 pub struct Record {
     /// What the columns of [`CellPasses`] mean.
     slots: Vec<SlotId>,
-    /// By cell.
-    map: Vec<CellPasses>,
+    map: PassTable,
+    /// Working memory: the rows of the trials that are being added.
+    rows: Vec<usize>,
     others: Vec<Entry>,
     decisions: BTreeMap<String, String>,
     raw: Vec<KeptRecording>,
@@ -92,133 +94,6 @@ pub struct SlotId {
     pub home: u8,
 }
 
-/// The passes of the map over one cell, in the order of the run.
-#[derive(Debug, Clone, Default)]
-pub struct CellPasses {
-    /// One for each pass.
-    pub passes: Vec<PassHead>,
-    /// Pass by pass, as many as `width` each; see [`CellPasses::slot`].
-    values: Vec<Stored>,
-    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 24 bytes, 12 million times.
-    line_errors: Vec<f32>,
-    /// The run's slots that this cell has room for in each pass.
-    width: usize,
-    /// Why the last visit gave nothing, if it did.
-    pub failure: Option<TrialFailure>,
-}
-
-/// When and under what a pass was made.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PassHead {
-    /// Pass number.
-    pub pass: u32,
-    /// Sitting of the run.
-    pub segment: u32,
-    /// When it began, on the time line of the sitting.
-    pub started: Picos,
-    /// Mean core clock of both CPUs in GHz; not a number where unknown.
-    pub core_ghz: f32,
-    /// Evidence.
-    pub flags: Flags,
-}
-
-/// What one pass said in one slot.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SlotValue {
-    /// Half round trip in nanoseconds; not a number where the slot was not measured in this pass.
-    pub location_ns: f32,
-    /// Standard error of the location from the spread over lines, in nanoseconds; not a number where unknown.
-    pub line_error_ns: f32,
-    /// Fastest batch, half round trip in nanoseconds.
-    pub floor_ns: f32,
-    /// p90 ÷ p10 over lines; not a number where there were too few.
-    pub line_spread: f32,
-    /// Batches kept.
-    pub kept: u32,
-    /// Batches dropped.
-    pub dropped: u32,
-}
-
-/// A [`SlotValue`] as it is kept.
-#[derive(Debug, Clone, Copy)]
-struct Stored {
-    location_ns: f32,
-    floor_ns: f32,
-    line_spread: f32,
-    kept: u32,
-    dropped: u32,
-}
-
-impl Stored {
-    const NONE: Stored =
-        Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, kept: 0, dropped: 0 };
-}
-
-impl CellPasses {
-    /// What a pass (by position in `passes`) said in a slot; `None` where it said nothing.
-    pub fn slot(&self, pass: usize, slot: usize) -> Option<SlotValue> {
-        if slot >= self.width {
-            return None;
-        }
-        let at = pass * self.width + slot;
-        let value = self.values.get(at).filter(|value| value.location_ns.is_finite())?;
-        Some(SlotValue {
-            location_ns: value.location_ns,
-            line_error_ns: self.line_errors.get(at).copied().unwrap_or(f32::NAN),
-            floor_ns: value.floor_ns,
-            line_spread: value.line_spread,
-            kept: value.kept,
-            dropped: value.dropped,
-        })
-    }
-
-    /// Adds a pass that says nothing yet.
-    fn begin(&mut self, head: PassHead) {
-        // Room for exactly the first look, in one piece: growing by doubling leaves a quarter of it unused.
-        if self.passes.len() == self.passes.capacity() {
-            let more = self.passes.len().max(LOOKS[0]);
-            self.passes.reserve_exact(more);
-            self.values.reserve_exact(more * self.width);
-        }
-        self.passes.push(head);
-        self.values.resize(self.passes.len() * self.width, Stored::NONE);
-        if !self.line_errors.is_empty() {
-            self.line_errors.resize(self.values.len(), f32::NAN);
-        }
-    }
-
-    /// Makes room for as many slots. Rare beyond the first pass: a run times the same kernels in each.
-    fn widen(&mut self, width: usize) {
-        if width <= self.width {
-            return;
-        }
-        let old = std::mem::take(self);
-        *self = CellPasses { width, failure: old.failure.clone(), ..CellPasses::default() };
-        for (pass, &head) in old.passes.iter().enumerate() {
-            self.begin(head);
-            (0..old.width)
-                .filter_map(|slot| Some((slot, old.slot(pass, slot)?)))
-                .for_each(|(slot, value)| self.set(slot, value));
-        }
-    }
-
-    /// Says something in a slot of the last pass.
-    fn set(&mut self, slot: usize, value: SlotValue) {
-        let at = self.values.len() - self.width + slot;
-        if value.line_error_ns.is_finite() {
-            self.line_errors.resize(self.values.len(), f32::NAN);
-            self.line_errors[at] = value.line_error_ns;
-        }
-        self.values[at] = Stored {
-            location_ns: value.location_ns,
-            floor_ns: value.floor_ns,
-            line_spread: value.line_spread,
-            kept: value.kept,
-            dropped: value.dropped,
-        };
-    }
-}
-
 /// First and last moment of a sitting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SegmentTime {
@@ -236,7 +111,7 @@ impl Record {
     /// Adds what one trial said. Its recording is kept where the result needs single samples (tails, imitations).
     pub fn push(&mut self, entry: Entry, raw: Option<&Recording>) {
         if entry.purpose == Purpose::Map {
-            self.push_map(entry.segment, entry.pass, entry.cell, &entry.outcome);
+            self.push_map(entry.segment, entry.pass, std::iter::once((entry.cell, &entry.outcome)));
             return;
         }
         if let (Some(raw), Purpose::Tails | Purpose::Imitation) = (raw, entry.purpose) {
@@ -249,48 +124,49 @@ impl Record {
         self.others.push(entry);
     }
 
-    /// [`push`](Record::push) for a trial of the map, whose outcome stays with the caller: it becomes numbers in
-    /// columns here, and a map of 1,024 CPUs has four million.
-    pub fn push_map(&mut self, segment: u32, pass: u32, cell: u32, outcome: &Result<Visit, TrialFailure>) {
-        let cell = cell as usize;
-        if self.map.len() <= cell {
-            self.map.resize_with(cell + 1, CellPasses::default);
-        }
-        let visit = match outcome {
-            Ok(visit) => visit,
-            Err(failure) => {
-                self.map[cell].failure = Some(failure.clone());
-                return;
+    /// [`push`](Record::push) for trials of the map on different cells. Their outcomes stay with the caller: they
+    /// become numbers in columns here, and a map of 1,024 CPUs has four million.
+    pub fn push_map<'a>(
+        &mut self,
+        segment: u32,
+        pass: u32,
+        trials: impl Iterator<Item = (u32, &'a Result<Visit, TrialFailure>)> + Clone,
+    ) {
+        // Cells come in random order, so each is a wait for memory; those of a short loop are waited for together.
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        for (cell, outcome) in trials.clone() {
+            match outcome {
+                Ok(visit) => {
+                    let (started, core_ghz) = (visit.started, visit.core_ghz.unwrap_or(f32::NAN));
+                    let head = PassHead { pass, segment, started, core_ghz, flags: visit.flags };
+                    rows.push(self.map.begin(cell as usize, head));
+                }
+                Err(failure) => self.map.fail(cell as usize, failure),
             }
-        };
-        self.saw(segment, visit.started);
-        let passes = &mut self.map[cell];
-        // Whatever was wrong is over.
-        passes.failure = None;
-        passes.widen(visit.spans.len());
-        passes.begin(PassHead {
-            pass,
-            segment,
-            started: visit.started,
-            core_ghz: visit.core_ghz.unwrap_or(f32::NAN),
-            flags: visit.flags,
-        });
+        }
+        let visits = trials.filter_map(|(_, outcome)| outcome.as_ref().ok());
+        for (&row, visit) in rows.iter().zip(visits) {
+            self.saw(segment, visit.started);
+            self.say(row, visit);
+        }
+        self.rows = rows;
+    }
+
+    /// Puts the spans of a visit into a row of the table.
+    fn say(&mut self, row: usize, visit: &Visit) {
         for (index, span) in visit.spans.iter().enumerate() {
             let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
             let slot = self.slot_or_new(&span.kernel, before as u8);
-            let passes = &mut self.map[cell];
-            passes.widen(slot + 1);
-            passes.set(
-                slot,
-                SlotValue {
-                    location_ns: span.location_ns,
-                    line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
-                    floor_ns: span.floor_ns,
-                    line_spread: span.line_spread.unwrap_or(f32::NAN),
-                    kept: span.kept,
-                    dropped: span.dropped,
-                },
-            );
+            let value = SlotValue {
+                location_ns: span.location_ns,
+                line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
+                floor_ns: span.floor_ns,
+                line_spread: span.line_spread.unwrap_or(f32::NAN),
+                kept: span.kept,
+                dropped: span.dropped,
+            };
+            self.map.set(row, slot, value);
         }
     }
 
@@ -322,8 +198,8 @@ impl Record {
     }
 
     /// The passes of the map over a cell; `None` for a cell that nothing was said about.
-    pub fn passes(&self, cell: usize) -> Option<&CellPasses> {
-        self.map.get(cell)
+    pub fn passes(&self, cell: usize) -> Option<CellPasses<'_>> {
+        self.map.cell(cell)
     }
 
     /// What was said for other purposes than the map, in the order of the run.

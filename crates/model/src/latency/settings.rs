@@ -44,21 +44,35 @@ impl LatencySettings {
     /// Asks for no latency at all: what a run holds that measures something else on these CPUs.
     pub fn nothing(cpus: Vec<CpuId>, precision: f64, budget: Picos, seed: u64) -> LatencySettings {
         LatencySettings {
-            cpus,
             pairs: PairChoice::Listed(Vec::new()),
             protocols: Vec::new(),
+            precision,
+            budget,
+            seed,
+            ladder: false,
+            ..LatencySettings::of(cpus)
+        }
+    }
+
+    /// A map of these CPUs as `coretalk latency` means it without options on a machine of more than 16 CPUs: every pair
+    /// under `cas`, adaptively to ± 2 %, within a minute.
+    pub fn of(cpus: Vec<CpuId>) -> LatencySettings {
+        LatencySettings {
+            cpus,
+            pairs: PairChoice::All,
+            protocols: vec![Protocol::Cas],
             hint: HintChoice::Auto,
             home: HomeSetting::Auto,
             lines: None,
             counts: Counts::Adaptive,
             parallel: Parallel::Auto,
-            precision,
-            budget,
+            precision: 0.02,
+            budget: Picos::from_ms(60_000),
             spacing: Spacing::Brief,
-            seed,
+            seed: 1,
             tails: None,
             imitate: Vec::new(),
-            ladder: false,
+            ladder: true,
             keep_raw: false,
         }
     }

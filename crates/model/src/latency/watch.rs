@@ -61,7 +61,7 @@ pub fn watch(
 
 /// Positions of the passes that a cell made in its most frequent state, as CAS without pause tells; all of them where
 /// it was not timed.
-pub fn main_state(record: &Record, passes: &CellPasses) -> Vec<usize> {
+pub fn main_state(record: &Record, passes: CellPasses<'_>) -> Vec<usize> {
     let Some(slot) = record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0) else {
         return (0..passes.passes.len()).collect();
     };
@@ -72,7 +72,7 @@ pub fn main_state(record: &Record, passes: &CellPasses) -> Vec<usize> {
 }
 
 /// (position of the pass, value) where the slot has one.
-fn series(passes: &CellPasses, slot: usize) -> impl Iterator<Item = (usize, f64)> {
+fn series(passes: CellPasses<'_>, slot: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.passes.len())
         .filter_map(move |pass| Some((pass, f64::from(passes.slot(pass, slot)?.location_ns))))
 }
@@ -87,7 +87,7 @@ fn describe(
     watch: &mut StateWatch,
     record: &Record,
     settings: &LatencySettings,
-    passes: &CellPasses,
+    passes: CellPasses<'_>,
     slot: usize,
     mut states: Vec<State>,
     headline: &KernelId,
@@ -146,7 +146,7 @@ fn longest(line: &[(Picos, f64, u8)], label: &[u8], state: u8) -> Picos {
 fn kernels(
     record: &Record,
     settings: &LatencySettings,
-    passes: &CellPasses,
+    passes: CellPasses<'_>,
     values: &[(usize, f64)],
     state: &State,
     headline: &KernelId,

@@ -60,8 +60,14 @@ fn suspects(driver: &Driver<'_>) -> Vec<u32> {
         driver.choices.hints.iter().filter(|(protocol, _)| **protocol != Protocol::OneWay)
     {
         let kernel = KernelId::of(protocol, chosen.hint);
-        let survey =
-            Survey::new(&driver.topology, driver.settings, &driver.record, &regime, &driver.pairs, &kernel);
+        let survey = Survey::new(
+            &driver.topology,
+            driver.settings,
+            &driver.ledger.record,
+            &regime,
+            &driver.pairs,
+            &kernel,
+        );
         let mut scratch = Scratch::default();
         let mut cells: Vec<Cell> = (0..survey.len())
             // Judging half a million cells takes too long for somebody who waits.

@@ -41,7 +41,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     let flow = sweep(driver, target, &|_| true)?;
     if driver.menu.tiny {
         for &protocol in &driver.settings.protocols {
-            let chosen = hint::choose(driver.settings, &driver.record, protocol);
+            let chosen = hint::choose(driver.settings, &driver.ledger.record, protocol);
             driver.choices.hints.insert(protocol, chosen);
         }
         driver.decide()?;
@@ -195,7 +195,7 @@ pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
 /// Passes that count for a cell.
 fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
-    let Some(passes) = driver.record.passes(cell) else { return 0 };
+    let Some(passes) = driver.ledger.record.passes(cell) else { return 0 };
     if valid_from == 0 {
         // Without a look at them: each is a memory access of its own, half a million times a pass.
         return passes.passes.len() as u32;
@@ -269,13 +269,20 @@ fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'
         .filter(|(protocol, _)| **protocol != Protocol::OneWay)
         .map(|(&protocol, chosen)| {
             let kernel = KernelId::of(protocol, chosen.hint);
-            Survey::new(&driver.topology, driver.settings, &driver.record, regime, &driver.pairs, &kernel)
+            Survey::new(
+                &driver.topology,
+                driver.settings,
+                &driver.ledger.record,
+                regime,
+                &driver.pairs,
+                &kernel,
+            )
         })
         .collect()
 }
 
 fn has_failed(driver: &Driver<'_>, cell: usize) -> bool {
-    driver.has_failed_in_map(cell as u32)
+    driver.ledger.has_failed_in_map(cell as u32)
 }
 
 fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
@@ -464,9 +471,11 @@ fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
 /// median: one of each three deviates by nothing.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
-    let Some(slot) = kernels.filter_map(|kernel| driver.record.slot(&kernel, 0)).next() else { return 0.0 };
+    let Some(slot) = kernels.filter_map(|kernel| driver.ledger.record.slot(&kernel, 0)).next() else {
+        return 0.0;
+    };
     let mut residuals = Vec::new();
-    for passes in cells.filter_map(|&cell| driver.record.passes(cell as usize)) {
+    for passes in cells.filter_map(|&cell| driver.ledger.record.passes(cell as usize)) {
         cell::pass_residuals(passes, slot, 0, &mut residuals);
     }
     let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();

@@ -32,7 +32,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.menu.tiny {
         for &protocol in &driver.settings.protocols {
             if !driver.choices.hints.contains_key(&protocol) {
-                let chosen = hint::choose(driver.settings, &driver.record, protocol);
+                let chosen = hint::choose(driver.settings, &driver.ledger.record, protocol);
                 driver.choices.hints.insert(protocol, chosen);
             }
         }
@@ -50,7 +50,7 @@ pub fn representative_cells(driver: &Driver<'_>) -> Vec<u32> {
 /// Median round trip of each relation in nanoseconds, under the fastest kernel of each visit.
 fn round_trips(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
     let mut seen: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    for entry in driver.record.others(Purpose::Pilot) {
+    for entry in driver.ledger.record.others(Purpose::Pilot) {
         let Ok(visit) = &entry.outcome else { continue };
         let hops = visit.spans.iter().map(|span| f64::from(span.location_ns));
         if let Some(fastest) = hops.min_by(f64::total_cmp) {

@@ -1,0 +1,96 @@
+//! Performing a batch while what it said so far is taken down.
+
+use super::ledger::Ledger;
+use crate::machine::{Machine, MachineError, Round, RoundOutcome};
+use crate::schedule::CellRound;
+use crate::stop::Stop;
+use coretalk_model::Relation;
+use coretalk_model::latency::Purpose;
+use std::sync::mpsc::sync_channel;
+use std::thread::{Scope, ScopedJoinHandle};
+
+/// Trials below which a batch is not worth a thread: half a millisecond of work.
+const FEW_TRIALS: usize = 512;
+/// Rounds that may wait: few, so that a round is still in the cache when it is taken down.
+const MOST_WAITING: usize = 4;
+
+/// Where the rounds of a batch belong.
+#[derive(Clone, Copy)]
+pub struct Batch<'a> {
+    /// Why they are made.
+    pub purpose: Purpose,
+    /// Pass number within the purpose.
+    pub pass: u32,
+    /// The cells of each.
+    pub rounds: &'a [CellRound],
+    /// The relation of each cell.
+    pub relations: &'a [Relation],
+}
+
+impl Batch<'_> {
+    fn take(&self, ledger: &mut Ledger<'_>, index: usize, outcome: RoundOutcome) {
+        let round = &self.rounds[index];
+        ledger.take(self.purpose, self.pass, round, slowest(self.relations, round), outcome);
+    }
+}
+
+/// Performs a batch and enters it in the ledger, in order; gives the number of rounds that were performed.
+///
+/// A machine that hands rounds over one by one goes on while the last ones are taken down by another thread. A machine
+/// that must not be disturbed hands over at its end, and that thread begins with the first round handed over.
+///
+/// # Errors
+/// Those of the machine; what it handed over before is in the ledger.
+pub fn perform(
+    machine: &mut dyn Machine,
+    ledger: &mut Ledger<'_>,
+    batch: Batch<'_>,
+    orders: &[Round],
+    stop: &Stop,
+) -> Result<usize, MachineError> {
+    let trials: usize = batch.rounds.iter().map(Vec::len).sum();
+    if trials < FEW_TRIALS {
+        let mut taken = 0;
+        machine.perform_each(orders, stop, &mut |outcome| {
+            batch.take(ledger, taken, outcome);
+            taken += 1;
+        })?;
+        return Ok(taken);
+    }
+    std::thread::scope(|scope| {
+        let (hand_over, waiting) = sync_channel(MOST_WAITING);
+        let mut idle = Some((ledger, waiting));
+        let mut clerk = None;
+        let performed = machine.perform_each(orders, stop, &mut |outcome| {
+            if let Some((ledger, waiting)) = idle.take() {
+                clerk = Some(employ(scope, ledger, batch, waiting));
+            }
+            // A clerk that is gone has panicked, which is told below.
+            let _ = hand_over.send(outcome);
+        });
+        drop(hand_over);
+        let taken = match clerk.map(ScopedJoinHandle::join) {
+            None => 0,
+            Some(Ok(taken)) => taken,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        };
+        performed.map(|()| taken)
+    })
+}
+
+/// Takes down what comes, until nothing more does; gives how many rounds that were.
+fn employ<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    ledger: &'scope mut Ledger<'_>,
+    batch: Batch<'scope>,
+    waiting: std::sync::mpsc::Receiver<RoundOutcome>,
+) -> ScopedJoinHandle<'scope, usize> {
+    scope.spawn(move || {
+        waiting.into_iter().enumerate().map(|(index, outcome)| batch.take(ledger, index, outcome)).count()
+    })
+}
+
+/// The slowest relation in a round.
+pub fn slowest(relations: &[Relation], round: &CellRound) -> Option<Relation> {
+    round.iter().map(|&cell| relations[cell as usize]).max()
+}

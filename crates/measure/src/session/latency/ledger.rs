@@ -1,0 +1,164 @@
+//! [`Ledger`]: what the trials of a run said so far, and what of it is not durable yet.
+
+use super::driver::RAW_CPUS;
+use crate::machine::RoundOutcome;
+use crate::schedule::CellRound;
+use crate::session::{RecordedRound, RecordedTrial, Slot};
+use coretalk_model::latency::{Counts, Entry, LatencySettings, Purpose, Record, Scale, Visit, reduce};
+use coretalk_model::stats::LineScratch;
+use coretalk_model::{Recording, Relation, TrialFailure};
+use std::collections::BTreeMap;
+
+/// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
+/// has four million, and memory that is still warm is read several times as fast.
+pub struct Ledger<'a> {
+    /// All of it, for analysis.
+    pub record: Record,
+    /// Number of this sitting.
+    pub segment: u32,
+    settings: &'a LatencySettings,
+    scale: Scale,
+    scratch: LineScratch,
+    pending: Slot,
+    /// How many trials of a cell gave nothing: in the map, and beside it.
+    failures: BTreeMap<(Side, u32), u32>,
+    /// Mean time of a round by purpose and slowest relation in it, and how many it is the mean of.
+    round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
+}
+
+/// Where a trial gave nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    /// In a pass of the map.
+    Map,
+    /// In the pilot, the gate, the ladder …
+    Beside,
+}
+
+/// Trials of a cell that may give nothing before it is given up.
+const PATIENCE: u32 = 3;
+
+impl<'a> Ledger<'a> {
+    /// After what earlier sittings said about so many cells.
+    pub fn new(
+        settings: &'a LatencySettings,
+        scale: Scale,
+        record: Record,
+        segment: u32,
+        cells: usize,
+    ) -> Ledger<'a> {
+        Ledger {
+            failures: failures(&record, cells),
+            record,
+            segment,
+            settings,
+            scale,
+            scratch: LineScratch::default(),
+            pending: Slot::default(),
+            round_time: BTreeMap::new(),
+        }
+    }
+
+    /// Takes what a round said. `slowest` is the slowest relation in it.
+    pub fn take(
+        &mut self,
+        purpose: Purpose,
+        pass: u32,
+        round: &CellRound,
+        slowest: Option<Relation>,
+        outcome: RoundOutcome,
+    ) {
+        let RoundOutcome { started, elapsed, trials } = outcome;
+        if let Some(slowest) = slowest {
+            let (mean, count) = self.round_time.entry((purpose, slowest)).or_insert((0.0, 0));
+            *count = (*count + 1).min(64);
+            *mean += (elapsed.ns() - *mean) / f64::from(*count);
+        }
+        let single = matches!(purpose, Purpose::Tails | Purpose::Imitation);
+        let keep_raw = single || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
+        let mut recorded = Vec::with_capacity(round.len());
+        for (&cell, outcome) in round.iter().zip(trials) {
+            let (outcome, raw) = match outcome {
+                Ok(recording) => (Ok(self.reduced(cell, &recording)), keep_raw.then_some(recording)),
+                Err(TrialFailure::Interrupted) => continue,
+                Err(failure) => {
+                    self.note_failure(purpose, cell, &failure);
+                    (Err(failure), None)
+                }
+            };
+            recorded.push(RecordedTrial { cell, outcome, raw });
+        }
+        self.note(purpose, pass, &recorded);
+        self.pending.rounds.push(RecordedRound { purpose, pass, started, elapsed, trials: recorded });
+    }
+
+    fn note(&mut self, purpose: Purpose, pass: u32, trials: &[RecordedTrial]) {
+        let segment = self.segment;
+        if purpose == Purpose::Map {
+            self.record.push_map(segment, pass, trials.iter().map(|trial| (trial.cell, &trial.outcome)));
+            return;
+        }
+        for RecordedTrial { cell, outcome, raw } in trials {
+            let entry = Entry { segment, purpose, pass, cell: *cell, outcome: outcome.clone() };
+            self.record.push(entry, raw.as_ref());
+        }
+    }
+
+    fn reduced(&mut self, cell: u32, recording: &Recording) -> Visit {
+        let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
+        if self.settings.counts == Counts::Adaptive {
+            // Only the interval of a fixed count asks for it, and a map of 1,024 CPUs has 12 million.
+            visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
+        }
+        visit
+    }
+
+    /// What has to be made durable, if there is anything.
+    pub fn take_pending(&mut self) -> Option<Slot> {
+        (!self.pending.rounds.is_empty()).then(|| std::mem::take(&mut self.pending))
+    }
+
+    /// Expected time in nanoseconds of a round with this slowest relation, from earlier ones of its kind.
+    pub fn expect(&self, purpose: Purpose, slowest: Relation) -> Option<f64> {
+        self.round_time.get(&(purpose, slowest)).map(|time| time.0)
+    }
+
+    /// Whether a cell gave nothing so often that nothing comes back to it beside the map: its CPU is gone, its partner
+    /// hangs, and each hang costs its whole limit. A host that stalls must not cost a cell all its passes, though.
+    pub fn has_failed(&self, cell: u32) -> bool {
+        [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
+    }
+
+    /// Whether the map has given a cell up. It tries every cell itself, so that each has its reason.
+    pub fn has_failed_in_map(&self, cell: u32) -> bool {
+        self.is_given_up(Side::Map, cell)
+    }
+
+    fn is_given_up(&self, side: Side, cell: u32) -> bool {
+        self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
+    }
+
+    fn note_failure(&mut self, purpose: Purpose, cell: u32, failure: &TrialFailure) {
+        let side = if purpose == Purpose::Map { Side::Map } else { Side::Beside };
+        *self.failures.entry((side, cell)).or_default() += weight(failure);
+    }
+}
+
+/// How much of the patience a failure costs: a CPU that is gone or refuses will not be there a moment later.
+fn weight(failure: &TrialFailure) -> u32 {
+    match failure {
+        TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
+        _ => 1,
+    }
+}
+
+/// What earlier sittings got nothing of is not tried again.
+fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
+    let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
+    let beside = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| (Side::Beside, entry.cell));
+    let in_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
+    beside
+        .chain((0..cells as u32).filter(in_map).map(|cell| (Side::Map, cell)))
+        .map(|cell| (cell, PATIENCE))
+        .collect()
+}
