@@ -5,7 +5,7 @@
 //! DIR chooses the file system (the default is the temporary folder).
 
 use coretalk::RunHeader;
-use coretalk::store::{NewRun, RawTicks, RunFile, RunWriter, fresh_id, now};
+use coretalk::store::{NewRun, RawTicks, RunFile, RunWriter};
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{RecordedRound, Sink, Slot};
 use coretalk_model::latency::*;
@@ -67,18 +67,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
     let cpus: CpuSet = (0..shape.cpus).map(CpuId).collect();
     let topology = Topology::flat(cpus.clone());
-    let settings = settings(&cpus);
-    let header = RunHeader {
-        id: fresh_id(),
-        started: now(),
-        command: vec!["latency".into()],
-        seed: 1,
-        simulated: true,
-        complete: false,
-        tags: Vec::new(),
-        segments: 1,
-        tool_version: "0.1.0".into(),
-    };
+    let settings = LatencySettings::of(cpus.iter().collect());
+    let header = RunHeader { simulated: true, ..RunHeader::new(vec!["latency".into()], settings.seed) };
     let environment = Environment::default();
     let run = NewRun {
         header: &header,
@@ -131,27 +121,6 @@ fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
     );
     std::fs::remove_file(path)?;
     Ok(())
-}
-
-fn settings(cpus: &CpuSet) -> LatencySettings {
-    LatencySettings {
-        cpus: cpus.iter().collect(),
-        pairs: PairChoice::All,
-        protocols: vec![Protocol::Cas],
-        hint: HintChoice::Auto,
-        home: HomeSetting::Auto,
-        lines: None,
-        counts: Counts::Adaptive,
-        parallel: Parallel::Auto,
-        precision: 0.02,
-        budget: Picos::from_secs(60.0),
-        spacing: Spacing::Brief,
-        seed: 1,
-        tails: None,
-        imitate: Vec::new(),
-        ladder: false,
-        keep_raw: false,
-    }
 }
 
 /// A result of full size, so that the derived cells count.

@@ -61,24 +61,7 @@ pub fn domain(level: Level, cpus: impl IntoIterator<Item = u32>, os_id: u32) -> 
 }
 
 fn settings(cpus: u32) -> LatencySettings {
-    LatencySettings {
-        cpus: (0..cpus).map(CpuId).collect(),
-        pairs: PairChoice::All,
-        protocols: vec![Protocol::Cas],
-        hint: HintChoice::Auto,
-        home: HomeSetting::Auto,
-        lines: None,
-        counts: Counts::Adaptive,
-        parallel: Parallel::Auto,
-        precision: 0.02,
-        budget: Picos::from_secs(10.0),
-        spacing: Spacing::Brief,
-        seed: 1,
-        tails: None,
-        imitate: Vec::new(),
-        ladder: true,
-        keep_raw: false,
-    }
+    LatencySettings { budget: Picos::from_secs(10.0), ..LatencySettings::of((0..cpus).map(CpuId).collect()) }
 }
 
 /// A run with these maps that went well.
