@@ -13,6 +13,7 @@ mod ladder;
 mod ledger;
 mod map;
 mod menu;
+mod outline;
 mod pilot;
 mod tails;
 
@@ -79,8 +80,15 @@ fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.settings.imitate.is_empty() {
         return imitation::perform(driver);
     }
-    let phases: [Phase; 6] =
-        [pilot::perform, map::perform, gate::perform, again::perform, ladder::perform, tails::perform];
+    let phases: [Phase; 7] = [
+        pilot::perform,
+        map::perform,
+        gate::perform,
+        again::first,
+        ladder::perform,
+        again::second,
+        tails::perform,
+    ];
     for phase in phases {
         match phase(driver)? {
             Flow::On => {}

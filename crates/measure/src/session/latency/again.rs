@@ -2,20 +2,24 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
+use super::map::PASS_GAP;
 use crate::schedule;
 use coretalk_model::latency::analyse::{Survey, flag_outliers};
 use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{Cell, Counts, Purpose};
-use coretalk_model::{Flag, KernelId, Picos, Protocol};
+use coretalk_model::{Flag, KernelId, Protocol};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-/// Two independent second measurements of four visits each, half a pass gap apart at least.
+/// Two independent second measurements of four visits each, half a pass gap apart at least: the ladder is climbed
+/// between them.
 const VISITS: u32 = 8;
+const FIRST: u32 = VISITS / 2;
 /// States in more than one cell of so many are those of the machine.
 const MACHINE_WIDE: usize = 10;
-const GAP: Picos = Picos::from_ms(60);
 
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+/// The first measurement.
+pub fn first(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if driver.settings.counts != Counts::Adaptive || driver.menu.tiny || driver.budget_ended {
         return Ok(Flow::On);
     }
@@ -23,30 +27,42 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if driver.is_stopped() {
         return Ok(Flow::Stopped);
     }
+    visits(driver, &suspects, 0..FIRST)
+}
+
+/// The second measurement, of what had a first one.
+pub fn second(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    let known: BTreeSet<u32> = driver.record.others(Purpose::Again).map(|entry| entry.cell).collect();
+    let suspects: Vec<u32> = known.into_iter().collect();
+    if suspects.is_empty() || driver.budget_ended {
+        return Ok(Flow::On);
+    }
+    if let Some(last) = driver.last_of(Purpose::Again) {
+        let spent = driver.machine.now().saturating_sub(last);
+        if spent < PASS_GAP && !driver.due(Purpose::Again, FIRST, &suspects).is_empty() {
+            driver.pause(PASS_GAP - spent)?;
+        }
+    }
+    visits(driver, &suspects, FIRST..VISITS)
+}
+
+fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Result<Flow, RunError> {
     if suspects.is_empty() {
         return Ok(Flow::On);
     }
     driver.phase(Purpose::Again);
     let pairs = driver.choices.regime.as_ref().map_or(1, |regime| regime.pairs) as usize;
-    for pass in 0..VISITS {
+    for pass in passes {
         let key = driver.key(Purpose::Again, pass);
-        let due = driver.due(Purpose::Again, pass, &suspects);
-        if due.is_empty() {
-            continue;
-        }
+        let due = driver.due(Purpose::Again, pass, suspects);
         let rounds = if pairs > 1 {
             schedule::parallel(&driver.topology, &driver.pairs, &due, pairs, key)
         } else {
             schedule::serial(&due, key)
         };
-        let began = driver.machine.now();
         let flow = driver.perform(Purpose::Again, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
         if flow != Flow::On {
             return Ok(flow);
-        }
-        let spent = driver.machine.now() - began;
-        if pass + 1 == VISITS / 2 && spent < GAP {
-            driver.pause(GAP - spent)?;
         }
     }
     Ok(Flow::On)

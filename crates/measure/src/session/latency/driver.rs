@@ -140,6 +140,12 @@ impl<'a> Driver<'a> {
         cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.ledger.has_failed(cell)).collect()
     }
 
+    /// When the last visit for a purpose began in this sitting.
+    pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
+        let here = self.record.others(purpose).filter(|entry| entry.segment == self.segment);
+        here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
+    }
+
     /// Whether somebody wishes to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_raised()

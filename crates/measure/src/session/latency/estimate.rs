@@ -1,7 +1,7 @@
 //! [`plan`]: what a run would measure and how long it takes, after a short pilot.
 
 use super::driver::{Driver, Flow};
-use super::{Past, RunError, map, pilot};
+use super::{Past, RunError, outline, pilot};
 use crate::machine::Machine;
 use crate::session::{Decision, Sink, SinkError, Slot};
 use crate::stop::Stop;
@@ -52,7 +52,7 @@ pub fn plan(
     if pilot::perform(&mut driver)? == Flow::Stopped {
         return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
     }
-    let outline = map::outline(&mut driver)?;
+    let outline = outline::outline(&mut driver)?;
     let mut relations: BTreeMap<Relation, u64> = BTreeMap::new();
     for &relation in &driver.relations {
         *relations.entry(relation).or_default() += 1;

@@ -2,17 +2,16 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
+use super::map::PASS_GAP;
 use super::menu::{LADDER_TOOLS, ladder_kernels};
 use super::pilot::representative_cells;
-use crate::kernel::Cost;
-use crate::machine::SpanOrder;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::LOOKS;
-use coretalk_model::{KernelId, Picos, Tool};
+use coretalk_model::{KernelId, Tool};
 
-const GAP: Picos = Picos::from_ms(60);
 /// Lines of each span: one aligned run, so that a visit under nine kernels stays short.
 const LINES: u32 = 16;
+const PASSES: u32 = LOOKS[0] as u32;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.settings.ladder {
@@ -21,24 +20,43 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Ladder);
     prepare(driver);
     let cells = representative_cells(driver);
-    for pass in 0..LOOKS[0] as u32 {
+    for pass in 0..PASSES {
         let due = driver.due(Purpose::Ladder, pass, &cells);
         if due.is_empty() {
             continue;
         }
-        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Ladder, pass));
         let began = driver.machine.now();
-        let flow =
-            driver.perform(Purpose::Ladder, pass, &rounds, &|menu, cell| menu.other("ladder", cell))?;
+        let flow = climb(driver, pass, &due)?;
         if flow != Flow::On {
             return Ok(flow);
         }
         let spent = driver.machine.now() - began;
-        if spent < GAP && pass + 1 < LOOKS[0] as u32 {
-            driver.pause(GAP - spent)?;
+        if spent < PASS_GAP && pass + 1 < PASSES {
+            driver.pause(PASS_GAP - spent)?;
         }
     }
     Ok(Flow::On)
+}
+
+/// Half a pass of the ladder, in time that the map would spend asleep: the `half`-th from its beginning. What is
+/// climbed here is not climbed again.
+pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Flow, RunError> {
+    let pass = half / 2;
+    if !driver.settings.ladder || pass >= PASSES {
+        return Ok(Flow::On);
+    }
+    prepare(driver);
+    let cells = representative_cells(driver);
+    let mut due = driver.due(Purpose::Ladder, pass, &cells);
+    if half % 2 == 0 {
+        due.truncate(cells.len().div_ceil(2).saturating_sub(cells.len() - due.len()));
+    }
+    climb(driver, pass, &due)
+}
+
+fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Flow, RunError> {
+    let rounds = crate::schedule::serial(due, driver.key(Purpose::Ladder, pass));
+    driver.perform(Purpose::Ladder, pass, &rounds, &|menu, cell| menu.other("ladder", cell))
 }
 
 /// Puts every kernel on the menu; a tiny machine has timed our own beside its map.
@@ -48,24 +66,19 @@ fn prepare(driver: &mut Driver<'_>) {
     driver.menu.prepare_other("ladder", &kernels, LINES);
 }
 
-/// Expected time of the whole ladder on some cells, in nanoseconds.
-pub fn expected_ns(driver: &mut Driver<'_>, cells: &[u32]) -> f64 {
+/// Tries a pass of the ladder on some cells and says what it takes, in nanoseconds; 0 where it is not climbed. Its
+/// kernels differ too much from those of a map to be told from it.
+pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunError> {
     if !driver.settings.ladder {
-        return 0.0;
+        return Ok(0.0);
     }
     prepare(driver);
-    let visit = |&cell: &u32| {
-        let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell as usize]).unwrap_or(200.0);
-        let orders = driver.menu.other("ladder", cell as usize);
-        let transfers = |order: &SpanOrder| match order.kernel.cost {
-            Cost::PingPong { transfers_per_hop, .. } => transfers_per_hop,
-            Cost::Chase { transfers_per_read: one_way } | Cost::Stamp { transfers_per_message: one_way } => {
-                one_way / 2.0
-            }
-        };
-        let trips: f64 = orders.iter().map(|order| order.round_trips() as f64 * transfers(order)).sum();
-        super::map::overhead_ns(driver, cell as usize) + trips * round_trip_ns
-    };
-    let sweep: f64 = cells.iter().map(visit).sum();
-    LOOKS[0] as f64 * sweep.max(GAP.ns())
+    let began = driver.machine.now();
+    climb(driver, 0, cells)?;
+    Ok((driver.machine.now() - began).ns())
+}
+
+/// Time of the whole ladder where a pass takes so long, in nanoseconds.
+pub fn whole_ns(pass_ns: f64) -> f64 {
+    if pass_ns > 0.0 { f64::from(PASSES) * pass_ns.max(PASS_GAP.ns()) } else { 0.0 }
 }

@@ -7,12 +7,17 @@ use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
-use coretalk_model::stats::{Decision, LOOKS, decide, normal};
+use coretalk_model::stats::{Decision, LOOKS, decide};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Passes closer than this add little: their autocorrelation is 0.43 at 20 ms and 0.24 at 100 (measured).
 pub const PASS_GAP: Picos = Picos::from_ms(60);
+/// Distance of passes that a few late cells get on a machine where all others were narrow at the first look: it does
+/// not drift, and a stall in one of eight passes needs others, not distant ones.
+pub const LATE_GAP: Picos = Picos::from_ms(30);
+/// At most one cell in so many is "a few".
+pub const FEW: usize = 8;
 /// Distance of passes where the machine is watched for plateaus: autocorrelation 0.1.
 const WATCH_GAP: Picos = Picos::from_ms(250);
 /// A serial map that takes longer than this is measured in parallel, if the gate allows.
@@ -22,7 +27,7 @@ pub const MAP_SHARE: f64 = 0.8;
 
 /// How many passes each cell gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+pub enum Target {
     /// So many, whatever comes out: fixed counts, and tiny machines.
     Fixed(u32),
     /// Looks at 8 and 24 passes.
@@ -49,7 +54,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     Ok(flow)
 }
 
-fn target(driver: &Driver<'_>) -> Target {
+pub fn target(driver: &Driver<'_>) -> Target {
     match (driver.settings.counts, driver.settings.spacing) {
         (Counts::Fixed { samples, iterations }, _) => {
             Target::Fixed(fixed_passes(driver, samples, iterations))
@@ -76,7 +81,7 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
 
 /// Puts the kernels of the map on the menu: those shown, and beside them CAS without pause, which alone shows every
 /// state of the machine; on a tiny machine the whole ladder.
-fn prepare(driver: &mut Driver<'_>, target: Target) {
+pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     let shown: Vec<KernelId> = if driver.menu.tiny {
         candidates(driver.settings)
     } else {
@@ -101,7 +106,7 @@ fn prepare(driver: &mut Driver<'_>, target: Target) {
 }
 
 /// Pairs at the same time.
-fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
+pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
     let most = (driver.settings.cpus.len() / 2).max(1) as u32;
     match driver.settings.parallel {
         Parallel::AtMost(pairs) => pairs.clamp(1, most),
@@ -169,7 +174,16 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         if flow != Flow::On {
             return Ok(flow);
         }
-        rest(driver, began, number, target)?;
+        let mut gap = gap(driver, target);
+        if target == Target::Looks && pass as usize >= LOOKS[0] && open.len() * FEW <= driver.pairs.len() {
+            // The ladder is climbed in time that would be slept away.
+            let flow = super::ladder::half_a_pass(driver, pass - LOOKS[0] as u32)?;
+            if flow != Flow::On {
+                return Ok(flow);
+            }
+            gap = LATE_GAP;
+        }
+        rest(driver, began, number, gap)?;
         if driver.is_stopped() {
             return Ok(Flow::Stopped);
         }
@@ -261,7 +275,7 @@ fn look(driver: &mut Driver<'_>) {
     }
 }
 
-fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'a>> {
+pub fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'a>> {
     driver
         .choices
         .hints
@@ -285,7 +299,7 @@ fn has_failed(driver: &Driver<'_>, cell: usize) -> bool {
     driver.ledger.has_failed_in_map(cell as u32)
 }
 
-fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
+pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     let key = driver.key(Purpose::Map, pass);
     let regime = driver.choices.regime.as_ref();
     let pairs = regime.map_or(1, |regime| regime.pairs);
@@ -312,8 +326,7 @@ fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
 
 /// Where a sweep is short the machine rests until the next pass is due, 25 % sooner or later, so that passes do not
 /// fall into step with anything periodic.
-fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, target: Target) -> Result<(), RunError> {
-    let gap = gap(driver, target);
+fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
     let jitter = 0.75 + 0.5 * driver.key(Purpose::Map, pass).with(7).uniform(0);
     let due = began + Picos::from_ns(gap.ns() * jitter);
     let now = driver.machine.now();
@@ -321,7 +334,7 @@ fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, target: Target) -> Res
 }
 
 /// Distance of the beginnings of two passes, at least.
-fn gap(driver: &Driver<'_>, target: Target) -> Picos {
+pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     match (driver.settings.spacing, target) {
         (Spacing::Watch, Target::Fixed(passes)) => {
             let share = driver.settings.budget.secs() * MAP_SHARE / f64::from(passes);
@@ -343,158 +356,4 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
     let sweep = Picos::from_ns(known).max(PASS_GAP);
     let expected = driver.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
     driver.expected = expected.min(driver.settings.budget);
-}
-
-/// What a run over the whole map would be.
-pub struct Outline {
-    /// Passes that every cell gets, and the most a wide one can get.
-    pub passes: [u32; 2],
-    /// Mean passes expected.
-    pub expected_passes: f64,
-    /// Rounds in a pass over all cells.
-    pub rounds_per_pass: u64,
-    /// Pairs at the same time.
-    pub parallel: u32,
-    /// Kernels of a visit.
-    pub kernels: Vec<String>,
-    /// Spans of a visit, on average.
-    pub spans_per_visit: f64,
-    /// Batches of a visit, on average.
-    pub batches_per_visit: f64,
-    /// Expected machine time, the pilot's included.
-    pub machine_time: Picos,
-    /// What it rests on.
-    pub basis: String,
-}
-
-/// Rounds of a parallel schedule that are tried for an outline, and how often: three visits have a median to deviate
-/// from.
-const TRIED_ROUNDS: usize = 24;
-const TRIED_TIMES: u32 = 3;
-/// Share of the visits that ticks and spikes push out of ± 2 % where each line is timed once: 4 in 10,000 on simulated
-/// machines, too rare for the few cells of a serial pilot to show.
-const RARELY: f64 = 4e-4;
-
-/// Tries a few cells of each relation, and some rounds in company where there will be company, and extrapolates.
-pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
-    let piloted = driver.elapsed();
-    let target = target(driver);
-    prepare(driver, target);
-    let parallel = regime(driver, target);
-    driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
-    let cells = super::pilot::representative_cells(driver);
-    let tries = if let Target::Fixed(passes) = target { passes.min(2) } else { LOOKS[0] as u32 };
-    for pass in 0..tries {
-        let rounds = schedule::serial(&cells, driver.key(Purpose::Map, pass));
-        driver.perform(Purpose::Map, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
-    }
-    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
-    let schedule = rounds(driver, &all, 0);
-    let mut beyond = if driver.menu.repeats_lines() { 0.0 } else { RARELY };
-    let sweep_ns = if parallel > 1 {
-        let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
-        let began = driver.machine.now();
-        for pass in tries..tries + TRIED_TIMES {
-            driver.perform(Purpose::Map, pass, tried, &|menu, cell| menu.map(cell, 0))?;
-        }
-        beyond = share_beyond(driver, tried.iter().flatten());
-        let once = (driver.machine.now() - began).ns() / f64::from(TRIED_TIMES);
-        once * schedule.len() as f64 / tried.len() as f64
-    } else {
-        (0..driver.pairs.len())
-            .map(|cell| driver.expect(Purpose::Map, &vec![cell as u32]).unwrap_or(0.0))
-            .sum()
-    };
-    let gap = gap(driver, target);
-    let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
-    let (passes, expected_passes, map_time) = match target {
-        Target::Fixed(passes) => ([passes; 2], f64::from(passes), sweep * f64::from(passes)),
-        Target::Looks => {
-            let share = share_open(driver, &cells, beyond);
-            let rest = rest_share(driver, share, parallel, schedule.len());
-            // With a cell or two to expect, the second look is as likely as not.
-            let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
-            let more = (LOOKS[1] - LOOKS[0]) as f64;
-            let second = likely * more * (sweep_ns * rest).max(gap.ns());
-            let again = likely * (gap.ns() + AGAIN_SHARE * sweep_ns);
-            let first = LOOKS[0] as f64;
-            (LOOKS.map(|look| look as u32), first + share * more, sweep * first + second + again)
-        }
-    };
-    let beside = beside_ns(driver, &cells, parallel);
-    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
-    let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
-        orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
-    };
-    let mut kernels: Vec<String> = orders[0].iter().map(|order| order.kernel.id.to_string()).collect();
-    kernels.dedup();
-    Ok(Outline {
-        passes,
-        expected_passes,
-        rounds_per_pass: schedule.len() as u64,
-        parallel,
-        kernels,
-        spans_per_visit: mean(&|orders| orders.len() as u64),
-        batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
-        machine_time: piloted + Picos::from_ns(map_time + beside),
-        basis: format!(
-            "a pilot on {} {} that took {}",
-            cells.len(),
-            if cells.len() == 1 { "pair" } else { "pairs" },
-            driver.elapsed()
-        ),
-    })
-}
-
-/// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
-const AGAIN_SHARE: f64 = 0.08;
-
-/// Share of all cells that will need the second look, from the noise of the tried ones: a cell stays open when one of
-/// its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as it
-/// is known otherwise; normal noise gives a lower bound.
-fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
-    let regime = driver.choices.regime.clone().unwrap_or_default();
-    let surveys = surveys(driver, &regime);
-    let shares = surveys.iter().map(|survey| {
-        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
-            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
-            let beyond = beyond.max(known_beyond);
-            1.0 - (1.0 - beyond).powi(LOOKS[0] as i32)
-        });
-        let shares: Vec<f64> = by_cell.collect();
-        coretalk_model::stats::mean(&shares).unwrap_or(1.0)
-    });
-    shares.fold(0.0, f64::max)
-}
-
-/// Share of the visits of tried cells that lie outside the requested precision. Three visits take part in their own
-/// median: one of each three deviates by nothing.
-fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
-    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
-    let Some(slot) = kernels.filter_map(|kernel| driver.ledger.record.slot(&kernel, 0)).next() else {
-        return 0.0;
-    };
-    let mut residuals = Vec::new();
-    for passes in cells.filter_map(|&cell| driver.ledger.record.passes(cell as usize)) {
-        cell::pass_residuals(passes, slot, 0, &mut residuals);
-    }
-    let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
-    1.5 * beyond as f64 / residuals.len().max(1) as f64
-}
-
-/// Share of a full sweep that the open cells take: serially their own share; in company as many rounds as the CPU
-/// with most of them needs (mean of a Poisson variable plus three deviations).
-fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
-    if parallel <= 1 {
-        return share;
-    }
-    let each = share * driver.settings.cpus.len() as f64;
-    ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
-}
-
-/// Expected time of what comes after the map: the gate where there is company, and the ladder.
-fn beside_ns(driver: &mut Driver<'_>, representatives: &[u32], parallel: u32) -> f64 {
-    let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
-    let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
-    gate + super::ladder::expected_ns(driver, representatives)
 }

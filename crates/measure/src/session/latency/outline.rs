@@ -1,0 +1,206 @@
+//! What a run over the whole map would take, from trying some of it.
+
+use super::RunError;
+use super::driver::Driver;
+use super::map::{FEW, LATE_GAP, Target, gap, prepare, regime, rounds, surveys, target};
+use crate::schedule;
+use coretalk_model::latency::{ChosenRegime, Purpose, cell};
+use coretalk_model::stats::{LOOKS, normal};
+use coretalk_model::{KernelId, Picos, Relation};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a run over the whole map would be.
+pub struct Outline {
+    /// Passes that every cell gets, and the most a wide one can get.
+    pub passes: [u32; 2],
+    /// Mean passes expected.
+    pub expected_passes: f64,
+    /// Rounds in a pass over all cells.
+    pub rounds_per_pass: u64,
+    /// Pairs at the same time.
+    pub parallel: u32,
+    /// Kernels of a visit.
+    pub kernels: Vec<String>,
+    /// Spans of a visit, on average.
+    pub spans_per_visit: f64,
+    /// Batches of a visit, on average.
+    pub batches_per_visit: f64,
+    /// Expected machine time, the pilot's included.
+    pub machine_time: Picos,
+    /// What it rests on.
+    pub basis: String,
+}
+
+/// Rounds of a parallel schedule that are tried for an outline, and how often: five visits have a median to deviate
+/// from.
+const TRIED_ROUNDS: usize = 40;
+const TRIED_TIMES: u32 = 5;
+/// Share of the visits that ticks and spikes push out of ± 2 % where each line is timed once: 4 in 10,000 on simulated
+/// machines, too rare for the few cells of a serial pilot to show.
+const RARELY: f64 = 4e-4;
+
+/// Tries a few cells of each relation, and some rounds in company where there will be company, and extrapolates.
+pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
+    let piloted = driver.elapsed();
+    let target = target(driver);
+    prepare(driver, target);
+    let parallel = regime(driver, target);
+    driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
+    let cells = super::pilot::representative_cells(driver);
+    let some = some_cells(driver);
+    let tries = if let Target::Fixed(passes) = target { passes.min(2) } else { LOOKS[0] as u32 };
+    let mut sampled = BTreeMap::new();
+    for pass in 0..tries {
+        // What a visit takes differs from cell to cell, and so do a few of them from the rest; noise shows in any.
+        let tried = if pass == 0 { &some } else { &cells };
+        let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
+        driver.perform(Purpose::Map, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        if pass == 0 {
+            sampled = expected_by_relation(driver);
+        }
+    }
+    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    let schedule = rounds(driver, &all, 0);
+    let mut beyond = if driver.menu.repeats_lines() { 0.0 } else { RARELY };
+    let sweep_ns = if parallel > 1 {
+        let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
+        let began = driver.machine.now();
+        for pass in tries..tries + TRIED_TIMES {
+            driver.perform(Purpose::Map, pass, tried, &|menu, cell| menu.map(cell, 0))?;
+        }
+        beyond = share_beyond(driver, tried.iter().flatten());
+        let once = (driver.machine.now() - began).ns() / f64::from(TRIED_TIMES);
+        once * schedule.len() as f64 / tried.len() as f64
+    } else {
+        driver.relations.iter().filter_map(|relation| sampled.get(relation)).sum()
+    };
+    let ladder_ns = super::ladder::try_a_pass(driver, &cells)?;
+    let gap = gap(driver, target);
+    let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
+    let (passes, expected_passes, map_time) = match target {
+        Target::Fixed(passes) => ([passes; 2], f64::from(passes), sweep * f64::from(passes)),
+        Target::Looks => {
+            let share = share_open(driver, &cells, beyond);
+            // With a cell or two to expect, the second look is as likely as not.
+            let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
+            let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
+            let more = (LOOKS[1] - LOOKS[0]) as f64;
+            let second = if share * FEW as f64 <= 1.0 {
+                // In company with the ladder, which is counted for itself.
+                let alone_ns = super::ladder::whole_ns(ladder_ns);
+                (more * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
+            } else {
+                more * late_ns.max(gap.ns())
+            };
+            let again = likely * AGAIN_SHARE * sweep_ns;
+            let first = LOOKS[0] as f64;
+            let passes = LOOKS.map(|look| look as u32);
+            (passes, first + share * more, sweep * first + likely * second + again)
+        }
+    };
+    let beside = beside_ns(driver, ladder_ns, parallel);
+    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
+    let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
+        orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
+    };
+    let mut kernels: Vec<String> = orders[0].iter().map(|order| order.kernel.id.to_string()).collect();
+    kernels.dedup();
+    Ok(Outline {
+        passes,
+        expected_passes,
+        rounds_per_pass: schedule.len() as u64,
+        parallel,
+        kernels,
+        spans_per_visit: mean(&|orders| orders.len() as u64),
+        batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
+        machine_time: piloted + Picos::from_ns(map_time + beside),
+        basis: format!(
+            "a pilot on {} {} that took {}",
+            cells.len(),
+            if cells.len() == 1 { "pair" } else { "pairs" },
+            driver.elapsed()
+        ),
+    })
+}
+
+/// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
+const AGAIN_SHARE: f64 = 0.08;
+
+/// Share of all cells that will need the second look, from the noise of the tried ones: a cell stays open when one of
+/// its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as it
+/// is known otherwise; normal noise gives a lower bound.
+fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let surveys = surveys(driver, &regime);
+    let shares = surveys.iter().map(|survey| {
+        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
+            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
+            let beyond = beyond.max(known_beyond);
+            1.0 - (1.0 - beyond).powi(LOOKS[0] as i32)
+        });
+        let shares: Vec<f64> = by_cell.collect();
+        coretalk_model::stats::mean(&shares).unwrap_or(1.0)
+    });
+    shares.fold(0.0, f64::max)
+}
+
+/// Share of the visits of tried cells that lie outside the requested precision. One visit of each cell is the median
+/// and deviates by nothing.
+fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
+    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
+    let Some(slot) = kernels.filter_map(|kernel| driver.record.slot(&kernel, 0)).next() else { return 0.0 };
+    let mut residuals = Vec::new();
+    for passes in cells.filter_map(|&cell| driver.record.passes(cell as usize)) {
+        cell::pass_residuals(passes, slot, 0, &mut residuals);
+    }
+    let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
+    let others = f64::from(TRIED_TIMES) / f64::from(TRIED_TIMES - 1);
+    others * beyond as f64 / residuals.len().max(1) as f64
+}
+
+/// Share of a full sweep that the open cells take: serially their own share; in company as many rounds as the CPU
+/// with most of them needs (mean of a Poisson variable plus three deviations).
+fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
+    if parallel <= 1 {
+        return share;
+    }
+    let each = share * driver.settings.cpus.len() as f64;
+    ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
+}
+
+/// Expected time of what comes after the map: the gate where there is company, and the ladder.
+fn beside_ns(driver: &Driver<'_>, ladder_ns: f64, parallel: u32) -> f64 {
+    let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
+    let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
+    gate + super::ladder::whole_ns(ladder_ns)
+}
+
+/// Cells of each relation that an outline times once, to know the mean.
+const SOME: usize = 48;
+
+/// The representatives, and some cells of each relation drawn at random.
+fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
+    let mut chosen: BTreeSet<u32> = super::pilot::representative_cells(driver).into_iter().collect();
+    let mut by_relation: BTreeMap<Relation, Vec<u32>> = BTreeMap::new();
+    for (cell, &relation) in (0..).zip(&driver.relations) {
+        by_relation.entry(relation).or_default().push(cell);
+    }
+    for (relation, mut cells) in by_relation {
+        driver.key(Purpose::Map, 0).with(relation as u64).with(11).shuffle(&mut cells);
+        chosen.extend(cells.into_iter().take(SOME));
+    }
+    chosen.into_iter().collect()
+}
+
+/// Mean time of a visit by relation, in nanoseconds, as far as it was seen.
+fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
+    let mut seen = BTreeMap::new();
+    for (cell, &relation) in (0..).zip(&driver.relations) {
+        if let std::collections::btree_map::Entry::Vacant(place) = seen.entry(relation)
+            && let Some(ns) = driver.expect(Purpose::Map, &vec![cell])
+        {
+            place.insert(ns);
+        }
+    }
+    seen
+}
