@@ -39,7 +39,7 @@ flags! {
     Freq = 3, "freq", doubt;
     /// The sibling of a measured core was busy.
     SmtBusy = 4, "smt-busy", doubt;
-    /// The CPU quota or the temperature throttled the run.
+    /// A CPU quota or heat stopped or slowed the run, or the core clock fell for good.
     Throttled = 5, "throttled", doubt;
     /// Passes that lie apart in time disagree beyond their noise.
     Drift = 6, "drift", doubt;
@@ -53,17 +53,17 @@ flags! {
     ParBias = 10, "par-bias", doubt;
     /// The clock is too coarse for the batches.
     CoarseClock = 11, "coarse-clock", doubt;
-    /// The counters of the CPUs are not synchronous (matters for `one-way` only).
+    /// The counters of the CPUs are further apart than a message takes (`one-way` only).
     TscUnsync = 12, "tsc-unsync", doubt;
     /// The two homes of the lines differ by more than 5 %.
     HomeSpread = 13, "home-spread", remark;
-    /// The two directions differ.
+    /// The two directions differ beyond their intervals (`one-way` only).
     Asym = 14, "asym", remark;
     /// The cell was measured again before it was believed.
     Remeasured = 15, "remeasured", remark;
     /// The coordinating thread slept on a measured CPU.
     CoordShared = 16, "coord-shared", remark;
-    /// The two sides did not agree on what was done.
+    /// In some visit the two sides counted different numbers of hand-overs.
     Invalid = 17, "invalid", doubt;
     /// The host moved the virtual CPUs during the run.
     VcpuUnpinned = 18, "vcpu-unpinned", doubt;

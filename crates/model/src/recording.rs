@@ -73,6 +73,8 @@ pub struct Disturbance {
     pub coordinator_shared: bool,
     /// A sibling of a measured core was busy with something else.
     pub sibling_busy: bool,
+    /// A quota stopped the process, or heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
+    pub throttled: bool,
 }
 
 /// Why a trial has no recording: a reason can be stored, shown and acted on.

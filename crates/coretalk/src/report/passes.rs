@@ -45,7 +45,7 @@ pub fn passes(subject: &Subject<'_>, record: &Record) -> Vec<PairPasses> {
 }
 
 /// Seconds since the first pass and values, on the home that the cell reports.
-fn values(said: &CellPasses, record: &Record, kernel: &KernelId, second: bool) -> Vec<(f64, f64)> {
+fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool) -> Vec<(f64, f64)> {
     let slot = |home| record.slot(kernel, home);
     let Some(slot) = (if second { slot(1).or_else(|| slot(0)) } else { slot(0) }) else { return Vec::new() };
     let step = said.passes.len().div_ceil(MOST_PASSES).max(1);

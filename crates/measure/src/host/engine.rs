@@ -4,9 +4,10 @@ use super::arena::{Arena, Taken, Wanted};
 use super::batch::Batch;
 use super::clock::os;
 use super::crew::Team;
-use super::evidence::cpu_times;
+use super::evidence::{Throttles, cpu_times};
 use super::facts::CpuTimes;
 use super::random::Draws;
+use super::root::SystemRoot;
 use super::trial::{Prepared, Surroundings, Trial};
 use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
 use crate::stage::Halt;
@@ -57,12 +58,16 @@ impl Engine<'_> {
             let rest = &rounds[outcomes.len()..];
             let trials: Result<Vec<_>, _> = rest.iter().map(|round| self.prepare(round)).collect();
             let batch = Arc::new(Batch::new(trials?, stop.clone()));
-            let before = cpu_times();
+            let cpus: CpuSet = batch.cpus().collect();
+            let (root, before) = (SystemRoot::live(), cpu_times());
+            let held = Throttles::read(&root, &cpus);
             let begun = os::monotonic();
             // A thread that is lost ends the batch with its round; the rest is played without it.
             let played = self.play(&batch, stop);
             let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
-            let around = Around { engine: self, spent, elapsed: os::monotonic().saturating_sub(begun) };
+            let elapsed = os::monotonic().saturating_sub(begun);
+            let throttled = Throttles::read(&root, &cpus).since(&held);
+            let around = Around { engine: self, spent, elapsed, throttled };
             outcomes.extend((0..played).map(|round| around.outcome(batch.trials(round), begun)));
         }
         // A round that was told to leave did leave, but is not complete.
@@ -194,6 +199,8 @@ struct Around<'a> {
     /// What the CPUs spent their time on meanwhile.
     spent: Option<CpuTimes>,
     elapsed: Picos,
+    /// CPUs that were held back meanwhile.
+    throttled: CpuSet,
 }
 
 impl Around<'_> {
@@ -230,6 +237,7 @@ impl Around<'_> {
             lost_ms: in_batch.map(|ms| (ms * share) as f32),
             coordinator_shared: self.engine.coordinator_shared,
             sibling_busy: trial.placement().iter().any(|&cpu| self.has_busy_sibling(cpu)),
+            throttled: !cpus.intersection(&self.throttled).is_empty(),
         }
     }
 

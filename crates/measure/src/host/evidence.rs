@@ -1,9 +1,10 @@
 //! What else went on: switches of a thread, and time that CPUs lost to the host or to interrupts.
 
+use super::cgroup;
 use super::clock::os;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
-use coretalk_model::{CpuSet, Picos};
+use coretalk_model::{CpuId, CpuSet, Picos};
 use std::time::Duration;
 
 /// Context switches of a thread.
@@ -35,6 +36,40 @@ impl Switches {
     }
 }
 
+/// How often CPUs were held back so far: by the quota of a control group, which stops all of them, and by heat.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Throttles {
+    cpus: CpuSet,
+    /// Periods in which a group of this process used its share up.
+    by_quota: Option<u64>,
+    /// Events of each CPU, in order; empty where the system counts none, as on most guests and on Arm.
+    by_heat: Vec<u64>,
+}
+
+impl Throttles {
+    /// What the counters say of some CPUs.
+    pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Throttles {
+        let by_quota = cgroup::read_quota(root).and_then(|quota| quota.throttled_periods);
+        let of_cpu = |cpu: CpuId| {
+            root.number::<u64>(&format!(
+                "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"
+            ))
+        };
+        // One missing file tells that there are none, which saves a thousand looks.
+        let by_heat = cpus.iter().map_while(of_cpu).collect();
+        Throttles { cpus: cpus.clone(), by_quota, by_heat }
+    }
+
+    /// The CPUs that were held back since an earlier reading of the same ones.
+    pub fn since(&self, earlier: &Throttles) -> CpuSet {
+        if self.by_quota.zip(earlier.by_quota).is_some_and(|(now, then)| now > then) {
+            return self.cpus.clone();
+        }
+        let counts = self.by_heat.iter().zip(&earlier.by_heat);
+        self.cpus.iter().zip(counts).filter(|(_, (now, then))| now > then).map(|(cpu, _)| cpu).collect()
+    }
+}
+
 /// Share of these CPUs that others keep busy right now, watched for 50 ms (longer on small machines, where one tick of
 /// the accounts would already be much); `None` where the system keeps no accounts.
 pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
@@ -56,6 +91,20 @@ pub fn cpu_times() -> Option<CpuTimes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rising_counter_names_the_cpus_that_were_held_back() {
+        let cpus = CpuSet::from_iter([CpuId(1), CpuId(3)]);
+        let at =
+            |by_quota, by_heat: &[u64]| Throttles { cpus: cpus.clone(), by_quota, by_heat: by_heat.to_vec() };
+        let before = at(Some(4), &[7, 9]);
+        assert!(at(Some(4), &[7, 9]).since(&before).is_empty());
+        assert_eq!(at(Some(4), &[7, 10]).since(&before), CpuSet::from_iter([CpuId(3)]));
+        assert_eq!(at(Some(5), &[7, 9]).since(&before), cpus, "a quota stops all");
+        assert!(at(None, &[]).since(&before).is_empty(), "unknown is not throttled");
+        let live = Throttles::read(&SystemRoot::live(), &cpus);
+        assert!(live.by_heat.len() <= cpus.len());
+    }
 
     #[test]
     fn a_share_is_a_share() {

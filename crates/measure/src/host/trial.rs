@@ -96,6 +96,8 @@ pub struct Surroundings {
     pub coordinator_shared: bool,
     /// Whether something else ran on a sibling of its cores.
     pub sibling_busy: bool,
+    /// Whether a quota stopped the process, or heat slowed one of its CPUs, in the batch.
+    pub throttled: bool,
 }
 
 impl Trial {
@@ -283,6 +285,7 @@ impl Trial {
             steal_ms: around.lost_ms,
             coordinator_shared: around.coordinator_shared,
             sibling_busy: around.sibling_busy,
+            throttled: around.throttled,
         };
         let core_ghz =
             logs.iter().map(|log| Some([log.core_ghz[0]? as f32, log.core_ghz[1]? as f32])).collect();

@@ -71,6 +71,11 @@ impl CoreClocks {
         if self.clock.step_share > 0.0 && unit(hash([key, 1, at.0 / STEP_PS])) < self.clock.step_share {
             relative *= self.clock.step_factor;
         }
+        if let Some(held) = self.clock.held_back
+            && at >= Picos::from_ms(u64::from(held.from_ms))
+        {
+            relative *= held.factor;
+        }
         relative
     }
 

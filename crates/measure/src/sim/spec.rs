@@ -97,6 +97,17 @@ pub struct CoreClock {
     /// Share of time that a CPU spends a frequency step lower, 50 ms at a time.
     pub step_share: f64,
     pub step_factor: f64,
+    /// Heat or a power limit holds all cores back from a time on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<HeldBack>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldBack {
+    pub from_ms: u32,
+    /// Of the clock before.
+    pub factor: f64,
 }
 
 /// What everything beside the timed batches takes.
@@ -181,6 +192,8 @@ pub enum Rhythm {
 pub enum Evidence {
     Switch,
     Steal,
+    /// The quota of the control group.
+    Quota,
     Nothing,
 }
 
@@ -237,6 +250,9 @@ pub struct Failures {
     /// The two sides count different numbers of hand-overs where one of these CPUs takes part.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub miscount: CpuSet,
+    /// Until then; for ever where it is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub miscount_until_ms: Option<u32>,
     /// Something else keeps the machine busy.
     pub busy: bool,
     /// A CPU is taken away.
@@ -319,6 +335,7 @@ impl Default for CoreClock {
             drift_ms: 500.0,
             step_share: 0.0,
             step_factor: 0.92,
+            held_back: None,
         }
     }
 }
@@ -369,6 +386,7 @@ impl Default for Failures {
             hang_limit_ms: 1000,
             die: CpuSet::new(),
             miscount: CpuSet::new(),
+            miscount_until_ms: None,
             busy: false,
             lose_cpu_at: None,
             clock_step: None,

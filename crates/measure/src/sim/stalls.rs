@@ -14,6 +14,7 @@ pub struct Stalls<'a> {
     jump: Option<(f64, f64)>,
     switches: u32,
     steal_ns: f64,
+    throttled: bool,
 }
 
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl<'a> Stalls<'a> {
             .map(|step| (Picos::from_ms(u64::from(step.at_ms)), f64::from(step.by_us) * 1e3))
             .filter(|(at, _)| *at >= started)
             .map(|(at, by_ns)| ((at - started).ns(), by_ns));
-        let mut all = Stalls { sources, next_ns: 0.0, jump, switches: 0, steal_ns: 0.0 };
+        let mut all = Stalls { sources, next_ns: 0.0, jump, switches: 0, steal_ns: 0.0, throttled: false };
         all.next_ns = all.soonest();
         all
     }
@@ -75,6 +76,7 @@ impl<'a> Stalls<'a> {
                 match source.stall.seen_as {
                     Evidence::Switch => self.switches += 1,
                     Evidence::Steal => self.steal_ns += lasted_ns,
+                    Evidence::Quota => self.throttled = true,
                     Evidence::Nothing => {}
                 }
                 let mean_ns = 1e9 / source.stall.per_second;
@@ -94,6 +96,7 @@ impl<'a> Stalls<'a> {
             involuntary_switches: Some(self.switches),
             voluntary_switches: Some(0),
             steal_ms: Some((self.steal_ns / 1e6) as f32),
+            throttled: self.throttled,
             ..Disturbance::default()
         }
     }

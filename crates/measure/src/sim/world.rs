@@ -120,7 +120,9 @@ impl World {
         if among(&failures.hang).is_some() {
             return Some(TrialFailure::TimedOut { limit: Picos::from_ms(u64::from(failures.hang_limit_ms)) });
         }
-        among(&failures.miscount).map(|_| TrialFailure::Unverified { sent: 1000, received: 999 })
+        let until = failures.miscount_until_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+        let miscounts = among(&failures.miscount).filter(|_| until.is_none_or(|until| started < until));
+        miscounts.map(|_| TrialFailure::Unverified { sent: 1000, received: 999 })
     }
 
     pub fn lost_cpu(&self, placement: &[CpuId], at: Picos) -> Option<CpuId> {

@@ -4,7 +4,7 @@ use crate::vocabulary::{bad_cells, builtin, run, toml};
 use coretalk_measure::Machine;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
-use coretalk_model::{Flag, Home, KernelId, Picos, Tool};
+use coretalk_model::{Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
 
 #[test]
 fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
@@ -137,5 +137,49 @@ fn bad_cells_are_measured_again_and_good_ones_are_not() {
     assert!(counts.recall() >= 0.97 && counts.precision() >= 0.9, "{counts:?}");
     for (relation, ratio) in run.relations() {
         assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
+    }
+}
+
+/// Flags of the cells of the first map of two CPUs of a small machine that differs.
+fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
+    let text = format!("based_on = 'chiplet-16'\n{differs}");
+    let run = run(toml(&text), 3, |settings| {
+        settings.cpus.truncate(2);
+        settings.protocols = vec![protocol];
+    });
+    run.values().iter().map(|(_, value)| value.flags).collect()
+}
+
+#[test]
+fn what_held_the_run_back_is_flagged_and_a_calm_run_is_not() {
+    let calm = flags_of("", Protocol::Cas);
+    assert!(calm.iter().all(|flags| !flags.contains(Flag::Throttled) && !flags.contains(Flag::Invalid)));
+    let quota = "stalls = [{ name = 'quota', per_second = 400.0, us = [5.0, 9.0], rhythm = 'random', seen_as = 'quota' }]";
+    let heat = "[core_clock]\nheld_back = { from_ms = 700, factor = 0.8 }";
+    for differs in [quota, heat] {
+        let flags = flags_of(differs, Protocol::Cas);
+        assert!(flags.iter().all(|flags| flags.contains(Flag::Throttled)) && !flags.is_empty(), "{differs}");
+    }
+}
+
+#[test]
+fn visits_that_did_not_add_up_leave_their_mark_on_the_value() {
+    let flags = flags_of("[failures]\nmiscount = '1'\nmiscount_until_ms = 40", Protocol::Cas);
+    assert!(flags.len() == 1 && flags[0].contains(Flag::Invalid), "{flags:?}");
+}
+
+#[test]
+fn clocks_that_lie_apart_and_ways_that_differ_are_flagged() {
+    let calm = flags_of("[variation]\nasymmetry_sd = 0.0\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay);
+    assert!(!calm.is_empty());
+    for flags in calm {
+        assert!(!flags.contains(Flag::TscUnsync) && !flags.contains(Flag::Asym), "{flags:?}");
+    }
+    for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
+        assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
+    }
+    for flags in flags_of("[variation]\nasymmetry_sd = 0.5\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay)
+    {
+        assert!(flags.contains(Flag::Asym), "{flags:?}");
     }
 }

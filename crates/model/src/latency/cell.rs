@@ -48,7 +48,7 @@ const DISTURBED_LEAST: f64 = 0.05;
 /// With this many passes a rare disturbed one is set aside and needs no replacement.
 pub const PASSES_TO_SPARE: usize = 16;
 /// Evidence in more than this share of the passes taints the cell.
-const TAINTED_SHARE: f64 = 0.10;
+pub const TAINTED_SHARE: f64 = 0.10;
 /// Fewer passes make no interval worth the name.
 pub const FEWEST_PASSES: usize = 6;
 /// Homes that differ by more than this are worth a remark.
@@ -184,6 +184,14 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
 
     let mut flags = evidence(kept);
+    if passes.unverified > 0 {
+        flags.set(Flag::Invalid);
+    }
+    numbers.clear();
+    numbers.extend(valid(passes, context.valid_from).map_while(|(_, head)| known(head.core_ghz)));
+    if slowed_down(numbers) {
+        flags.set(Flag::Throttled);
+    }
     if states.len() > 1 {
         flags.set(Flag::Multimodal);
     }
@@ -309,6 +317,21 @@ fn evidence(values: &[PassValue]) -> Flags {
     Flag::ALL.iter().copied().filter(|&flag| tainted(flag)).collect()
 }
 
+/// A core clock that falls by more than this between the first and the last third of the passes, and stays there, is
+/// being held back: turbo that comes and goes moves within, and the clock of a guest moved by 12 % in minutes.
+const SLOWED: f64 = 0.90;
+
+/// Whether the core clocks of passes in time order fell for good.
+fn slowed_down(ghz: &[f64]) -> bool {
+    let third = ghz.len() / 3;
+    if third < 2 {
+        return false;
+    }
+    let (early, late) = (&ghz[..third], &ghz[ghz.len() - third..]);
+    let highest = late.iter().copied().fold(0.0, f64::max);
+    stats::median(early).is_some_and(|early| highest < SLOWED * early)
+}
+
 /// What a second measurement said about a doubtful cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
@@ -337,15 +360,15 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Steal => "the hypervisor or interrupts took time".into(),
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::SmtBusy => "the other thread of a core was busy".into(),
-        Flag::Throttled => "the CPU quota or the temperature throttled the run".into(),
+        Flag::Throttled => "a CPU quota, heat or a falling core clock held the run back".into(),
         Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
         Flag::Multimodal => format!("the machine changed state: {} plateaus", value.states.len()),
         Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes this relation".into(),
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),
-        Flag::TscUnsync => "the counters of the CPUs are not synchronous".into(),
-        Flag::Invalid => "the two sides did not agree on what was done".into(),
+        Flag::TscUnsync => "the counters of the CPUs are further apart than a message takes".into(),
+        Flag::Invalid => "in some visit the two sides did not agree on what was done".into(),
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => format!("only {} passes", value.passes),
@@ -353,5 +376,20 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::HomeSpread | Flag::Asym | Flag::Remeasured | Flag::CoordShared | Flag::SharedSpin => {
             flag.name().into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_falls_for_good_is_told_from_one_that_moves() {
+        let fallen: Vec<f64> = [4.0; 12].into_iter().chain([3.4; 12]).collect();
+        assert!(slowed_down(&fallen));
+        let back: Vec<f64> = fallen.iter().copied().chain([4.0]).collect();
+        assert!(!slowed_down(&back), "it came back");
+        assert!(!slowed_down(&[4.2, 4.1, 4.0, 3.9, 3.85, 3.85, 3.8, 3.8]), "turbo");
+        assert!(!slowed_down(&[4.0, 3.0, 3.0, 3.0, 3.0]) && !slowed_down(&[]), "too few to say");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, Purpose, Record, Regime, cell};
-use crate::stats::Pass;
+use crate::stats::{Estimate, Pass};
 use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate};
 use std::collections::BTreeMap;
 
@@ -68,7 +68,10 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
     let cpus = &settings.cpus;
     let cells = Matrix::directed(cpus.clone(), |row, column| match passes.get(&[cpus[row], cpus[column]]) {
         _ if row == column => Cell::Missing { reason: "a CPU does not talk to itself".into() },
-        Some(delays) => judge(settings, delays),
+        Some(delays) => {
+            let back = passes.get(&[cpus[column], cpus[row]]).map_or(&[][..], Vec::as_slice);
+            judge(settings, delays, back)
+        }
         None => Cell::Missing { reason: "not measured".into() },
     });
     LatencyMap {
@@ -87,6 +90,9 @@ struct Delays {
     at_s: f64,
     /// Median over the minimum, in nanoseconds.
     median_ns: f64,
+    /// The minimum itself, in ticks, the offset of the two clocks in it. Nothing arrives before it was sent: below zero
+    /// the clocks are further apart than the message took.
+    least_ticks: i64,
     messages: u64,
 }
 
@@ -110,21 +116,35 @@ impl Delays {
             2 * seen >= messages
         })?;
         let median_ns = rate.ns((median.0 - least) as f64);
-        Some(Delays { at_s: kept.recording.started.secs(), median_ns, messages })
+        Some(Delays { at_s: kept.recording.started.secs(), median_ns, least_ticks: least, messages })
     }
 }
 
-fn judge(settings: &LatencySettings, delays: &[Delays]) -> Cell {
-    let passes: Vec<Pass> = delays
-        .iter()
-        .map(|visit| Pass { at_s: visit.at_s, value: visit.median_ns, line_error: 0.0 })
-        .collect();
-    let Some(latency_ns) = cell::interval(&passes, settings) else {
+fn interval(settings: &LatencySettings, delays: &[Delays]) -> Option<Estimate> {
+    let pass = |visit: &Delays| Pass { at_s: visit.at_s, value: visit.median_ns, line_error: 0.0 };
+    cell::interval(&delays.iter().map(pass).collect::<Vec<_>>(), settings)
+}
+
+/// Visits in which something arrived before it was sent, as a share.
+fn early(delays: &[Delays]) -> f64 {
+    let early = delays.iter().filter(|visit| visit.least_ticks < 0).count();
+    early as f64 / delays.len().max(1) as f64
+}
+
+/// Judges one direction, beside what was seen in the other.
+fn judge(settings: &LatencySettings, delays: &[Delays], back: &[Delays]) -> Cell {
+    let Some(latency_ns) = interval(settings, delays) else {
         return Cell::Missing { reason: "not measured".into() };
     };
     let mut flags = Flags::NONE;
-    if passes.len() < cell::FEWEST_PASSES {
+    if delays.len() < cell::FEWEST_PASSES {
         flags.set(Flag::FewPasses);
+    } else if interval(settings, back).is_some_and(|back| !back.overlaps(&latency_ns)) {
+        flags.set(Flag::Asym);
+    }
+    // The offset shortens one way by as much as it lengthens the other, so either tells.
+    if early(delays).max(early(back)) > cell::TAINTED_SHARE {
+        flags.set(Flag::TscUnsync);
     }
     if latency_ns.relative_half_width() > settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);

@@ -21,6 +21,8 @@ pub(super) struct PassTable {
     width: usize,
     /// Cells whose last visit gave nothing.
     failures: BTreeMap<usize, TrialFailure>,
+    /// Visits of a cell whose two sides counted different numbers of hand-overs.
+    unverified: BTreeMap<usize, u32>,
 }
 
 /// Neighbouring rows of the table that belong to one cell, pass by pass.
@@ -43,6 +45,8 @@ pub struct CellPasses<'a> {
     width: usize,
     /// Why the last visit gave nothing, if it did.
     pub failure: Option<&'a TrialFailure>,
+    /// Visits whose two sides counted different numbers of hand-overs.
+    pub unverified: u32,
 }
 
 /// When and under what a pass was made.
@@ -123,6 +127,11 @@ impl PassTable {
             values: &self.values[values],
             width: self.width,
             failure: if self.failures.is_empty() { None } else { self.failures.get(&cell) },
+            unverified: if self.unverified.is_empty() {
+                0
+            } else {
+                self.unverified.get(&cell).copied().unwrap_or(0)
+            },
         })
     }
 
@@ -130,6 +139,9 @@ impl PassTable {
     pub fn fail(&mut self, cell: usize, failure: &TrialFailure) {
         self.reach(cell);
         self.failures.insert(cell, failure.clone());
+        if matches!(failure, TrialFailure::Unverified { .. }) {
+            *self.unverified.entry(cell).or_default() += 1;
+        }
     }
 
     /// Adds a pass over a cell that says nothing yet, and gives its row. Whatever was wrong with the cell is over.

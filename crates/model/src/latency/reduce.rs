@@ -111,6 +111,9 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.sibling_busy {
         flags.set(Flag::SmtBusy);
     }
+    if seen.throttled {
+        flags.set(Flag::Throttled);
+    }
     if core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
         flags.set(Flag::Freq);
     }

@@ -197,11 +197,11 @@ fn a_recording() -> impl Strategy<Value = Recording> {
             samples,
         });
     let clocks = proptest::collection::vec(any::<Option<[f32; 2]>>(), 0..3);
-    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 3]>()).prop_map(
+    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 4]>()).prop_map(
         |(
             [involuntary_switches, voluntary_switches],
             steal_ms,
-            [migrated, coordinator_shared, sibling_busy],
+            [migrated, coordinator_shared, sibling_busy, throttled],
         )| {
             Disturbance {
                 involuntary_switches,
@@ -210,6 +210,7 @@ fn a_recording() -> impl Strategy<Value = Recording> {
                 migrated,
                 coordinator_shared,
                 sibling_busy,
+                throttled,
             }
         },
     );

@@ -32,7 +32,7 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
 
 /// The second measurement, of what had a first one.
 pub fn second(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    let known: BTreeSet<u32> = driver.record.others(Purpose::Again).map(|entry| entry.cell).collect();
+    let known: BTreeSet<u32> = driver.ledger.record.others(Purpose::Again).map(|entry| entry.cell).collect();
     let suspects: Vec<u32> = known.into_iter().collect();
     if suspects.is_empty() || driver.budget_ended {
         return Ok(Flow::On);

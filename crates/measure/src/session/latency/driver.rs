@@ -142,7 +142,7 @@ impl<'a> Driver<'a> {
 
     /// When the last visit for a purpose began in this sitting.
     pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
-        let here = self.record.others(purpose).filter(|entry| entry.segment == self.segment);
+        let here = self.ledger.record.others(purpose).filter(|entry| entry.segment == self.ledger.segment);
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 

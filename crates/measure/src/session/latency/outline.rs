@@ -148,9 +148,11 @@ fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
 /// and deviates by nothing.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
-    let Some(slot) = kernels.filter_map(|kernel| driver.record.slot(&kernel, 0)).next() else { return 0.0 };
+    let Some(slot) = kernels.filter_map(|kernel| driver.ledger.record.slot(&kernel, 0)).next() else {
+        return 0.0;
+    };
     let mut residuals = Vec::new();
-    for passes in cells.filter_map(|&cell| driver.record.passes(cell as usize)) {
+    for passes in cells.filter_map(|&cell| driver.ledger.record.passes(cell as usize)) {
         cell::pass_residuals(passes, slot, 0, &mut residuals);
     }
     let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
