@@ -16,11 +16,11 @@ const SLOTS: usize = (EXACT + (HIGHEST_BITS - EXACT_BITS) as u64 * EXACT / 2) as
 /// # use coretalk_measure::tally::Tally;
 /// # use coretalk_model::TickRate;
 /// let mut trips = Tally::new();
-/// for ticks in [50, 52, 50, 90_000] {
+/// for ticks in [15, 17, 15, 90_000] {
 ///     trips.count(ticks);
 /// }
 /// let histogram = trips.histogram(TickRate { hz: 1e9 });
-/// assert_eq!((histogram.count(), histogram.percentile_ns(0.5)), (4, Some(50.0)));
+/// assert_eq!((histogram.count(), histogram.percentile_ns(0.5)), (4, Some(15.0)));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {

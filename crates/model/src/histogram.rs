@@ -13,8 +13,8 @@ const KEPT_BITS: u32 = 11;
 /// # use coretalk_model::Histogram;
 /// let mut waits = Histogram::new();
 /// waits.record_ns(52_000.0, 3);
-/// waits.record_ns(40.0, 1);
-/// assert_eq!((waits.count(), waits.percentile_ns(0.25)), (4, Some(40.0)));
+/// waits.record_ns(20.0, 1);
+/// assert_eq!((waits.count(), waits.percentile_ns(0.25)), (4, Some(20.0)));
 /// assert!((waits.percentile_ns(1.0).unwrap() / 52_000.0 - 1.0).abs() < 1e-3);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -30,10 +30,10 @@ impl Default for HgrmStyle {
 /// ```
 /// # use coretalk_model::{Histogram, formats::hgrm::{HgrmStyle, write_hgrm}};
 /// let mut waits = Histogram::new();
-/// waits.record_ns(20.0, 9);
-/// waits.record_ns(40.0, 1);
+/// waits.record_ns(10.0, 9);
+/// waits.record_ns(20.0, 1);
 /// let table = write_hgrm(&waits, &HgrmStyle::default(), &[]);
-/// assert!(table.contains("#[Max     =       40.000, Total count    =           10]"));
+/// assert!(table.contains("#[Max     =       20.000, Total count    =           10]"));
 /// ```
 pub fn write_hgrm(histogram: &Histogram, style: &HgrmStyle, heading: &[String]) -> String {
     let counts: Vec<HgrmCount> = histogram
