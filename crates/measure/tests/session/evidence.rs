@@ -169,7 +169,7 @@ fn visits_that_did_not_add_up_leave_their_mark_on_the_value() {
 }
 
 #[test]
-fn clocks_that_lie_apart_and_ways_that_differ_are_flagged() {
+fn clocks_that_lie_apart_are_flagged() {
     let calm = flags_of("[variation]\nasymmetry_sd = 0.0\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay);
     assert!(!calm.is_empty());
     for flags in calm {
@@ -177,9 +177,5 @@ fn clocks_that_lie_apart_and_ways_that_differ_are_flagged() {
     }
     for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
         assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
-    }
-    for flags in flags_of("[variation]\nasymmetry_sd = 0.2\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay)
-    {
-        assert!(flags.contains(Flag::Asym), "{flags:?}");
     }
 }

@@ -180,6 +180,26 @@ mod tests {
         assert_eq!(packed, [0, 2, 4, 6, 8]);
     }
 
+    #[test]
+    fn ways_that_vary_differently_are_flagged() {
+        let settings = LatencySettings::of(vec![CpuId(0), CpuId(1)]);
+        let visits = |median_ns: f64| -> Vec<Delays> {
+            let visit = |pass: u32| Delays {
+                at_s: f64::from(pass),
+                median_ns: median_ns + f64::from(pass % 3),
+                least_ticks: 10,
+                messages: 1_000,
+            };
+            (0..24).map(visit).collect()
+        };
+        let flags = |out: f64, back: f64| match judge(&settings, &visits(out), &visits(back)) {
+            Cell::Measured(value) => value.flags,
+            Cell::Missing { reason } => panic!("{reason}"),
+        };
+        assert!(flags(50.0, 80.0).contains(Flag::Asym));
+        assert!(!flags(50.0, 50.0).contains(Flag::Asym));
+    }
+
     proptest! {
         #[test]
         fn signed_differences_survive_packing(ticks in -(1_i64 << 62)..1 << 62, back: bool) {
