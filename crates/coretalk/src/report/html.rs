@@ -7,6 +7,7 @@ pub mod data;
 pub mod escape;
 mod machine;
 mod sections;
+mod series;
 mod several;
 mod tables;
 
@@ -160,8 +161,12 @@ fn marks(subject: &Subject<'_>) -> String {
 }
 
 fn contents(parts: &[Section]) -> String {
-    let links =
-        parts.iter().map(|part| format!("<li><a href=\"#{}\">{}</a></li>", part.id, escaped(&part.title)));
+    // Of several runs each is one link: its first section.
+    let linked = |part: &&Section| !part.id.contains('-') || part.id.starts_with("summary-");
+    let links = parts
+        .iter()
+        .filter(linked)
+        .map(|part| format!("<li><a href=\"#{}\">{}</a></li>", part.id, escaped(&part.title)));
     format!("<nav aria-label=\"Contents\"><ul>{}</ul></nav>", links.collect::<String>())
 }
 

@@ -61,6 +61,15 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
     lines.join("\n") + "\n"
 }
 
+/// The questions of a run of series, its doubts and how it ended, without its tables.
+pub fn overview(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+    let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
+    let mut lines: Vec<String> = questions.flat_map(|probe| question(probe, width)).collect();
+    lines.extend(doubts(&series.result.trials, width));
+    lines.extend(ending(series, saved, width));
+    lines
+}
+
 fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
     let question = probe.spec().question;
     let mut letters = question.chars();
@@ -361,7 +370,7 @@ fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let id = plain(id);
     let mut parts = vec![
         format!(" saved as {id}"),
-        format!("see it again: coretalk runs show {id}"),
+        format!("to share: coretalk report {id} -o z.html"),
         format!("as data: coretalk export {id} --format csv"),
     ];
     if series.result.trials.iter().any(|trial| !trial.histograms.is_empty()) {

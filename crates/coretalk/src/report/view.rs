@@ -1,6 +1,7 @@
 //! [`View`]: the parts of a JSON document that reports draw from, whatever probe filled them. What a document leaves
 //! out is empty here, so that a section appears as soon as there are data for it.
 
+use super::text::duration;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -127,6 +128,12 @@ pub struct SeriesView {
     pub histogram_unit_ps: u64,
     /// Further numbers by name.
     pub values: BTreeMap<String, Option<f64>>,
+    /// Intervals of values, and of the median (`median_ns`).
+    pub intervals: BTreeMap<String, [f64; 2]>,
+    /// How often something happened.
+    pub counts: BTreeMap<String, u64>,
+    /// The gravest doubt, or why there is nothing.
+    pub reason: Option<String>,
     /// `A` to `D`.
     pub grade: Option<String>,
     /// Doubts and remarks.
@@ -134,10 +141,36 @@ pub struct SeriesView {
 }
 
 impl SeriesView {
-    /// Its parameters as words: `kernel cas, view at-rate`.
+    /// Its parameters as words: `kernel cas, view at-rate`, `gap 20 µs`.
     pub fn words(&self) -> String {
-        let parameters = self.parameters.iter().map(|(name, value)| format!("{name} {}", bare(value)));
-        parameters.collect::<Vec<_>>().join(", ")
+        self.words_without(&[])
+    }
+
+    /// Its parameters but for some.
+    pub fn words_without(&self, names: &[&str]) -> String {
+        let shown = self.parameters.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        let words = shown.map(|(name, value)| match (name.strip_suffix("_ns"), value.as_f64()) {
+            (Some(name), Some(ns)) => format!("{} {}", name.replace('_', " "), duration(ns * 1e-9)),
+            (_, Some(number)) => format!("{} {number}", name.replace('_', " ")),
+            _ => format!("{} {}", name.replace('_', " "), bare(value)),
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Which of the distributions of its trial it is.
+    pub fn view(&self) -> String {
+        self.parameters.get("view").map(bare).unwrap_or_default()
+    }
+
+    /// Its parameters that are numbers.
+    pub fn numbers(&self) -> Vec<(&str, f64)> {
+        self.parameters.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?))).collect()
+    }
+
+    /// The median and its interval, where it has one.
+    pub fn median(&self) -> Option<(f64, Option<[f64; 2]>)> {
+        let point = (*self.percentiles.get("50")?)?;
+        Some((point, self.intervals.get("median_ns").copied().filter(|_| self.unit == "ns")))
     }
 
     /// Its CPUs as words: `0 → 1`.

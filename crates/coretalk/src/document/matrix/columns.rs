@@ -89,7 +89,8 @@ impl Columns {
     }
 
     /// Writes the columns as JSON. Values are whole hundredths: a fifth of the bytes of the cells written out. Ends of
-    /// intervals and the fastest batch are distances from the median; a column that holds nothing is left out.
+    /// intervals and the fastest batch are distances from the median, and the upper end is as far away as the lower one
+    /// and a skew, which is mostly nothing. A column that holds nothing is left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
         let less = |cell: usize, other: Option<f64>| {
@@ -103,18 +104,16 @@ impl Columns {
             list(out, "at", &at);
         }
         list(out, "median", &each(&|cell| self.median[cell].map(hundredths)));
-        list(out, "below", &each(&|cell| less(cell, self.interval[cell].map(|[low, _]| low))));
-        list(
-            out,
-            "above",
-            &each(&|cell| less(cell, self.interval[cell].map(|[_, high]| high)).map(|less| -less)),
-        );
+        let below = |cell: usize| less(cell, self.interval[cell].map(|[low, _]| low));
+        let above = |cell: usize| less(cell, self.interval[cell].map(|[_, high]| high)).map(|less| -less);
+        list(out, "below", &each(&below));
+        list(out, "skew", &each(&|cell| above(cell).zip(below(cell)).map(|(above, below)| above - below)));
         list(out, "min_below", &each(&|cell| less(cell, self.min[cell])));
         list(out, "home_penalty", &each(&|cell| self.home_penalty[cell].map(hundredths)));
         list(out, "line_spread", &each(&|cell| self.line_spread[cell].map(hundredths)));
-        list(out, "passes", &each(&|cell| Some(i64::from(self.passes[cell])).filter(|&passes| passes > 0)));
-        list(out, "flags", &each(&|cell| Some(i64::from(self.flags[cell])).filter(|&bits| bits > 0)));
-        list(out, "reason", &each(&|cell| self.reason[cell].map(i64::from)));
+        list(out, "passes", &each(&|cell| Some(i64::from(self.passes[cell]))));
+        list(out, "flags", &each(&|cell| Some(i64::from(self.flags[cell]))));
+        list(out, "reason", &each(&|cell| Some(self.reason[cell].map_or(0, |reason| i64::from(reason) + 1))));
         let grades: String = self.grade.iter().map(|grade| grade.unwrap_or(' ')).collect();
         let _ = write!(out, ",\"grades\":\"{grades}\"");
         let names = serde_json::json!(Flag::ALL.iter().map(|flag| flag.name()).collect::<Vec<_>>());
@@ -138,7 +137,9 @@ impl Columns {
 
 /// A column; nothing where it holds nothing.
 fn list(out: &mut String, name: &str, values: &[Option<i64>]) {
-    if values.iter().all(Option::is_none) {
+    // Of these zero is none.
+    let zero_is_none = ["skew", "passes", "flags", "reason"].contains(&name);
+    if values.iter().all(|value| value.is_none() || zero_is_none && *value == Some(0)) {
         return;
     }
     let _ = write!(out, ",\"{name}\":[");

@@ -127,6 +127,8 @@ pub struct Curve {
     pub points: Vec<[f64; 2]>,
     /// How they are shown.
     pub marks: Marks,
+    /// Ends of intervals of some points: to the right, low, high.
+    pub intervals: Vec<[f64; 3]>,
 }
 
 /// Curves over two axes.
@@ -175,6 +177,9 @@ impl Chart {
         picture.line(vec![[left, top], [left, bottom], [right, bottom]], Ink::Faint, 1.0);
         for (index, curve) in self.curves.iter().enumerate() {
             let points: Vec<[f64; 2]> = curve.points.iter().map(|[px, py]| [x(*px), y(*py)]).collect();
+            for [at, low, high] in &curve.intervals {
+                picture.line(vec![[x(*at), y(*low)], [x(*at), y(*high)]], Ink::Series(index), 1.0);
+            }
             match curve.marks {
                 Marks::Joined => picture.line(points, Ink::Series(index), 2.0),
                 Marks::Dots => points.into_iter().for_each(|at| picture.disc(at, 2.2, Ink::Series(index))),

@@ -47,33 +47,59 @@ impl<'a> Distribution<'a> {
     }
 }
 
-/// Percentile curves and cumulative shares of the series that kept a distribution: of many pairs under the same
-/// parameters the quickest, the middle and the slowest at p99.
-pub fn curves(series: &[SeriesView], title: &str) -> Vec<Picture> {
-    let mut pictures = Vec::new();
-    for kind in ["event", "batch-mean"] {
-        let of_kind = chosen(series).into_iter().filter(|one| one.kind == kind);
-        let distributions: Vec<Distribution<'_>> =
-            of_kind.filter_map(Distribution::of).filter(|one| !one.histogram.is_empty()).collect();
-        for some in distributions.chunks(MOST_CURVES) {
-            pictures.extend(both(some, kind, title));
-        }
-    }
-    pictures
+/// Percentile curves and cumulative shares, each in pictures of one kind and view.
+#[derive(Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Percentiles on a nines axis.
+    pub percentiles: Vec<Picture>,
+    /// Shares up to a value.
+    pub shares: Vec<Picture>,
 }
 
-/// The series whose curves are drawn. [`curves`] says which.
+/// Curves of the series that kept a distribution. [`chosen`] says which are drawn.
+pub fn curves(series: &[SeriesView], title: &str) -> Curves {
+    let mut together: BTreeMap<(&str, String), Vec<Distribution<'_>>> = BTreeMap::new();
+    for one in chosen(series).into_iter().filter_map(Distribution::of).filter(|one| !one.histogram.is_empty())
+    {
+        together.entry((&one.series.kind, one.series.view())).or_default().push(one);
+    }
+    let mut curves = Curves::default();
+    for ((kind, _), distributions) in together {
+        for some in evenly(&distributions) {
+            if let Some([percentiles, shares]) = both(some, kind, title) {
+                curves.percentiles.push(percentiles);
+                curves.shares.push(shares);
+            }
+        }
+    }
+    curves
+}
+
+/// Parts of about equal size, none with more than can be told apart.
+fn evenly<T>(all: &[T]) -> std::slice::Chunks<'_, T> {
+    let parts = all.len().div_ceil(MOST_CURVES).max(1);
+    all.chunks(all.len().div_ceil(parts).max(1))
+}
+
+/// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
+/// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
+/// first.
 pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
     let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesView>> = BTreeMap::new();
     for one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
-        alike.entry((&one.probe, &one.kind, one.words())).or_default().push(one);
+        let numbers: Vec<&str> = one.numbers().into_iter().map(|(name, _)| name).collect();
+        alike.entry((&one.probe, &one.kind, one.words_without(&numbers))).or_default().push(one);
     }
+    let much = alike.len() > MOST_CURVES;
     let p99 = |one: &&SeriesView| one.percentiles.get("99").copied().flatten().unwrap_or(f64::INFINITY);
     alike
         .into_values()
         .flat_map(|mut of| {
+            let first = of[0].numbers().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+            of.retain(|one| one.numbers().into_iter().map(|(_, value)| value).eq(first.iter().copied()));
             of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
             match of.len() {
+                many if much => vec![of[many / 2]],
                 0..=3 => of,
                 many => vec![of[0], of[many / 2], of[many - 1]],
             }
@@ -81,9 +107,13 @@ pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
         .collect()
 }
 
-fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Vec<Picture> {
-    let curve =
-        |one: &Distribution<'_>| Curve { name: one.name(), points: one.points(), marks: Marks::Joined };
+fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Option<[Picture; 2]> {
+    let curve = |one: &Distribution<'_>| Curve {
+        name: one.name(),
+        points: one.points(),
+        marks: Marks::Joined,
+        intervals: Vec::new(),
+    };
     let curves: Vec<Curve> = some.iter().map(curve).collect();
     let values = || curves.iter().flat_map(|curve| curve.points.iter().map(|[_, value]| *value));
     let shares = curves.iter().flat_map(|curve| curve.points.iter().map(|[share, _]| *share));
@@ -93,7 +123,7 @@ fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Vec<Picture> {
         Axis::over("share of the events that are not slower", Kind::Nines, shares),
         Axis::over("ns, logarithmic", Kind::Log, values()),
     ) else {
-        return Vec::new();
+        return None;
     };
     let turned = curves.iter().map(|curve| Curve {
         points: curve.points.iter().map(|[share, value]| [*value, *share]).collect(),
@@ -107,75 +137,89 @@ fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Vec<Picture> {
     };
     let percentiles =
         Chart { title: format!("{title}: percentiles of {what}"), x: nines, y: values_up, curves };
-    vec![percentiles.draw(900.0, 360.0), cumulative.draw(900.0, 320.0)]
+    Some([percentiles.draw(900.0, 360.0), cumulative.draw(900.0, 320.0)])
 }
 
-/// Values over a parameter that is a number, where several series of a probe differ in it: threads, gap, load.
+/// Values over a parameter that is a number, where several series of a probe differ in it: threads, gap, load. Drawn
+/// for the first CPUs; the table has all.
 pub fn over_parameters(series: &[SeriesView]) -> Vec<Picture> {
-    let mut pictures = Vec::new();
-    for parameter in ["threads", "gap_ns", "load", "capacity", "rate_per_s"] {
-        let number = |one: &SeriesView| {
-            one.parameters.get(parameter).map(crate::report::view::bare)?.parse::<f64>().ok()
-        };
-        let mut names: Vec<(String, String, String)> = Vec::new();
-        for one in series.iter().filter(|one| number(one).is_some()) {
-            let measure = ["ns_per_op_wall", "loop_ns", "ops_per_s"]
+    let mut groups: BTreeMap<(String, String), Vec<&SeriesView>> = BTreeMap::new();
+    for one in series {
+        for (name, _) in one.numbers() {
+            groups.entry((name.to_owned(), one.view())).or_default().push(one);
+        }
+    }
+    let drawn = groups.into_iter().flat_map(|((parameter, view), series)| {
+        let curves = over(&series, &parameter);
+        let parts = evenly(&curves).filter_map(|some| chart_over(&series, &parameter, &view, some));
+        parts.collect::<Vec<_>>()
+    });
+    drawn.collect()
+}
+
+/// What is drawn of a series: what one operation takes, else its median.
+fn measure(one: &SeriesView) -> Option<(&'static str, f64, Option<[f64; 2]>)> {
+    for name in ["ns_per_op_wall", "loop_ns"] {
+        if let Some(Some(value)) = one.values.get(name) {
+            return Some((name, *value, one.intervals.get(name).copied()));
+        }
+    }
+    one.median().map(|(point, interval)| ("median", point, interval))
+}
+
+fn over(series: &[&SeriesView], parameter: &str) -> Vec<Curve> {
+    let mut curves: Vec<(Curve, &[u32])> = Vec::new();
+    for one in series {
+        let x = one.numbers().into_iter().find(|(name, _)| *name == parameter).map(|(_, value)| value);
+        let (Some(x), Some((_, y, interval))) = (x, measure(one)) else { continue };
+        let mut name = one.words_without(&[parameter, "view"]);
+        // CPUs come and go with the number of threads; elsewhere one placement stands for all.
+        if parameter != "threads" {
+            name = [one.cpus(), name]
                 .into_iter()
-                .find(|name| one.values.contains_key(*name));
-            let key = (one.probe.clone(), measure.unwrap_or("p50").to_owned(), one.unit.clone());
-            if !names.contains(&key) {
-                names.push(key);
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" · ");
+        }
+        let ends = interval.map(|[low, high]| [x, low, high]);
+        match curves.iter_mut().find(|(curve, _)| curve.name == name) {
+            Some((curve, _)) => {
+                curve.points.push([x, y]);
+                curve.intervals.extend(ends);
+            }
+            None => {
+                let intervals = ends.into_iter().collect();
+                curves.push((
+                    Curve { name, points: vec![[x, y]], marks: Marks::Joined, intervals },
+                    &one.placement,
+                ));
             }
         }
-        for (probe, measure, unit) in names {
-            let of_probe: Vec<&SeriesView> = series.iter().filter(|one| one.probe == probe).collect();
-            pictures.extend(over(&of_probe, parameter, &measure, &unit, number));
-        }
     }
-    pictures
+    let first = curves.first().map(|(_, placement)| *placement).unwrap_or_default();
+    let mut curves: Vec<Curve> = curves
+        .into_iter()
+        .filter(|(curve, placement)| {
+            curve.points.len() > 1 && (parameter == "threads" || *placement == first)
+        })
+        .map(|(curve, _)| curve)
+        .collect();
+    curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a[0].total_cmp(&b[0])));
+    curves
 }
 
-fn over(
-    series: &[&SeriesView],
-    parameter: &str,
-    measure: &str,
-    unit: &str,
-    number: impl Fn(&SeriesView) -> Option<f64>,
-) -> Option<Picture> {
-    let value = |one: &SeriesView| match measure {
-        "p50" => *one.percentiles.get("50")?,
-        name => *one.values.get(name)?,
-    };
-    let mut curves: Vec<Curve> = Vec::new();
-    for one in series {
-        let (Some(x), Some(y)) = (number(one), value(one)) else { continue };
-        let others = one.parameters.iter().filter(|(name, _)| *name != parameter);
-        let mut name: Vec<String> =
-            others.map(|(_, value)| plain(&crate::report::view::bare(value))).collect();
-        if parameter != "threads" {
-            name.insert(0, one.cpus());
-        }
-        let name = name.join(" · ");
-        match curves.iter_mut().find(|curve| curve.name == name) {
-            Some(curve) => curve.points.push([x, y]),
-            None => curves.push(Curve { name, points: vec![[x, y]], marks: Marks::Joined }),
-        }
-    }
-    for curve in &mut curves {
-        curve.points.sort_by(|a, b| a[0].total_cmp(&b[0]));
-    }
-    curves.truncate(MOST_CURVES);
-    if curves.iter().all(|curve| curve.points.len() < 2) {
-        return None;
-    }
+fn chart_over(series: &[&SeriesView], parameter: &str, view: &str, curves: &[Curve]) -> Option<Picture> {
+    let first = series.first()?;
+    let (what, ..) = series.iter().find_map(|one| measure(one))?;
     let points = || curves.iter().flat_map(|curve| curve.points.iter());
     let kind = if points().all(|[x, _]| *x > 0.0) { Kind::Log } else { Kind::Linear };
-    let probe = &series.first()?.probe;
+    let (parameter, view) = (parameter.replace('_', " "), plain(view));
+    let of = if view.is_empty() { String::new() } else { format!(", {view}") };
     let chart = Chart {
-        title: format!("{probe}: {} by {}", measure.replace('_', " "), parameter.replace('_', " ")),
-        x: Axis::over(&parameter.replace('_', " "), kind, points().map(|[x, _]| *x))?,
-        y: Axis::over(&format!("{unit}, logarithmic"), Kind::Log, points().map(|[_, y]| *y))?,
-        curves,
+        title: format!("{}{of}: {} by {parameter}", plain(&first.probe), what.replace('_', " ")),
+        x: Axis::over(&parameter, kind, points().map(|[x, _]| *x))?,
+        y: Axis::over("ns, logarithmic", Kind::Log, points().map(|[_, y]| *y))?,
+        curves: curves.to_vec(),
     };
     Some(chart.draw(900.0, 360.0))
 }
@@ -214,9 +258,10 @@ mod tests {
     #[test]
     fn events_and_means_of_batches_never_share_a_chart() {
         let both = [series(&[100], "event"), series(&[100], "batch-mean")];
-        let titles: Vec<String> = curves(&both, "latency").into_iter().map(|picture| picture.title).collect();
-        assert_eq!(titles.len(), 4);
-        assert!(titles.iter().filter(|title| title.contains("single events")).count() == 2, "{titles:?}");
+        let drawn = curves(&both, "latency");
+        let titles: Vec<String> = drawn.percentiles.into_iter().map(|picture| picture.title).collect();
+        assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
+        assert!(titles[0].contains("means of batches") && titles[1].contains("single events"), "{titles:?}");
     }
 
     #[test]
@@ -232,8 +277,27 @@ mod tests {
     }
 
     #[test]
+    fn values_are_drawn_over_the_parameter_that_is_a_number() {
+        let at = |gap: f64, ns: f64| SeriesView {
+            probe: "wake".into(),
+            unit: "ns".into(),
+            parameters: [("gap_ns".to_owned(), gap.into()), ("primitive".to_owned(), "park".into())].into(),
+            percentiles: [("50".to_owned(), Some(ns))].into(),
+            intervals: [("median_ns".to_owned(), [0.9 * ns, 1.1 * ns])].into(),
+            placement: vec![0, 1],
+            ..SeriesView::default()
+        };
+        let series = [at(2e4, 2e3), at(1e6, 2e4)];
+        let drawn = over(&series.iter().collect::<Vec<_>>(), "gap_ns");
+        assert_eq!(drawn[0].points, [[2e4, 2e3], [1e6, 2e4]]);
+        assert_eq!(drawn[0].intervals.len(), 2);
+        assert_eq!(over_parameters(&series)[0].title, "wake: median by gap ns");
+        assert!(over_parameters(&series[..1]).is_empty(), "one point is no curve");
+    }
+
+    #[test]
     fn a_damaged_histogram_draws_nothing() {
         let damaged = SeriesView { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
-        assert!(curves(&[damaged, SeriesView::default()], "x").is_empty());
+        assert_eq!(curves(&[damaged, SeriesView::default()], "x"), Curves::default());
     }
 }

@@ -59,9 +59,9 @@ fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Ve
     let watch = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
     let relation = |name: &str| subject.relation(name);
     let steps = || ladder::ladder(&subject.view.ladder, relation, side);
-    let kept =
-        || curves::curves(&subject.view.series, "distribution").into_iter().take(1).collect::<Vec<_>>();
-    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(kept()).collect();
+    let kept = curves::curves(&subject.view.series, "distribution").percentiles.into_iter().take(1);
+    let over = curves::over_parameters(&subject.view.series).into_iter().take(1);
+    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(over).chain(kept).collect();
     // All cells missing: the hatch says so.
     let hatched = || subject.maps.iter().find(|map| map.columns.cpus.len() > 1);
     match found.is_empty() {

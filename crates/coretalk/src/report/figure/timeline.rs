@@ -23,6 +23,7 @@ pub fn timeline(watch: &WatchView, width: f64) -> Option<Picture> {
             .map(|(at, value, _)| [at - begin, *value])
             .collect(),
         marks: Marks::Dots,
+        intervals: Vec::new(),
     };
     let chart = Chart {
         title: "Every pass over time".into(),

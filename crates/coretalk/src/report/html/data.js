@@ -80,16 +80,16 @@ class Matrix {
       return values;
     };
     this.median = list('median', 100);
-    const [below, above, less] = [list('below', 100), list('above', 100), list('min_below', 100)];
+    const [below, skew, less] = [list('below', 100), list('skew', 100), list('min_below', 100)];
     this.low = this.median.map((median, i) => median - below[i]);
-    this.high = this.median.map((median, i) => median + above[i]);
+    this.high = this.median.map((median, i) => median + below[i] + (columns.skew ? skew[i] : 0));
     this.min = this.median.map((median, i) => median - less[i]);
     this.home_penalty = list('home_penalty', 100);
     this.line_spread = list('line_spread', 100);
     this.passCount = list('passes', 1);
-    this.bits = columns.flags ? columns.flags.map((bits) => bits || 0) : null;
+    this.bits = columns.flags || null;
     this.flagNames = columns.flag_names;
-    this.reasons = (cell) => (columns.reason && columns.reason[cell] !== null ? columns.reasons[columns.reason[cell]] : null);
+    this.reasons = (cell) => (columns.reason && columns.reason[cell] > 0 ? columns.reasons[columns.reason[cell] - 1] : null);
     this.grade = (cell) => columns.grades[cell].trim() || null;
   }
 

@@ -4,7 +4,7 @@ use super::escape::escaped;
 use super::sections::{Of, Section};
 use super::tables::facts;
 use crate::report::subject::Subject;
-use crate::report::text::{bytes, count, duration, plain, started};
+use crate::report::text::{bytes, duration, plain, started};
 use coretalk_model::Verdict;
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
     let rows = [
         ("run", Some(plain(&header.id))),
         ("started", Some(started(&header.started))),
-        ("watched for", Some(duration(subject.report.result.watched.secs()))),
+        ("watched for", Some(subject.report.result.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
         (
             "sittings",
             Some(header.segments).filter(|&sittings| sittings > 1).map(|sittings| sittings.to_string()),
@@ -156,7 +156,10 @@ fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
         ),
         ("seed", Some(header.seed.to_string())),
         ("measured by", Some(format!("coretalk {}", plain(&header.tool_version)))),
-        ("passes", Some(count(u64::from(subject.report.result.passes), "pass"))),
+        (
+            "passes",
+            Some(subject.report.result.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string()),
+        ),
     ];
     let body = command + &facts(&rows);
     Section::new("again", "How to do it again", of, body)

@@ -2,13 +2,14 @@
 
 use super::escape::escaped;
 use super::machine::findings;
+use super::series;
 use super::tables::{Cell, figure, paragraphs, table};
 use crate::report::figure::chart::{Kind, number};
 use crate::report::figure::intervals::{Row, intervals};
-use crate::report::figure::{curves, ladder, timeline};
+use crate::report::figure::{ladder, timeline};
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
-use crate::report::view::{ComparisonView, SeriesView, bare};
+use crate::report::view::{ComparisonView, bare};
 use crate::report::{Look, screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
@@ -72,7 +73,8 @@ pub(super) enum Maps {
 /// Everything that the run found out.
 pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
     let mut parts = vec![summary(subject, of)];
-    if maps == Maps::Here {
+    let square = subject.maps.iter().any(|map| map.columns.cpus.len() > 2);
+    if maps == Maps::Here && square {
         parts.push(heat_maps(subject, of));
     }
     let section =
@@ -80,9 +82,12 @@ pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Sect
     parts.extend(section("states", "Over time", states_body(subject)));
     parts.extend(section("ladder", "The ladder", ladder_body(subject)));
     parts.extend(section("groups", "Groups and agreement", groups_body(subject)));
-    parts.extend(section("distributions", "Distributions", distributions_body(subject)));
+    parts.extend(section("distributions", "Distributions", series::body(&subject.view.series)));
     parts.extend(section("placements", "Placements", placements_body(subject)));
     parts.extend(section("differences", "Differences", differences_body(subject)));
+    if maps == Maps::Here && !square {
+        parts.push(heat_maps(subject, of));
+    }
     parts
 }
 
@@ -98,12 +103,20 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
             None => body.push_str(&map_summary(subject, map)),
         }
     }
-    if report.result.maps.is_empty() {
-        let what =
-            if subject.maps.is_empty() { "This run holds no map." } else { "This run imitates other tools." };
-        let _ = writeln!(body, "<p>{what}</p>");
+    match &report.series {
+        Some(series) => {
+            let saved = crate::report::Saved::As(subject.name);
+            body.push_str(&paragraphs(crate::report::series::overview(series, saved, ONE_LINE.width)));
+        }
+        None => {
+            if report.result.maps.is_empty() {
+                let imitates = !subject.maps.is_empty();
+                let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
+                let _ = writeln!(body, "<p>{what}</p>");
+            }
+            body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
+        }
     }
-    body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
     if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
         body.push_str("<h3>Doubts about the machine</h3>\n");
         body.push_str(&findings(subject, Verdict::Warn));
@@ -186,12 +199,15 @@ pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
             true => "exactly what coretalk export writes as JSON",
             false => "rounded to 0.01 ns, without the fields that this page does not hold",
         };
-        let name = if subjects.len() > 1 { format!(" of {}", subject.machine()) } else { String::new() };
+        let name = if subjects.len() > 1 {
+            format!("&#32;of {}", escaped(&subject.machine()))
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             body,
-            "<p><button type=\"button\" data-download=\"{index}\" hidden>Download data{}</button> \
-             <span class=\"note\">{what}</span></p>",
-            escaped(&name)
+            "<p><button type=\"button\" data-download=\"{index}\" hidden>Download data{name}</button> \
+             <span class=\"note\">{what}</span></p>"
         );
     }
     body
@@ -334,82 +350,6 @@ fn shortened(groups: &[String]) -> String {
         let _ = write!(words, " | … {} more", groups.len() - MOST);
     }
     words
-}
-
-fn distributions_body(subject: &Subject<'_>) -> String {
-    let series = &subject.view.series;
-    let mut probes: Vec<&str> = Vec::new();
-    for one in series {
-        if !probes.contains(&one.probe.as_str()) {
-            probes.push(&one.probe);
-        }
-    }
-    let mut body = String::new();
-    for probe in probes {
-        let of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
-        let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
-        curves::over_parameters(&of_probe).iter().for_each(|picture| body.push_str(&figure(picture)));
-        curves::curves(&of_probe, probe).iter().for_each(|picture| body.push_str(&figure(picture)));
-        body.push_str(&series_table(&of_probe));
-    }
-    body
-}
-
-/// Percentiles and values of the series of one probe, a row each.
-fn series_table(series: &[SeriesView]) -> String {
-    // The slowest at p99 first, where a page would be nothing but rows.
-    const MOST_ROWS: usize = 100;
-    let mut series: Vec<&SeriesView> = series.iter().collect();
-    let all = series.len();
-    if all > MOST_ROWS {
-        let p99 =
-            |one: &&SeriesView| one.percentiles.get("99").copied().flatten().unwrap_or(f64::NEG_INFINITY);
-        series.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
-        series.truncate(MOST_ROWS);
-    }
-    const PERCENTILES: [&str; 6] = ["50", "90", "99", "99.9", "99.99", "100"];
-    let known = |one: &SeriesView, percentile: &str| one.percentiles.get(percentile).copied().flatten();
-    let percentiles: Vec<&str> = PERCENTILES
-        .into_iter()
-        .filter(|percentile| series.iter().any(|one| known(one, percentile).is_some()))
-        .collect();
-    let mut values: Vec<&String> = series.iter().flat_map(|one| one.values.keys()).collect();
-    values.sort_unstable();
-    values.dedup();
-    let mut heads = vec!["what".to_owned(), "CPUs".into(), "kind".into(), "count".into()];
-    let unit = series.first().map_or("", |one| one.unit.as_str());
-    heads.extend(percentiles.iter().map(|percentile| match *percentile {
-        "100" => format!("max {unit}"),
-        other => format!("p{other} {unit}"),
-    }));
-    heads.extend(values.iter().map(|name| name.replace('_', " ")));
-    heads.push("doubts".into());
-    let shown = |value: Option<f64>| {
-        value.map_or("·".to_owned(), |value| if value.abs() < 1e5 { ns(value) } else { number(value) })
-    };
-    let rows = series.iter().map(|&one| {
-        let mut row = vec![
-            Cell::Words(one.words()),
-            Cell::Number(one.cpus()),
-            Cell::Words(plain(&one.kind.replace('-', " "))),
-            Cell::Number(grouped(one.count as i64)),
-        ];
-        row.extend(percentiles.iter().map(|percentile| Cell::Number(shown(known(one, percentile)))));
-        row.extend(values.iter().map(|name| Cell::Number(shown(one.values.get(*name).copied().flatten()))));
-        let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
-        let flags = one.flags.iter().map(|flag| plain(flag));
-        row.push(Cell::Words(grade.into_iter().chain(flags).collect::<Vec<_>>().join(", ")));
-        row
-    });
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let caption = match all > MOST_ROWS {
-        true => format!(
-            "Percentiles and values: the {MOST_ROWS} of {} with the greatest p99; the data hold all",
-            grouped(all as i64)
-        ),
-        false => "Percentiles and values".to_owned(),
-    };
-    table(&caption, &heads, &rows.collect::<Vec<_>>())
 }
 
 fn placements_body(subject: &Subject<'_>) -> String {

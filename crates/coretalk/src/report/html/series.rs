@@ -1,0 +1,116 @@
+//! Series on a page: curves over parameters, distributions, and a table of everything.
+
+use super::escape::escaped;
+use super::tables::{Cell, figure, table};
+use crate::report::figure::chart::number;
+use crate::report::figure::curves;
+use crate::report::text::{grouped, ns, plain};
+use crate::report::view::SeriesView;
+use std::fmt::Write;
+
+/// The percentiles of a table, as documents name them.
+const PERCENTILES: [&str; 6] = ["50", "90", "99", "99.9", "99.99", "100"];
+/// Beyond so many rows a page would be nothing else.
+const MOST_ROWS: usize = 400;
+
+/// The part of each probe that left series; empty without one.
+pub(super) fn body(series: &[SeriesView]) -> String {
+    let mut probes: Vec<&str> = Vec::new();
+    for one in series {
+        if !probes.contains(&one.probe.as_str()) {
+            probes.push(&one.probe);
+        }
+    }
+    let mut body = String::new();
+    for probe in probes {
+        let of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
+        let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
+        curves::over_parameters(&of_probe).iter().for_each(|picture| body.push_str(&figure(picture)));
+        let drawn = curves::curves(&of_probe, probe);
+        drawn.percentiles.iter().for_each(|picture| body.push_str(&figure(picture)));
+        if !drawn.shares.is_empty() {
+            body.push_str("<details><summary>The same as shares up to a value</summary>\n");
+            drawn.shares.iter().for_each(|picture| body.push_str(&figure(picture)));
+            body.push_str("</details>\n");
+        }
+        body.push_str(&whole_table(&of_probe));
+    }
+    body
+}
+
+/// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
+fn whole_table(series: &[SeriesView]) -> String {
+    let mut shown: Vec<&SeriesView> = series.iter().collect();
+    if series.len() > MOST_ROWS {
+        let p99 = |one: &&SeriesView| percentile(one, "99").unwrap_or(f64::NEG_INFINITY);
+        shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
+        shown.truncate(MOST_ROWS);
+    }
+    let percentiles: Vec<&str> = PERCENTILES
+        .into_iter()
+        .filter(|name| shown.iter().any(|one| percentile(one, name).is_some()))
+        .collect();
+    let values = names(shown.iter().flat_map(|one| one.values.keys()));
+    let counts = names(shown.iter().flat_map(|one| one.counts.keys()));
+    let unit = shown.first().map_or("", |one| one.unit.as_str());
+    let mut heads: Vec<String> = ["what", "CPUs", "kind", "count"].map(str::to_owned).to_vec();
+    heads.extend(percentiles.iter().map(|name| match *name {
+        "100" => format!("max {unit}"),
+        other => format!("p{other} {unit}"),
+    }));
+    heads.extend(values.iter().chain(&counts).map(|name| name.replace('_', " ")));
+    heads.push("doubts".into());
+    let rows = shown.iter().map(|one| {
+        let mut row = vec![
+            Cell::Words(plain(&one.words())),
+            Cell::Number(one.cpus()),
+            Cell::Words(plain(&one.kind.replace('-', " "))),
+            Cell::Number(grouped(one.count as i64)),
+        ];
+        row.extend(percentiles.iter().map(|name| {
+            let interval = one.median().and_then(|(_, interval)| interval).filter(|_| *name == "50");
+            Cell::Number(with_interval(percentile(one, name), interval))
+        }));
+        row.extend(values.iter().map(|name| {
+            let value = one.values.get(*name).copied().flatten();
+            Cell::Number(with_interval(value, one.intervals.get(*name).copied()))
+        }));
+        row.extend(counts.iter().map(|name| {
+            Cell::Number(one.counts.get(*name).map_or("·".into(), |count| grouped(*count as i64)))
+        }));
+        let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
+        let doubts = one.flags.iter().chain(&one.reason).map(|doubt| plain(doubt));
+        row.push(Cell::Words(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ")));
+        row
+    });
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let all = series.len();
+    let caption = match all > MOST_ROWS {
+        true => format!(
+            "Percentiles and values: the {MOST_ROWS} of {all} with the greatest p99; the data hold all"
+        ),
+        false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
+    };
+    table(&caption, &heads, &rows.collect::<Vec<_>>())
+}
+
+fn percentile(one: &SeriesView, name: &str) -> Option<f64> {
+    one.percentiles.get(name).copied().flatten()
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = all.map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// `2 150 [2 100 .. 2 200]`.
+fn with_interval(value: Option<f64>, interval: Option<[f64; 2]>) -> String {
+    let point = |value: f64| if value.abs() < 1e5 { ns(value) } else { number(value) };
+    match (value, interval) {
+        (Some(value), Some([low, high])) => format!("{} [{} .. {}]", point(value), point(low), point(high)),
+        (Some(value), None) => point(value),
+        (None, _) => "·".to_owned(),
+    }
+}
