@@ -48,7 +48,7 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Flow, RunError>
     prepare(driver);
     let cells = representative_cells(driver);
     let mut due = driver.due(Purpose::Ladder, pass, &cells);
-    if half % 2 == 0 {
+    if half.is_multiple_of(2) {
         due.truncate(cells.len().div_ceil(2).saturating_sub(cells.len() - due.len()));
     }
     climb(driver, pass, &due)
