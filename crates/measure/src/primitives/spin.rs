@@ -39,7 +39,7 @@ impl<const TEST: bool> TasLock<TEST> {
             return None;
         }
         // Acquire pairs with the Release of whoever held it before.
-        (self.taken.swap(1, Acquire) == 0).then_some(Taken(&self.taken, 0))
+        (self.taken.swap(1, Acquire) == 0).then(|| Taken(&self.taken, 0))
     }
 }
 
@@ -115,4 +115,23 @@ impl Primitive for TicketLock {
     }
 
     fn rescue(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_taken_stays_taken_for_whoever_tries() {
+        fn check<const TEST: bool>() {
+            let lock = TasLock::<TEST>::default();
+            let held = lock.try_lock().unwrap();
+            // Twice: an attempt that failed must not have released it.
+            assert!(lock.try_lock().is_none() && lock.try_lock().is_none());
+            drop(held);
+            assert!(lock.try_lock().is_some());
+        }
+        check::<false>();
+        check::<true>();
+    }
 }
