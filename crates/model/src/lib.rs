@@ -2,6 +2,7 @@
 //!
 //! This crate does no I/O, reads no clock, starts no thread and holds no `unsafe`: same input, same output.
 
+pub mod advise;
 pub mod compare;
 pub mod cpu;
 pub mod environment;

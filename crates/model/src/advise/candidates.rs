@@ -1,0 +1,128 @@
+//! Which CPUs threads may be placed on: what is asked, and what hardware threads of a core do to each other.
+
+use crate::{CpuId, CpuSet, Topology};
+
+/// What may be chosen.
+#[derive(Debug, Clone, Default)]
+pub struct Constraints {
+    /// CPUs to leave alone, such as noisy ones.
+    pub avoid: CpuSet,
+    /// Only cores of this class, by name.
+    pub class: Option<String>,
+    /// Only CPUs of this memory node.
+    pub node: Option<u32>,
+    /// Two threads on one core.
+    pub sharing: Sharing,
+}
+
+/// Whether two threads may share a core. They talk fastest there, and each computes at about half the speed: latency
+/// alone would always put them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Only where there are more threads than cores.
+    #[default]
+    IfNeeded,
+    /// Wherever latency gains.
+    Allowed,
+    /// Never.
+    Never,
+}
+
+/// The CPUs out of `all` that fit, in the order of `all`.
+///
+/// # Errors
+/// A whole sentence: nothing fits, or too little for so many threads.
+pub fn candidates(
+    topology: &Topology,
+    all: &[CpuId],
+    threads: usize,
+    constraints: &Constraints,
+) -> Result<Vec<CpuId>, String> {
+    let Constraints { avoid, class, node, sharing } = constraints;
+    let mut left: Vec<CpuId> = all.iter().copied().filter(|cpu| !avoid.contains(*cpu)).collect();
+    if let Some(class) = class {
+        let known: Vec<&str> = topology.classes().iter().map(|class| class.name.as_str()).collect();
+        if known.is_empty() {
+            return Err(format!("there is no class `{class}`: one kind of core is known here"));
+        }
+        left.retain(|&cpu| topology.class_of(cpu).is_some_and(|of| of.name.eq_ignore_ascii_case(class)));
+        if left.is_empty() {
+            return Err(format!("no CPU left is of the class `{class}`; there are {}", known.join(" and ")));
+        }
+    }
+    if let Some(node) = node {
+        left.retain(|&cpu| topology.node_of(cpu) == Some(*node));
+        if left.is_empty() {
+            return Err(format!("no CPU left belongs to memory node {node}"));
+        }
+    }
+    let set: CpuSet = left.iter().copied().collect();
+    let cores = topology.one_per_core(&set);
+    let alone = match sharing {
+        Sharing::Allowed => false,
+        Sharing::IfNeeded => cores.len() >= threads,
+        Sharing::Never => true,
+    };
+    if alone {
+        left.retain(|&cpu| cores.contains(cpu));
+    }
+    if left.len() < threads {
+        let what = if alone { "cores" } else { "CPUs" };
+        return Err(format!("{threads} threads need as many {what}, and {} may be used ({set})", left.len()));
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::CoreClass;
+    use crate::{Domain, Level};
+
+    /// Two fast cores with two threads each, two slow cores.
+    fn topology() -> Topology {
+        let domain =
+            |level, list: &str, os_id| Domain { level, cpus: list.parse().unwrap(), os_id: Some(os_id) };
+        let domains = vec![
+            domain(Level::Core, "0-1", 0),
+            domain(Level::Core, "2-3", 1),
+            domain(Level::Node, "0-3", 0),
+            domain(Level::Node, "4-5", 1),
+        ];
+        let class =
+            |cpu: u32| CoreClass { rank: u32::from(cpu < 4), name: if cpu < 4 { "P" } else { "E" }.into() };
+        Topology::new("0-5".parse().unwrap(), domains, (0..6).map(|cpu| (CpuId(cpu), class(cpu))).collect())
+    }
+
+    fn chosen(threads: usize, constraints: Constraints) -> Result<String, String> {
+        let all: Vec<CpuId> = (0..6).map(CpuId).collect();
+        let found = candidates(&topology(), &all, threads, &constraints)?;
+        Ok(found.into_iter().collect::<CpuSet>().to_string())
+    }
+
+    #[test]
+    fn cores_are_shared_only_where_that_is_needed_or_wished() {
+        let with = |sharing| Constraints { sharing, ..Constraints::default() };
+        assert_eq!(chosen(4, with(Sharing::IfNeeded)).unwrap(), "0,2,4,5");
+        assert_eq!(chosen(5, with(Sharing::IfNeeded)).unwrap(), "0-5");
+        assert_eq!(chosen(2, with(Sharing::Allowed)).unwrap(), "0-5");
+        assert_eq!(
+            chosen(5, with(Sharing::Never)).unwrap_err(),
+            "5 threads need as many cores, and 4 may be used (0-5)"
+        );
+    }
+
+    #[test]
+    fn classes_nodes_and_cpus_to_avoid_narrow_the_choice() {
+        let base = Constraints { sharing: Sharing::Allowed, ..Constraints::default() };
+        let class = |name: &str| Constraints { class: Some(name.into()), ..base.clone() };
+        assert_eq!(chosen(2, class("e")).unwrap(), "4,5");
+        assert!(chosen(1, class("LP")).unwrap_err().contains("there are E and P"));
+        assert_eq!(chosen(2, Constraints { node: Some(0), ..base.clone() }).unwrap(), "0-3");
+        assert!(
+            chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("memory node 7")
+        );
+        assert_eq!(chosen(2, Constraints { avoid: "0-2".parse().unwrap(), ..base.clone() }).unwrap(), "3-5");
+        assert!(chosen(7, base).unwrap_err().contains("7 threads need as many CPUs, and 6 may be used"));
+    }
+}

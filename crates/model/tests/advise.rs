@@ -1,0 +1,194 @@
+//! Placements whose best is known: planted in large graphs, by looking at all of them in small ones.
+
+use coretalk_model::advise::{Advice, Graph, Pattern, Site, advise};
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use std::collections::BTreeMap;
+
+/// 4 packages × 8 dies × 4 L3 × 8 cores with numbers drawn anew, so that ids say nothing.
+fn huge() -> (Topology, Vec<u32>) {
+    let mut id: Vec<u32> = (0..1024).collect();
+    Key::of(&[40]).shuffle(&mut id);
+    let mut domains = Vec::new();
+    for (level, size) in [(Level::L3, 8), (Level::Die, 32), (Level::Package, 256)] {
+        for group in id.chunks(size) {
+            let cpus: CpuSet = group.iter().map(|&cpu| CpuId(cpu)).collect();
+            domains.push(Domain { level, cpus, os_id: None });
+        }
+    }
+    (Topology::new((0..1024).map(CpuId).collect(), domains, BTreeMap::new()), id)
+}
+
+fn site(topology: &Topology, noise: f64) -> Site {
+    let ns = |a: CpuId, b: CpuId| {
+        let level = match topology.relation(a, b).name() {
+            "l3" => 20.0,
+            "die" => 60.0,
+            "package" => 120.0,
+            _ => 300.0,
+        };
+        let (low, high) = (u64::from(a.0.min(b.0)), u64::from(a.0.max(b.0)));
+        Some(level * (1.0 + noise * Key::of(&[41, low]).normal(high)))
+    };
+    let cpus: Vec<CpuId> = topology.cpus().iter().collect();
+    Site::new(cpus, ns, &Site::groups_of(topology))
+}
+
+/// Mean cost of threads on given CPUs.
+fn cost(graph: &Graph, site: &Site, cpus: &[CpuId]) -> f64 {
+    let position: BTreeMap<CpuId, usize> =
+        site.cpus().iter().enumerate().map(|(at, &cpu)| (cpu, at)).collect();
+    let said = graph.edges().map(|(a, b, weight)| weight * site.ns(position[&cpus[a]], position[&cpus[b]]));
+    said.sum::<f64>() / graph.total()
+}
+
+fn random(threads: usize, site: &Site, seed: u64) -> Vec<CpuId> {
+    let mut cpus = site.cpus().to_vec();
+    Key::of(&[42, seed]).shuffle(&mut cpus);
+    cpus.truncate(threads);
+    cpus
+}
+
+fn is_a_placement(advice: &Advice, threads: usize, site: &Site) {
+    let different: CpuSet = advice.cpus.iter().copied().collect();
+    assert_eq!((advice.cpus.len(), different.len()), (threads, threads), "a CPU was given twice");
+    assert!(advice.cpus.iter().all(|cpu| site.cpus().contains(cpu)));
+}
+
+#[test]
+fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
+    let (topology, id) = huge();
+    for (name, noise, sparse) in
+        [("quiet", 0.0, 3), ("noisy", 0.03, 3), ("dense", 0.02, 8), ("thin", 0.02, 1)]
+    {
+        let site = site(&topology, noise);
+        // Thread t belongs on CPU id[t]; then the threads are renamed.
+        let mut name_of: Vec<u32> = (0..1024).collect();
+        Key::of(&[43]).shuffle(&mut name_of);
+        let key = Key::of(&[44]);
+        let mut edges = Vec::new();
+        for thread in 0..1024u32 {
+            for (size, count, weight) in [(8, sparse, 8.0), (32, 2, 2.0), (256, 1, 1.0), (1024, 1, 0.2)] {
+                for edge in 0..count {
+                    let group = thread / size * size;
+                    let draw = u64::from(thread) << 20 | u64::from(size) << 8 | edge;
+                    let other = group + key.below(draw, u64::from(size)) as u32;
+                    if other != thread {
+                        edges.push((name_of[thread as usize], name_of[other as usize], weight));
+                    }
+                }
+            }
+        }
+        let graph = Graph::new(1024, edges);
+        let mut planted = vec![CpuId(0); 1024];
+        for thread in 0..1024 {
+            planted[name_of[thread] as usize] = CpuId(id[thread]);
+        }
+        let planted = cost(&graph, &site, &planted);
+        let began = std::time::Instant::now();
+        let advice = advise(&graph, &site, 1);
+        let took = began.elapsed();
+        is_a_placement(&advice, 1024, &site);
+        let found = advice.mean_ns.unwrap();
+        assert!((found - cost(&graph, &site, &advice.cpus)).abs() < 1e-6 * found);
+        let least = advice.baselines.iter().filter_map(|baseline| baseline.mean_ns).fold(f64::MAX, f64::min);
+        println!(
+            "{name:6} {found:7.2} planted {planted:7.2} ({:+.2} %) best simple {least:7.2} in {took:?}",
+            100.0 * (found / planted - 1.0)
+        );
+        assert!(found <= 1.02 * planted, "{name}: {found} against {planted}");
+    }
+}
+
+/// The least cost of all placements.
+fn exhaustive(graph: &Graph, site: &Site) -> f64 {
+    fn descend(graph: &Graph, site: &Site, cpus: &mut Vec<usize>, cost: f64, best: &mut f64) {
+        let thread = cpus.len();
+        if thread == graph.len() {
+            *best = best.min(cost);
+            return;
+        }
+        for cpu in 0..site.len() {
+            if cpus.contains(&cpu) {
+                continue;
+            }
+            let said = graph.neighbours(thread).iter().filter(|(other, _)| (*other as usize) < thread);
+            let added: f64 = said.map(|&(other, weight)| weight * site.ns(cpu, cpus[other as usize])).sum();
+            if cost + added < *best {
+                cpus.push(cpu);
+                descend(graph, site, cpus, cost + added, best);
+                cpus.pop();
+            }
+        }
+    }
+    let mut best = f64::INFINITY;
+    descend(graph, site, &mut Vec::new(), 0.0, &mut best);
+    best / graph.total()
+}
+
+fn small_site(cpus: u32, seed: u64) -> Site {
+    let ns = move |a: CpuId, b: CpuId| {
+        let near = (a.0 < cpus / 2) == (b.0 < cpus / 2);
+        let key = Key::of(&[seed, u64::from(a.0.min(b.0))]);
+        Some(if near { 20.0 } else { 80.0 } * (1.0 + 0.3 * key.uniform(u64::from(a.0.max(b.0)))))
+    };
+    let half = |low: u32, high: u32| (low..high).map(CpuId).collect::<CpuSet>();
+    Site::new((0..cpus).map(CpuId).collect(), ns, &[vec![half(0, cpus / 2), half(cpus / 2, cpus)]])
+}
+
+#[test]
+fn few_threads_get_the_best_placement_of_all() {
+    for (threads, cpus) in [(1u32, 4), (2, 9), (5, 9), (7, 8), (9, 9), (4, 16)] {
+        for seed in 0..4 {
+            let site = small_site(cpus, seed);
+            let key = Key::of(&[50, seed]);
+            let pairs = (0..threads).flat_map(|b| (0..b).map(move |a| (a, b)));
+            let random = pairs.enumerate().map(|(at, (a, b))| (a, b, key.uniform(at as u64)));
+            let mut graphs = vec![Graph::new(threads as usize, random)];
+            graphs.extend(Pattern::ALL.map(|pattern| Graph::of_pattern(pattern, threads as usize)));
+            for graph in graphs {
+                let advice = advise(&graph, &site, seed);
+                is_a_placement(&advice, threads as usize, &site);
+                let Some(found) = advice.mean_ns else {
+                    assert_eq!(graph.total(), 0.0);
+                    continue;
+                };
+                let best = exhaustive(&graph, &site);
+                assert!(found <= best * (1.0 + 1e-9), "{threads} on {cpus}: {found} against {best}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_simple_order_and_no_random_placement_is_better() {
+    for (threads, cpus) in [(12u32, 16), (16, 16), (24, 64), (64, 64)] {
+        let site = small_site(cpus, 7);
+        for pattern in [Pattern::Pairs, Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll] {
+            let graph = Graph::of_pattern(pattern, threads as usize);
+            let advice = advise(&graph, &site, 3);
+            is_a_placement(&advice, threads as usize, &site);
+            let found = advice.mean_ns.unwrap() * (1.0 - 1e-12);
+            for baseline in &advice.baselines {
+                assert!(found <= baseline.mean_ns.unwrap(), "{threads} {pattern:?}: {}", baseline.name);
+            }
+            for seed in 0..100 {
+                assert!(found <= cost(&graph, &site, &random(threads as usize, &site, seed)));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_that_do_not_talk_are_spread() {
+    let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_site(8, 1), 1);
+    assert_eq!(advice.mean_ns, None);
+    assert_eq!(advice.cpus.iter().filter(|cpu| cpu.0 < 4).count(), 2);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_advice() {
+    let site = small_site(32, 9);
+    let graph = Graph::of_pattern(Pattern::Ring, 20);
+    assert_eq!(advise(&graph, &site, 5), advise(&graph, &site, 5));
+}
