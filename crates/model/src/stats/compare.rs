@@ -47,7 +47,7 @@ pub fn paired_shift(differences: &[f64], alpha: f64) -> Option<Estimate> {
     interval(averages, cut, n as f64)
 }
 
-/// The point of [`paired_shift`] alone, for any number of differences: beyond [`EXACT_LOCATION`] that of as many evenly
+/// The point of [`paired_shift`] alone, for any number of differences: beyond 1,000 of them that of as many evenly
 /// spaced order statistics, which describe the sample to a rank in a thousand. `None` for no differences.
 pub fn paired_location(differences: &[f64]) -> Option<f64> {
     let mut sorted = differences.to_vec();
