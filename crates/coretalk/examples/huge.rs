@@ -75,6 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         settings,
         result,
         series: None,
+        place: None,
     };
     drop(machine);
     let begun = Cost::now();

@@ -10,6 +10,7 @@ pub mod machine;
 pub mod measure;
 pub mod output;
 pub mod parse;
+pub mod place;
 pub mod relevance;
 pub mod report;
 pub mod resolve;
@@ -22,6 +23,8 @@ mod source;
 pub mod topology;
 pub mod value;
 pub mod watcher;
+#[cfg(target_os = "linux")]
+mod work;
 
 use crate::exit::{ExitCode, Failure};
 use args::{Command, FormatWord, RunsCommand};
@@ -48,6 +51,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
         Some(Command::Wake(args)) => series::act(invocation, &**args),
         Some(Command::Queue(args)) => series::act(invocation, &**args),
+        Some(Command::Place(args)) => place::act(invocation, args),
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;
@@ -65,5 +69,9 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Plan(args)) => facts::plan(invocation, args),
         Some(Command::Completions(args)) => shell::completions(global, args),
         Some(Command::Man) => shell::man(global),
+        #[cfg(target_os = "linux")]
+        Some(Command::Work(args)) => work::act(&args.words),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Work(_)) => Err(Failure::Environment("workloads run on Linux".into())),
     }
 }

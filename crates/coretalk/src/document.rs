@@ -3,6 +3,7 @@
 //!
 //! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
 
+mod comparison;
 mod difference;
 mod environment;
 mod facts;
@@ -14,6 +15,7 @@ mod series;
 mod topology;
 mod watch;
 
+pub use comparison::{ArmDoc, ComparisonDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
@@ -69,7 +71,7 @@ pub struct Document<'a> {
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
     /// Placements against each other; filled by `place`.
-    comparisons: Vec<serde_json::Value>,
+    comparisons: Vec<ComparisonDoc>,
     /// The two sides of `differences`; null elsewhere.
     compared: Option<Compared>,
     /// Two runs against each other, levels before cells; filled by `compare`.
@@ -125,6 +127,7 @@ impl<'a> Document<'a> {
             ladder: result.ladder.iter().map(LadderDoc::of).collect(),
             matrices,
             series: series(report),
+            comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
             watch: result.watch.as_ref().map(WatchDoc::of),
             ..Document::empty()
         }
@@ -199,7 +202,8 @@ impl RunDoc {
             simulated: header.simulated,
             complete: header.complete,
             budget_ended: report.result.budget_ended
-                || report.series.as_ref().is_some_and(|series| series.result.budget_ended),
+                || report.series.as_ref().is_some_and(|series| series.result.budget_ended)
+                || report.place.as_ref().is_some_and(|place| place.result.budget_ended),
             tags: header.tags.clone(),
             segments: header.segments,
             tool_version: header.tool_version.clone(),
@@ -208,7 +212,7 @@ impl RunDoc {
 }
 
 /// Options whose value is the name of a file or folder.
-const NAMES_A_PATH: [&str; 8] = [
+const NAMES_A_PATH: [&str; 10] = [
     "-o",
     "--output",
     "--store",
@@ -217,6 +221,8 @@ const NAMES_A_PATH: [&str; 8] = [
     "--export-markdown",
     "--export-json",
     "--export-jsonl",
+    "--export-hgrm",
+    "--export-hyperfine-json",
 ];
 
 /// A command line that names no path and nothing of what stands after `--`.

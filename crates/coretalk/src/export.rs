@@ -3,10 +3,12 @@
 mod c2c_csv;
 mod csv;
 mod hgrm;
+mod hyperfine;
 mod imitation;
 mod json;
 mod jsonl;
 mod markdown;
+mod place;
 mod series;
 mod text;
 
@@ -39,11 +41,13 @@ pub enum Format {
     Markdown,
     /// The percentile table of HdrHistogram, of one distribution.
     Hgrm,
+    /// Comparisons as hyperfine's `--export-json` writes them.
+    HyperfineJson,
 }
 
 impl Format {
     /// Every format, in the order of the help.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 8] = [
         Format::Text,
         Format::Json,
         Format::Jsonl,
@@ -51,6 +55,7 @@ impl Format {
         Format::C2cCsv,
         Format::Markdown,
         Format::Hgrm,
+        Format::HyperfineJson,
     ];
 
     /// The stable name used on the command line.
@@ -63,6 +68,7 @@ impl Format {
             Format::C2cCsv => "c2c-csv",
             Format::Markdown => "markdown",
             Format::Hgrm => "hgrm",
+            Format::HyperfineJson => "hyperfine-json",
         }
     }
 
@@ -133,6 +139,17 @@ pub enum ExportError {
         /// The format.
         format: Format,
     },
+    /// The format holds something else than comparisons.
+    #[error(
+        "write `{format}`: the run compares placements; use `json`, `jsonl`, `markdown` or `hyperfine-json`"
+    )]
+    OfComparisons {
+        /// The format.
+        format: Format,
+    },
+    /// The run compares nothing.
+    #[error("write `hyperfine-json`: it holds wall times of a command on placements, and the run has none")]
+    NoComparisons,
     /// Trials are not kept in memory.
     #[error(
         "write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made"
@@ -152,7 +169,11 @@ pub enum ExportError {
 /// [`ExportError`] where the format cannot hold the run, or the writer fails.
 pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let series = what.report.series.is_some();
+    let place = what.report.place.is_some();
     match format {
+        Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),
+        Format::Markdown if place => place::write_markdown(what, out),
+        Format::HyperfineJson => hyperfine::write(what, out),
         Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
         Format::Csv if series => series::write_csv(what, out),
         Format::Markdown if series => series::write_markdown(what, out),

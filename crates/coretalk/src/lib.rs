@@ -8,4 +8,4 @@ pub mod report;
 pub mod run;
 pub mod store;
 
-pub use run::{RunHeader, RunReport, SeriesReport};
+pub use run::{PlaceReport, RunHeader, RunReport, SeriesReport};

@@ -17,6 +17,7 @@ pub mod pairs;
 pub mod palette;
 pub mod passes;
 pub mod picture;
+pub mod place;
 pub mod plan;
 pub mod probes;
 pub mod progress;

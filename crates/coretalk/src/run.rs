@@ -2,6 +2,7 @@
 
 use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{SeriesResult, SeriesSettings};
 use coretalk_model::{Environment, Finding, Topology};
 
@@ -62,6 +63,17 @@ pub struct RunReport {
     pub result: LatencyResult,
     /// Series, where they were asked for.
     pub series: Option<SeriesReport>,
+    /// Placements against each other, where that was asked for.
+    pub place: Option<PlaceReport>,
+}
+
+/// The comparisons of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceReport {
+    /// What was asked.
+    pub settings: PlaceSettings,
+    /// What came out.
+    pub result: PlaceResult,
 }
 
 /// The series of a run.

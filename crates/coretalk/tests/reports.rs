@@ -5,16 +5,19 @@ mod samples;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coretalk::RunReport;
 use coretalk::document::{Document, Identity};
 use coretalk::report::figure::sheet::{sheet, sheet_of_several};
 use coretalk::report::html::page;
 use coretalk::report::picture::Medium;
 use coretalk::report::subject::{Drawing, ScaleChoice, Subject};
 use coretalk::report::{By, Order};
+use coretalk::{PlaceReport, RunReport};
+use coretalk_measure::session::place::{self, PlaceJob};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 use coretalk_model::latency::Cell;
+use coretalk_model::place::{PlaceSettings, Placement, Workload};
 use coretalk_model::topology::Domain;
-use coretalk_model::{Level, Topology};
+use coretalk_model::{CpuSet, Level, Topology};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -261,10 +264,44 @@ fn several_runs_share_a_table_of_machines_and_relations() {
     assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
 }
 
+/// A comparison of three kinds of work on two placements of a simulated machine.
+fn compared() -> RunReport {
+    let (near, far) = ("0-2,16-18".parse::<CpuSet>().unwrap(), "0-2,8-10".parse::<CpuSet>().unwrap());
+    let placements = [("near", near), ("<far>", far)]
+        .map(|(name, cpus)| Placement::bound(name, cpus.iter().collect()))
+        .to_vec();
+    let workloads = ["ring", "integer"].map(|name| name.parse::<Workload>().unwrap());
+    let settings = PlaceSettings::usual(&workloads, 6, placements, 1);
+    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
+    let works = workloads.map(Work::Workload);
+    let job = PlaceJob { settings: &settings, works: &works };
+    let (result, _) = place::run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    RunReport {
+        place: Some(PlaceReport { settings, result }),
+        ..samples::report(machine.topology().clone(), Vec::new(), Some("chiplet-16-smt"))
+    }
+}
+
+#[test]
+fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
+    let page = page_of(&compared());
+    let section = between(&page, "<section id=\"placements\"", "</section>")[0];
+    assert_eq!(section.matches("<figure>").count(), 2, "one for each metric");
+    assert!(
+        section.contains("ring: hops_per_s, higher is better")
+            && section.contains("near wins: the next best has")
+    );
+    assert!(section.contains("taskset -c 0-2,16-18") && section.contains("&lt;far&gt;"));
+    assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
+    let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
+    assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
+}
+
 #[test]
 fn sections_appear_only_where_there_is_something_to_say() {
     let (tails, desktop, guest) =
         (page_of(&samples::tails()), page_of(&samples::desktop()), page_of(&samples::floating_guest()));
+    let placed = page_of(&compared());
     for (page, id, there) in [
         (&tails, "distributions", true),
         (&desktop, "distributions", false),
@@ -274,6 +311,8 @@ fn sections_appear_only_where_there_is_something_to_say() {
         (&guest, "maps", false),
         (&guest, "data", true),
         (&desktop, "placements", false),
+        (&placed, "placements", true),
+        (&placed, "maps", false),
     ] {
         assert_eq!(page.contains(&format!("<section id=\"{id}\"")), there, "{id}");
     }

@@ -10,6 +10,8 @@ pub mod cgroup;
 #[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]
+pub mod command;
+#[cfg(target_os = "linux")]
 pub mod core_clock;
 #[cfg(target_os = "linux")]
 pub mod crew;
@@ -44,6 +46,8 @@ pub mod sysfs;
 mod tests;
 #[cfg(target_os = "linux")]
 mod trial;
+#[cfg(target_os = "linux")]
+mod work;
 #[cfg(target_os = "linux")]
 pub mod worker;
 

@@ -27,6 +27,9 @@ pub mod stop;
 pub mod sync;
 pub mod tally;
 pub mod wait;
+pub mod work;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod workloads;
 
 pub use kernel::{Cost, Kernel, RoleFn, Spin};
 pub use machine::{
@@ -38,3 +41,4 @@ pub use series::{SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(not(loom))]
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;
+pub use work::{CommandLine, Work, WorkOrder};

@@ -6,6 +6,7 @@
 use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
+use crate::work::{Work, WorkOrder};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
@@ -76,6 +77,20 @@ pub trait Machine {
     /// # Errors
     /// [`TrialFailure`] says why the pass has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure>;
+
+    /// Why the machine cannot run a piece of work at all: a sentence; `None` where it can.
+    fn refuses(&self, _work: &Work) -> Option<String> {
+        None
+    }
+
+    /// Runs a piece of work once, everything that belongs to it held on the CPUs of its placement.
+    ///
+    /// # Errors
+    /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
+    fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let reason = "this machine runs no work".to_owned();
+        Err(TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() })
+    }
 
     /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures
     /// serially); `None` where the machine cannot tell.

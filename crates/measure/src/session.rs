@@ -1,6 +1,7 @@
 //! The session: drives one run on a machine, hands every round to a [`Sink`] and tells an [`Observer`] what happens.
 
 pub mod latency;
+pub mod place;
 pub mod series;
 pub mod sink;
 

@@ -14,6 +14,7 @@ mod environment;
 mod ground;
 mod noise;
 mod pingpong;
+mod place;
 mod rng;
 mod scenario;
 mod spec;
@@ -40,7 +41,9 @@ use crate::machine::{
 };
 use crate::series::TrialOrder;
 use crate::stop::Stop;
-use coretalk_model::series::PassOutcome;
+use crate::work::{Work, WorkOrder};
+use coretalk_model::place::Workload;
+use coretalk_model::series::{Observed, PassOutcome};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
 use std::io;
 use std::num::NonZeroUsize;
@@ -128,6 +131,12 @@ impl SimMachine {
     /// it prices is the truth.
     pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage::bare(&self.world, placement)
+    }
+
+    /// The truth of a piece of work on these CPUs in role order: its headline without noise, at nominal clocks and in the
+    /// first state; `None` for work that has no pattern here.
+    pub fn work_truth(&self, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
+        place::truth(&self.world, workload, cpus, threads)
     }
 
     /// The names of the states between which the machine moves; none where it has one only.
@@ -292,6 +301,51 @@ impl Machine for SimMachine {
         let (outcome, elapsed) = stage::perform(&self.world, order, self.now);
         self.now += elapsed;
         outcome
+    }
+
+    fn refuses(&self, work: &Work) -> Option<String> {
+        let name = &self.world.spec.name;
+        match work {
+            Work::Command(_) => Some(format!(
+                "a simulated machine ({name}) runs no command; leave --machine out to run it on this machine"
+            )),
+            Work::Workload(workload) if !place::has_pattern(workload.kind) => Some(format!(
+                "the workload {workload} is made of processes, locks or memory, for which a simulated machine ({name}) has no \
+                 pattern; it has them for n-queens, integer, barrier, ring, all-to-all, pipeline and shared-counter"
+            )),
+            Work::Workload(_) => None,
+        }
+    }
+
+    fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+        if stop_at.is_some_and(|at| self.now >= at) {
+            stop.raise();
+        }
+        if stop.is_raised() {
+            return Err(TrialFailure::Interrupted);
+        }
+        let started = self.now;
+        let cpus = &order.placement.cpus;
+        let done = match order.work {
+            Work::Command(_) => None,
+            Work::Workload(workload) => {
+                let rate = place::perform(&self.world, *workload, cpus, order.threads, order.key, started);
+                rate.map(|(rate, elapsed)| (workload.kind.metrics()[0].name.clone(), rate, elapsed))
+            }
+        };
+        let Some((name, rate, elapsed)) = done else {
+            let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
+            return Err(TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() });
+        };
+        self.now += elapsed;
+        let mut observed = Observed::default();
+        observed.value(&name, rate);
+        if let Some(&cpu) = cpus.first() {
+            let fast = self.world.truth.is_fast(cpu);
+            observed.value("core_ghz", f64::from(self.world.clocks.probed_ghz(cpu, fast, self.now)));
+        }
+        Ok(PassOutcome { started, elapsed, observed, ..PassOutcome::default() })
     }
 
     fn is_busy(&self) -> Option<bool> {

@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod latency;
 pub mod lint;
 pub mod matrix;
+pub mod place;
 pub mod queue;
 pub mod recording;
 pub mod series;

@@ -115,6 +115,16 @@ pub enum TrialFailure {
         /// Counted by the responder.
         received: u64,
     },
+    /// A command did not do what it should: what happened, and what it printed.
+    #[error("{reason}")]
+    Command {
+        /// What happened, ready to follow "failed: ".
+        reason: String,
+        /// What it wrote to standard output, cut to its beginning and end.
+        stdout: String,
+        /// What it wrote to standard error, cut in the same way.
+        stderr: String,
+    },
     /// The run was interrupted before this trial ended.
     #[error("interrupted")]
     Interrupted,

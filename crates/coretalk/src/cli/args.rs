@@ -1,5 +1,6 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
+use super::place::PlaceArgs;
 use super::series::{QueueArgs, WakeArgs};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,6 +37,8 @@ pub enum Command {
     Wake(Box<WakeArgs>),
     /// Measure how many messages a second pass through bounded queues
     Queue(Box<QueueArgs>),
+    /// Compare placements: the same work on other CPUs
+    Place(Box<PlaceArgs>),
     /// List, show, name and remove saved runs (default: list)
     Runs(RunsArgs),
     /// Write a saved run as data
@@ -62,6 +65,9 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
+    /// Do one run of a workload: what `place` starts
+    #[command(hide = true)]
+    Work(WorkWords),
 }
 
 /// Options that are accepted before and after every command that they concern.
@@ -144,6 +150,9 @@ pub struct Global {
     /// Also write every distribution into a directory, as percentile tables; repeatable
     #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
     pub export_hgrm: Vec<PathBuf>,
+    /// Also write the comparisons as hyperfine writes them; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_hyperfine_json: Vec<PathBuf>,
     /// Order of rows and columns (default: topology)
     #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
     pub order: Option<OrderWord>,
@@ -332,6 +341,8 @@ pub enum PlannedCommand {
     Wake(Box<WakeArgs>),
     /// Plan throughput of queues
     Queue(Box<QueueArgs>),
+    /// Plan a comparison of placements
+    Place(Box<PlaceArgs>),
 }
 
 /// Options of `completions`.
@@ -339,6 +350,14 @@ pub enum PlannedCommand {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+/// The words of a run of a workload, as `place` says them.
+#[derive(Debug, Clone, Args)]
+pub struct WorkWords {
+    /// Name, threads, milliseconds, CPUs in role order; or a stage of the chain
+    #[arg(required = true)]
+    pub words: Vec<String>,
 }
 
 /// `--smt`.
@@ -391,6 +410,8 @@ pub enum FormatWord {
     Markdown,
     /// Percentile tables of HdrHistogram
     Hgrm,
+    /// Comparisons as hyperfine writes them
+    HyperfineJson,
 }
 
 /// `--order`.

@@ -6,7 +6,7 @@ use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{self, Measuring};
 use super::value::MachineWord;
-use super::{machine, series, signals};
+use super::{machine, place, series, signals};
 use crate::document::{AsmDoc, Document, Identity, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
@@ -150,6 +150,7 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
     let measuring = match &args.of {
         Some(PlannedCommand::Wake(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Queue(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Place(args)) => return place::plan(invocation, args),
         None => Measuring::QuickLook,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };

@@ -51,7 +51,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
-            FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm => {
+            FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson => {
                 return Err(Failure::Usage(format!(
                     "`{}` holds the trials of a run, and an imported matrix has none; use `coretalk import {} --format \
                      json`, csv, c2c-csv or markdown",

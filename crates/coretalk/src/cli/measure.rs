@@ -84,8 +84,8 @@ pub struct Sitting {
 
 /// Where the results go, opened before anything is measured.
 pub struct Outputs {
-    result: Out,
-    exports: Vec<(FormatWord, Out)>,
+    pub(super) result: Out,
+    pub(super) exports: Vec<(FormatWord, Out)>,
 }
 
 impl Outputs {
@@ -196,7 +196,8 @@ pub fn sit(
     told.inspect_err(say_where)?;
     header.complete = result.complete;
     let interrupted = ended == Ended::Interrupted;
-    let report = RunReport { header, environment, findings, topology, settings, result, series: None };
+    let report =
+        RunReport { header, environment, findings, topology, settings, result, series: None, place: None };
     write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
     if interrupted {
         return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));

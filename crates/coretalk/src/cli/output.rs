@@ -115,6 +115,7 @@ pub fn format_of(word: FormatWord) -> Format {
         FormatWord::C2cCsv => Format::C2cCsv,
         FormatWord::Markdown => Format::Markdown,
         FormatWord::Hgrm => Format::Hgrm,
+        FormatWord::HyperfineJson => Format::HyperfineJson,
     }
 }
 

@@ -17,6 +17,12 @@ const FACTS: &[&str] = &["format", "output", "with_identity"];
 /// Files written beside the result of a run of series.
 const EXPORTED_SERIES: &[&str] =
     &["export_csv", "export_markdown", "export_json", "export_jsonl", "export_hgrm"];
+/// Files written beside the result of a comparison.
+const EXPORTED_PLACE: &[&str] = &["export_markdown", "export_json", "export_jsonl", "export_hyperfine_json"];
+/// Options that choose where and how long a comparison runs; what runs chooses its priority itself.
+const MEASURED_PLACE: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
+/// A comparison is not gone on with: its command is not kept apart from its words.
+const KEPT_PLACE: &[&str] = &["store", "no_save", "name", "label", "note"];
 /// Options that concern private facts and remarks.
 const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 
@@ -27,6 +33,8 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
         "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
         "plan wake" | "plan queue" => &[MEASURED, &["order", "output"]],
+        "plan place" => &[MEASURED_PLACE, &["output"]],
+        "place" => &[MEASURED_PLACE, KEPT_PLACE, &["format", "output"], EXPORTED_PLACE, SAID],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],
         "runs" | "runs list" => &[&["store", "output"]],
         "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],

@@ -155,6 +155,7 @@ pub fn wish(global: &Global) -> Wish {
             of(FormatWord::Json, &global.export_json),
             of(FormatWord::Jsonl, &global.export_jsonl),
             of(FormatWord::Hgrm, &global.export_hgrm),
+            of(FormatWord::HyperfineJson, &global.export_hyperfine_json),
         ]
         .concat(),
         order: global.order.unwrap_or(OrderWord::Topology),

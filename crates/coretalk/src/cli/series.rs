@@ -79,28 +79,17 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     for notice in &requested.notices {
         output::remark(requested.wish.talk, Talk::Normal, notice);
     }
-    let header = header(invocation, &requested, &environment);
-    let latency = nothing(&requested.settings);
-    let (sink, path) = match &requested.keeping {
-        Keeping::Nowhere => (Keeper::Nothing, None),
-        Keeping::Store { directory, .. } => {
-            let new = NewRun {
-                header: &header,
-                environment: &environment,
-                findings: &findings,
-                topology: machine.topology(),
-                settings: &latency,
-                series: Some(&requested.settings),
-                allowed: &machine.allowance().cpuset,
-            };
-            let writer = RunWriter::create(runs::directory(directory.as_ref())?.path(), &new)?;
-            if let Some(notice) = writer.notice() {
-                output::remark(requested.wish.talk, Talk::Normal, &notice);
-            }
-            let path = writer.path().to_owned();
-            (Keeper::File(Box::new(writer)), Some(path))
-        }
+    let header = header(invocation, &requested.keeping, seed, &environment);
+    let new = NewRun {
+        header: &header,
+        environment: &environment,
+        findings: &findings,
+        topology: machine.topology(),
+        settings: &nothing(&requested.settings),
+        series: Some(&requested.settings),
+        allowed: &machine.allowance().cpuset,
     };
+    let (sink, path) = keeper(&new, &requested.keeping, requested.wish.talk)?;
     let sitting = Sitting {
         header,
         environment,
@@ -192,6 +181,7 @@ fn sit(
         settings: latency,
         result: LatencyResult { complete: result.complete, ..LatencyResult::default() },
         series: Some(SeriesReport { settings, result }),
+        place: None,
     };
     outputs.write(&report, name.as_deref(), wish).inspect_err(say_where)?;
     if ended == Ended::Interrupted {
@@ -208,12 +198,33 @@ fn sit(
 }
 
 /// What a run of series asks of the latency map.
-fn nothing(settings: &SeriesSettings) -> LatencySettings {
+pub(super) fn nothing(settings: &SeriesSettings) -> LatencySettings {
     LatencySettings::nothing(settings.cpus.clone(), settings.precision, settings.budget, settings.seed)
 }
 
-fn header(invocation: &Invocation, requested: &SeriesRequested, environment: &Environment) -> RunHeader {
-    let tags = match &requested.keeping {
+/// Where a new run is kept, and its file.
+pub(super) fn keeper(
+    new: &NewRun<'_>,
+    keeping: &Keeping,
+    talk: Talk,
+) -> Result<(Keeper, Option<PathBuf>), Failure> {
+    let Keeping::Store { directory, .. } = keeping else { return Ok((Keeper::Nothing, None)) };
+    let writer = RunWriter::create(runs::directory(directory.as_ref())?.path(), new)?;
+    if let Some(notice) = writer.notice() {
+        output::remark(talk, Talk::Normal, &notice);
+    }
+    let path = writer.path().to_owned();
+    Ok((Keeper::File(Box::new(writer)), Some(path)))
+}
+
+/// What a new run is called.
+pub(super) fn header(
+    invocation: &Invocation,
+    keeping: &Keeping,
+    seed: u64,
+    environment: &Environment,
+) -> RunHeader {
+    let tags = match keeping {
         Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
         Keeping::Nowhere => Vec::new(),
     };
@@ -221,7 +232,7 @@ fn header(invocation: &Invocation, requested: &SeriesRequested, environment: &En
         id: fresh_id(),
         started: now(),
         command: invocation.words.clone(),
-        seed: requested.settings.seed,
+        seed,
         simulated: environment.simulated.is_some(),
         complete: false,
         tags,

@@ -1,11 +1,13 @@
 //! The view of `plan`: what would be measured and how long it takes.
 
 use super::ladder::relation_words;
+use super::place::placements;
 use super::table::{Align, Columns};
-use super::text::{bytes, count, duration, grouped, plain};
+use super::text::{bytes, count, duration, grouped, percent, plain};
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::Topology;
+use coretalk_model::place::{MOST_REPETITIONS, PlaceSettings, Role, least_repetitions};
 use coretalk_model::series::SeriesSettings;
 
 /// The plan of a latency run.
@@ -55,4 +57,30 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     row("machine time", if short == long { short } else { format!("{short} to {long}") });
     table.lines(width).join("\n") + "\n"
+}
+
+/// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
+pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -> String {
+    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    for (number, work) in settings.works.iter().enumerate() {
+        let judged = work.metrics.iter().filter(|metric| metric.role == Role::Judged);
+        let judged: Vec<String> = judged.map(|metric| plain(&metric.name)).collect();
+        let least = least_repetitions(settings, number);
+        row(
+            if number == 0 { "work" } else { "" },
+            format!(
+                "{}, judged by {}: a warm-up, then {least} to {MOST_REPETITIONS} runs on each placement",
+                plain(&work.name),
+                judged.join(", ")
+            ),
+        );
+    }
+    if let Some(threads) = settings.threads {
+        row("threads", threads.to_string());
+    }
+    row("until", format!("every difference of a headline is known to ±{}", percent(settings.precision)));
+    row("machine time", format!("at most {}", duration(settings.budget.secs())));
+    let lines = [placements(settings, topology, width), table.lines(width)].concat();
+    lines.join("\n") + "\n"
 }

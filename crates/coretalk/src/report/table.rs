@@ -57,7 +57,11 @@ impl Columns {
             }
             let text = row.get(last).map_or("", String::as_str);
             if below {
-                lines.extend(wrap(line.trim_end(), width, 4));
+                let line = line.trim_end();
+                match columns(line) <= width {
+                    true => lines.push(line.to_owned()),
+                    false => lines.extend(wrap(line, width, 4)),
+                }
                 lines.extend(
                     wrap(text, width.saturating_sub(4), 0).into_iter().map(|part| format!("    {part}")),
                 );

@@ -276,6 +276,10 @@ pub struct ComparisonView {
     pub better: String,
     /// One bar each.
     pub placements: Vec<PlacementView>,
+    /// `winner`, `same`, `cannot-tell` or `told`.
+    pub verdict: String,
+    /// What `same` is within, in percent.
+    pub within_percent: Option<f64>,
     /// Better than every other, where one is.
     pub winner: Option<String>,
     /// Of the runner-up.

@@ -36,7 +36,7 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
-    if report.series.is_none() {
+    if report.series.is_none() && report.place.is_none() {
         parts.push(duration(report.result.watched.secs()));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)

@@ -4,9 +4,10 @@ use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, k
 use super::error::{StoreError, sqlite_error};
 use super::rows;
 use super::run_file::RunFile;
-use crate::{RunReport, SeriesReport};
+use crate::{PlaceReport, RunReport, SeriesReport};
 use coretalk_measure::session::RecordedRound;
 use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, analyse};
+use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 
@@ -53,8 +54,14 @@ impl RunFile {
         let record = self.record_of(&topology, &settings)?;
         let rate = TickRate { hz: environment.clock.hz };
         let result = analyse(&topology, &settings, rate, &record);
-        let series = self.series_settings()?.map(|settings| self.series_of(settings)).transpose()?;
-        Ok((RunReport { header, environment, findings, topology, settings, result, series }, record))
+        let asked = self.series_settings()?;
+        // Comparisons are kept as series are: a trial is a piece of work on a placement.
+        let place = asked.as_ref().and_then(PlaceSettings::of_series);
+        let series = asked.filter(|_| place.is_none());
+        let series = series.map(|settings| self.series_of(settings)).transpose()?;
+        let place = place.map(|settings| self.place_of(settings)).transpose()?;
+        let report = RunReport { header, environment, findings, topology, settings, result, series, place };
+        Ok((report, record))
     }
 
     /// What was asked of series; `None` for a run that asked for none.
@@ -109,6 +116,11 @@ impl RunFile {
     fn series_of(&self, settings: SeriesSettings) -> Result<SeriesReport, StoreError> {
         let result = analyse_series(&settings, &self.series_record()?);
         Ok(SeriesReport { settings, result })
+    }
+
+    fn place_of(&self, settings: PlaceSettings) -> Result<PlaceReport, StoreError> {
+        let result = analyse_places(&settings, &self.series_record()?);
+        Ok(PlaceReport { settings, result })
     }
 
     /// Everything that its visits said.

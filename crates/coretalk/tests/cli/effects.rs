@@ -61,8 +61,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
-/// Options whose effect is no part of a request; each has a test of its own in `simulated` or `series`.
-const ACTED: &[&str] = &["resume", "export_hgrm"];
+/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series` or `compared`.
+const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json"];
 
 fn resolved(words: &str) -> Request {
     let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
@@ -129,6 +129,8 @@ fn every_relevance_names_a_defined_option() {
         "plan wake",
         "queue",
         "plan queue",
+        "place",
+        "plan place",
         "runs list",
         "runs show",
         "runs path",

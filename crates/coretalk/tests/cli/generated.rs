@@ -29,6 +29,7 @@ fn help_texts_stay_as_they_are() {
         "latency",
         "wake",
         "queue",
+        "place",
         "runs",
         "runs show",
         "export",

@@ -29,8 +29,12 @@ pub struct Running {
 
 impl Running {
     pub fn start(tool: &Tool, words: &[&str]) -> Running {
-        let words = [&["latency", "--format", "jsonl", "-q"], words].concat();
-        let mut child = tool.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Running::of(tool, &[&["latency", "--format", "jsonl", "-q"], words].concat())
+    }
+
+    /// Any command that prints JSON lines.
+    pub fn of(tool: &Tool, words: &[&str]) -> Running {
+        let mut child = tool.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let read = move || {
             let mut text = String::new();

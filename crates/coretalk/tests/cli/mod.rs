@@ -1,6 +1,8 @@
 //! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
 //! are not let finish.
 
+#[cfg(target_os = "linux")]
+mod compared;
 mod comparing;
 mod effects;
 mod generated;
@@ -10,6 +12,8 @@ mod kill;
 mod limits;
 mod linting;
 mod places;
+#[cfg(target_os = "linux")]
+mod programs;
 mod queue;
 mod refusals;
 mod report;

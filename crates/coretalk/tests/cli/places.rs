@@ -139,6 +139,24 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_said() {
 }
 
 #[test]
+fn a_full_disk_ends_a_comparison_and_keeps_its_runs() {
+    let Some(small) = Mounted::tmpfs("size=400k") else { return };
+    let tool = Tool::new();
+    let placements = "--placement one-l3 --placement across-l3 --placement spread --placement smt-packed";
+    let words = format!(
+        "place --machine sim:chiplet-16-smt --seed 1 --threads 8 {placements} --repeat 200 --budget 24h --store {} \
+         --workload ring,barrier,all-to-all,pipeline,shared-counter,integer,n-queens",
+        small.name()
+    );
+    let said = tool.call(&words.split(' ').collect::<Vec<_>>());
+    refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
+    assert!(said.err.contains("the runs made until the failure are saved as "), "{}", said.err);
+    let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
+    assert!(kept.lines().count() > 100, "{} lines", kept.lines().count());
+    assert!(tool.done(&["runs", "show", "latest", "--store", small.name()]).out.contains("Ended early"));
+}
+
+#[test]
 fn a_read_only_store_shows_runs_and_takes_none() {
     let Some(place) = Mounted::tmpfs("size=16m") else { return };
     let tool = Tool::new();

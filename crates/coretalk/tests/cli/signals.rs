@@ -130,3 +130,52 @@ fn a_hang_up_that_was_to_be_ignored_is() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(tool.done(&["runs", "list"]).out.contains("complete"));
 }
+
+/// A comparison of a command that leaves a child of its own running while it runs.
+const COMPARED: [&str; 9] =
+    ["place", "--placement=a=0", "--placement=b=0", "-q", "--format", "jsonl", "--", "/bin/sh", "-c"];
+
+#[test]
+fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_started() {
+    let tool = Tool::new();
+    let mut running = Running::of(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
+    // Two runs to warm up, and some that count.
+    let began = Instant::now();
+    while tool.call(&["export", "latest", "--format", "jsonl"]).out.lines().count() < 2 {
+        assert!(began.elapsed() < PATIENCE, "no run was kept");
+        thread::sleep(Duration::from_millis(50));
+    }
+    send("INT", &running);
+    let (code, said) = end(&mut running);
+    assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
+    assert!(said.contains("the runs so far are saved as") && said.contains("begins anew"), "{said}");
+    let lines = running.lines();
+    nobody_is_left(&tool);
+    let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    assert!(lines.len() >= 2 && exported.lines().collect::<Vec<_>>() == lines, "{exported}");
+    assert!(tool.done(&["runs", "show", "latest"]).out.contains("Ended early"));
+    let again = tool.call(&["--resume", "latest"]);
+    assert!(again.code == 2 && again.err.contains("a comparison begins anew"), "{}", again.err);
+}
+
+#[test]
+fn a_command_does_not_outlive_a_comparison_that_is_killed() {
+    let tool = Tool::new();
+    let mut running = Running::of(&tool, &[&COMPARED[..], &["exec sleep 300"]].concat());
+    wait_for_file(&tool);
+    thread::sleep(Duration::from_millis(200));
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    let began = Instant::now();
+    let store = tool.path().join("runs").to_string_lossy().into_owned();
+    let is_left = || {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut environments = entries.map(|entry| std::fs::read(entry.path().join("environ")));
+        environments
+            .any(|environment| String::from_utf8_lossy(&environment.unwrap_or_default()).contains(&store))
+    };
+    while is_left() {
+        assert!(began.elapsed() < PATIENCE, "the command is still there");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

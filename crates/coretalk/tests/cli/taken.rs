@@ -124,3 +124,12 @@ fn one_cpu_in_the_mask_is_too_few_unless_others_are_named() {
         said(call(&["latency", "--cpus", cpus, "--samples", "2", "--iterations", "50", "-q"]).unwrap());
     assert_eq!(named.code, 0, "the mask is only inherited: {}", named.err);
 }
+
+#[test]
+fn a_placement_outside_the_cpuset_is_refused() {
+    let Some(cpuset) = Cpuset::new("placed", "0") else { return };
+    let tool = Tool::new();
+    let words = ["place", "--placement=a=0", "--placement=b=0,1", "--", "/bin/true"];
+    let said = said(cpuset.command(&tool, &words).output().unwrap());
+    needs_two(&said, &["the placement b names CPU 1, which exists but is not allowed"]);
+}

@@ -110,6 +110,7 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
             ..LatencyResult::default()
         },
         series: None,
+        place: None,
     }
 }
 

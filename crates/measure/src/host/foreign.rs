@@ -3,6 +3,7 @@
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::series::TrialOrder;
 use crate::stop::Stop;
+use crate::work::WorkOrder;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{Environment, Finding, Picos, TickRate, Topology, TrialFailure};
 use std::convert::Infallible;
@@ -55,6 +56,9 @@ impl Machine for HostMachine {
         match self.0 {}
     }
     fn perform_trial(&mut self, _order: &TrialOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        match self.0 {}
+    }
+    fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         match self.0 {}
     }
     fn is_busy(&self) -> Option<bool> {

@@ -10,11 +10,13 @@ use super::memory::{Region, Residence};
 use super::players::Players;
 use super::priority::Priority;
 use super::surroundings;
+use super::work::Runner;
 use super::worker::Worker;
 use crate::ensemble::Ensemble;
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
+use crate::work::WorkOrder;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure};
 use std::time::Duration;
@@ -259,6 +261,14 @@ impl Machine for HostMachine {
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.aside.is_none(),
         })
+    }
+
+    fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let started = self.now();
+        let room = self.usable();
+        let runner = Runner { rate: self.clock.rate, usable: &room };
+        let done = runner.run(order, stop)?;
+        Ok(PassOutcome { started, elapsed: self.now().saturating_sub(started), ..done })
     }
 
     fn is_busy(&self) -> Option<bool> {

@@ -129,6 +129,19 @@ pub trait Observer {
     fn event(&mut self, event: Event<'_>);
 }
 
+/// Keeps nothing.
+impl Sink for () {
+    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
+        Ok(())
+    }
+    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
 /// Tells nobody.
 impl Observer for () {
     fn event(&mut self, _: Event<'_>) {}

@@ -11,6 +11,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_model::place::PROBE;
 use coretalk_model::series::SeriesSettings;
 
 /// Goes on with a run. `family` is the command that was typed with it, if any.
@@ -34,6 +35,12 @@ pub fn act(
             "the run {name} is one of `latency`; go on with `coretalk latency --resume {name}`"
         )));
     };
+    if settings.probes == [PROBE] {
+        return Err(Failure::Usage(format!(
+            "the run {name} compares placements, and a comparison begins anew: the order of its runs is balanced over all \
+             of them; see those that were made with `coretalk runs show {name}`"
+        )));
+    }
     let by_budget = file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
     let word = resume::machine_word(invocation, file.environment()?.simulated.as_deref())?;
     let mut machine = machine::open(word.as_ref(), header.seed)?;

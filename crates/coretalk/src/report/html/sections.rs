@@ -103,12 +103,15 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
             None => body.push_str(&map_summary(subject, map)),
         }
     }
-    match &report.series {
-        Some(series) => {
+    match (&report.series, &report.place) {
+        (Some(series), _) => {
             let saved = crate::report::Saved::As(subject.name);
             body.push_str(&paragraphs(crate::report::series::overview(series, saved, ONE_LINE.width)));
         }
-        None => {
+        (None, Some(place)) => {
+            body.push_str(&paragraphs(crate::report::place::overview(report, place, ONE_LINE.width)));
+        }
+        (None, None) => {
             if report.result.maps.is_empty() {
                 let imitates = !subject.maps.is_empty();
                 let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
@@ -353,7 +356,21 @@ fn shortened(groups: &[String]) -> String {
 }
 
 fn placements_body(subject: &Subject<'_>) -> String {
-    subject.view.comparisons.iter().map(comparison_body).collect()
+    let comparisons = &subject.view.comparisons;
+    let Some(first) = comparisons.first() else { return String::new() };
+    let rows = first.placements.iter().map(|placement| {
+        let cpus = placement.cpus.as_ref().map_or_else(String::new, |cpus| plain(&bare(cpus)));
+        vec![
+            Cell::Words(plain(&placement.name)),
+            Cell::Words(match placement.taskset {
+                Some(_) => cpus,
+                None => format!("wherever the system puts it, among {cpus}"),
+            }),
+            Cell::Words(placement.taskset.as_ref().map_or(String::new(), |command| plain(command))),
+        ]
+    });
+    let where_it_ran = table("Placements", &["name", "CPUs", "command"], &rows.collect::<Vec<_>>());
+    where_it_ran + &comparisons.iter().map(comparison_body).collect::<String>()
 }
 
 fn comparison_body(comparison: &ComparisonView) -> String {
@@ -385,25 +402,29 @@ fn comparison_body(comparison: &ComparisonView) -> String {
     );
     let drawn = intervals(&title, &plain(&comparison.unit), Kind::Linear, &rows, WIDTH);
     let mut body = drawn.as_ref().map(figure).unwrap_or_default();
-    let verdict = match (&comparison.winner, comparison.delta_percent, comparison.p_value) {
-        (Some(winner), Some(delta), Some(p)) => {
-            format!("{}: ahead of the runner-up by {:.1} % (p = {p:.2e}).", plain(winner), delta.abs())
-        }
-        (Some(winner), ..) => format!("{} is better than every other.", plain(winner)),
-        (None, ..) => "No placement is shown to be better than every other.".into(),
-    };
-    let _ = writeln!(body, "<p>{}</p>", escaped(&verdict));
-    let rows = comparison.placements.iter().map(|placement| {
-        vec![
-            Cell::Words(plain(&placement.name)),
-            Cell::Words(
-                placement.cpus.as_ref().map_or("as the scheduler chose".into(), |cpus| plain(&bare(cpus))),
-            ),
-            Cell::Words(placement.taskset.as_ref().map_or(String::new(), |command| plain(command))),
-        ]
-    });
-    body.push_str(&table("Placements", &["name", "CPUs", "command"], &rows.collect::<Vec<_>>()));
+    if drawn.is_none() {
+        let title = format!("{title}: no run has this number.");
+        let _ = writeln!(body, "<p>{}</p>", escaped(&title));
+    }
+    let _ = writeln!(body, "<p>{}</p>", escaped(&verdict_words(comparison)));
     body
+}
+
+fn verdict_words(comparison: &ComparisonView) -> String {
+    match (&comparison.winner, comparison.delta_percent, comparison.p_value) {
+        (Some(winner), Some(delta), Some(p)) => {
+            let (winner, delta) = (plain(winner), delta.abs());
+            let behind = if comparison.better == "higher" { "less" } else { "more" };
+            return format!("{winner} wins: the next best has {delta:.1} % {behind} (p = {p:.2e}).");
+        }
+        (Some(winner), ..) => return format!("{} is better than every other.", plain(winner)),
+        (None, ..) => {}
+    }
+    match (comparison.verdict.as_str(), comparison.within_percent) {
+        ("same", Some(within)) => format!("No placement differs from another by more than {within} %."),
+        ("told", _) => "Told and not tested.".into(),
+        _ => "Cannot tell: no placement is shown to be better than every other, nor all to be equal.".into(),
+    }
 }
 
 fn differences_body(subject: &Subject<'_>) -> String {

@@ -139,7 +139,22 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
             out.varint(*received);
         }
         TrialFailure::Interrupted => out.byte(5),
+        TrialFailure::Command { reason, stdout, stderr } => {
+            out.byte(6);
+            for text in [reason, stdout, stderr] {
+                out.varint(text.len() as u64);
+                text.bytes().for_each(|byte| out.byte(byte));
+            }
+        }
     }
+}
+
+fn text(from: &mut Reader<'_>) -> Result<String, Damage> {
+    let length = from.varint()?;
+    // Byte by byte: a damaged length ends at the end of the blob, before it asks for memory.
+    let bytes: Vec<u8> = (0..length).map(|_| from.byte()).collect::<Result<_, _>>()?;
+    String::from_utf8(bytes)
+        .map_err(|error| Damage::Value { what: "a letter", value: error.utf8_error().valid_up_to() as u64 })
 }
 
 fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
@@ -157,6 +172,7 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
         3 => TrialFailure::PartnerLost { cpu: cpu(from)? },
         4 => TrialFailure::Unverified { sent: from.varint()?, received: from.varint()? },
         5 => TrialFailure::Interrupted,
+        6 => TrialFailure::Command { reason: text(from)?, stdout: text(from)?, stderr: text(from)? },
         code => return Err(Damage::Value { what: "the kind of a failure", value: u64::from(code) }),
     })
 }

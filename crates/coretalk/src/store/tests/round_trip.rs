@@ -179,6 +179,11 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         any::<u32>().prop_map(|cpu| TrialFailure::PartnerLost { cpu: CpuId(cpu) }),
         any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
         Just(TrialFailure::Interrupted),
+        Just(TrialFailure::Command {
+            reason: "ended with 1".into(),
+            stdout: String::new(),
+            stderr: "né".into()
+        }),
     ]
 }
 

@@ -1,0 +1,203 @@
+//! `place`: the same work on several placements.
+
+mod args;
+mod request;
+
+pub use args::PlaceArgs;
+
+use super::args::FormatWord;
+use super::measure::{Keeper, Outputs};
+use super::output::{self, Out};
+use super::parse::Invocation;
+use super::resolve::{Keeping, Remarks, Talk, Wish, wish};
+use super::watcher::{Watcher, line_outputs};
+use super::{machine, runs, series, signals};
+use crate::exit::{ExitCode, Failure};
+use crate::export::Export;
+use crate::report::place::place_screen;
+use crate::report::plan::place_plan;
+use crate::report::{Saved, Screen};
+use crate::store::NewRun;
+use crate::{PlaceReport, RunReport};
+use coretalk_measure::Work;
+use coretalk_measure::session::Kept;
+use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob};
+use coretalk_model::TrialFailure;
+use coretalk_model::latency::LatencyResult;
+use request::{Requested, request};
+use std::path::Path;
+
+/// Compares placements.
+///
+/// # Errors
+/// [`Failure`]; the runs made until then are saved.
+pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let stop = signals::stop()?;
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let Requested { settings, works } = request(&*machine, global, args, seed)?;
+    let wish = wish(global);
+    one_format(&wish)?;
+    let mut outputs = Outputs::open(&wish)?;
+    let findings = machine.examine();
+    let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
+    let mut environment = machine.environment().clone();
+    environment.label = remarks.label;
+    environment.notes.extend(remarks.notes);
+    let keeping = if global.no_save {
+        Keeping::Nowhere
+    } else {
+        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+    };
+    let mut header = series::header(invocation, &keeping, seed, &environment);
+    let (asked, topology) = (settings.to_series(), machine.topology().clone());
+    let latency = series::nothing(&asked);
+    let new = NewRun {
+        header: &header,
+        environment: &environment,
+        findings: &findings,
+        topology: &topology,
+        settings: &latency,
+        series: Some(&asked),
+        allowed: &machine.allowance().cpuset,
+    };
+    let (mut sink, path) = series::keeper(&new, &keeping, wish.talk)?;
+    announce(&settings, &wish, path.as_deref());
+    let lines = line_outputs(&wish, &mut outputs.result, &mut outputs.exports);
+    let mut watcher = Watcher::new(&wish, &topology, &latency, 0, lines, &stop).of_trials(&asked.trials);
+    let job = PlaceJob { settings: &settings, works: &works };
+    let measured = place::run(&mut *machine, job, &mut sink, &mut watcher, &stop);
+    let told = watcher.end();
+    let path = match sink {
+        Keeper::File(writer) => Some(writer.close()?),
+        Keeper::Nothing => None,
+    };
+    let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
+    let say_where = |failure: &Failure| {
+        // A closed pipe ends quietly.
+        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
+            output::remark(
+                wish.talk,
+                Talk::Normal,
+                &format!("the runs made until the failure are saved as {name}"),
+            );
+        }
+    };
+    let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;
+    told.inspect_err(say_where)?;
+    header.complete = result.complete;
+    let report = RunReport {
+        header,
+        environment,
+        findings,
+        topology,
+        settings: latency,
+        result: LatencyResult { complete: result.complete, ..LatencyResult::default() },
+        series: None,
+        place: Some(PlaceReport { settings, result }),
+    };
+    // A comparison that failed has no result: what it has is in its file.
+    if let PlaceEnded::Failed { placement, failure } = &ended {
+        let failure = Failure::Input(explain(&works, placement, failure));
+        say_where(&failure);
+        return Err(failure);
+    }
+    write(&report, name.as_deref(), &wish, &mut outputs).inspect_err(say_where)?;
+    match (ended, &name) {
+        (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
+            "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}` (a comparison \
+             begins anew: its order is balanced over all of its runs)"
+        ))),
+        (PlaceEnded::Interrupted(_), _) => {
+            Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()))
+        }
+        _ => Ok(ExitCode::Done),
+    }
+}
+
+/// `plan` of a comparison.
+///
+/// # Errors
+/// As comparing itself would be refused.
+pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let machine = machine::open(global.machine.as_ref(), seed)?;
+    let settings = request(&*machine, global, args, seed)?.settings;
+    let output = global.output.as_deref();
+    Out::open(output)?.text(&place_plan(&settings, machine.topology(), output::width(output)))?;
+    Ok(ExitCode::Done)
+}
+
+/// Formats that hold no comparison are refused before anything runs.
+fn one_format(wish: &Wish) -> Result<(), Failure> {
+    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+    for format in asked {
+        if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
+            return Err(Failure::Usage(format!(
+                "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
+                output::format_name(format)
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: Option<&Path>) {
+    let works: Vec<&str> = settings.works.iter().map(|work| work.name.as_str()).collect();
+    for placement in &settings.placements {
+        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+        output::remark(wish.talk, Talk::Verbose, &format!("{}: {line}", placement.name));
+    }
+    let text = format!(
+        "comparing {} placements by {} for at most {}, seed {}",
+        settings.placements.len(),
+        works.join(", "),
+        settings.budget,
+        settings.seed
+    );
+    output::remark(wish.talk, Talk::Normal, &text);
+    if let Some(path) = path {
+        output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+    }
+}
+
+/// A sentence: what failed where, and what it said last.
+fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
+    let name = match works.first() {
+        Some(Work::Command(line)) => format!("`{}`", line.name()),
+        _ => "the work".to_owned(),
+    };
+    let (what, hint) = match failure {
+        TrialFailure::Command { reason, stderr, .. } => {
+            let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            let said =
+                last.map_or_else(String::new, |line| format!(" (it said: {})", crate::report::plain(line)));
+            (reason.clone(), said)
+        }
+        TrialFailure::NotPinned { .. } => (failure.to_string(), " (has the cpuset changed?)".to_owned()),
+        _ => (failure.to_string(), String::new()),
+    };
+    format!(
+        "{name} failed on placement {placement}: {what}{hint}; make it end with 0 by itself, then compare again"
+    )
+}
+
+fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
+    let look = output::look(wish);
+    let identity = output::identity_of(wish.identity);
+    let what = Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+    // JSON lines were written while the runs were made.
+    for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
+        output::write_run(out, *format, &what)?;
+    }
+    match (wish.format, &report.place) {
+        (FormatWord::Jsonl, _) => Ok(()),
+        (FormatWord::Text, Some(place)) => {
+            let saved = name.map_or(Saved::Not, Saved::As);
+            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), look.width))
+        }
+        (format, _) => output::write_run(&mut outputs.result, format, &what),
+    }
+}

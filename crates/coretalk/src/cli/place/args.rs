@@ -1,0 +1,155 @@
+//! [`PlaceArgs`]: the options of `place` as typed.
+
+use clap::Args;
+use coretalk_model::place::{Metric, PlacementName, Preset, Workload};
+use coretalk_model::{CpuId, CpuSet, Picos};
+use regex::bytes::Regex;
+use std::ffi::OsString;
+
+/// Options of `place`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PlaceArgs {
+    /// A placement: NAME=CPUS in role order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
+    /// p-cores, e-cores, none; at least two
+    #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
+    pub placement: Vec<PlacementName>,
+    /// Work that the tool brings along: execl, process, pipe, shell:N, n-queens[:N], integer, threads-yield, mutex-array,
+    /// memory-read, memory-write, stream-copy, stream-scale, stream-add, stream-triad, barrier, ring, all-to-all, pipeline,
+    /// shared-counter
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "command")]
+    pub workload: Vec<Workload>,
+    /// Threads of workloads, and CPUs of named placements (default: by the structure of the machine)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// Repetitions on each placement at least (default: 10)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
+    pub repeat: Option<u32>,
+    /// A number in the output of the command: the first group of the last match; repeatable
+    #[arg(long, value_name = "NAME=REGEX", requires = "command", value_parser = metric)]
+    pub metric: Vec<(String, Regex)>,
+    /// Of this number more is better; repeatable (default: less)
+    #[arg(long, value_name = "NAME", requires = "metric")]
+    pub higher_is_better: Vec<String>,
+    /// When a run of the command is given up (default: when the budget ends)
+    #[arg(long, value_name = "TIME", requires = "command", value_parser = timeout)]
+    pub timeout: Option<Picos>,
+    /// The smallest difference that matters (default: 1%)
+    #[arg(long, value_name = "PERCENT", value_parser = effect)]
+    pub min_effect: Option<f64>,
+    /// The command to run, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// `compact`, or `NAME=0-2,6-8`.
+fn placement(text: &str) -> Result<PlacementName, String> {
+    let Some((name, list)) = text.split_once('=') else {
+        return Preset::named(text).map(PlacementName::Preset).ok_or_else(|| {
+            let names = Preset::ALL.map(Preset::name).join(", ");
+            format!("there is no placement `{text}`; there are {names}, or give one as NAME=CPUS")
+        });
+    };
+    let fits = |c: char| c.is_alphanumeric() || "_.-+".contains(c);
+    if name.is_empty() || !name.chars().all(fits) {
+        return Err(format!(
+            "`{name}` is no name for a placement: use letters, digits, `_`, `.`, `-` and `+`"
+        ));
+    }
+    Ok(PlacementName::Listed { name: name.to_owned(), cpus: cpus_in_order(name, list)? })
+}
+
+/// The CPUs of a list in the order typed, each named once.
+fn cpus_in_order(name: &str, list: &str) -> Result<Vec<CpuId>, String> {
+    let mut cpus: Vec<CpuId> = Vec::new();
+    for part in list.split(',').filter(|_| !list.trim().is_empty()) {
+        let part = CpuSet::from_list(part).map_err(|error| format!("failed to {error}"))?;
+        for cpu in part.iter() {
+            if cpus.contains(&cpu) {
+                return Err(format!("the placement {name} names CPU {cpu} twice; name each CPU once"));
+            }
+            cpus.push(cpu);
+        }
+    }
+    if cpus.is_empty() {
+        return Err(format!("the placement {name} names no CPU (expected for example `{name}=0-2,6-8`)"));
+    }
+    Ok(cpus)
+}
+
+/// `NAME=REGEX`.
+fn metric(text: &str) -> Result<(String, Regex), String> {
+    let (name, pattern) =
+        text.split_once('=').ok_or("expected NAME=REGEX, for example `rate=([0-9.]+) MB/s`")?;
+    if let Some(refusal) = Metric::refusal(name) {
+        return Err(refusal);
+    }
+    match Regex::new(pattern) {
+        Ok(pattern) => Ok((name.to_owned(), pattern)),
+        Err(error) => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Err(format!("`{pattern}` is no regular expression: {last}"))
+        }
+    }
+}
+
+/// `30s`, from a millisecond up to a day.
+fn timeout(text: &str) -> Result<Picos, String> {
+    let timeout = Picos::parse(text).map_err(|error| format!("failed to {error}"))?;
+    if (Picos::from_ms(1)..=Picos::from_ms(86_400_000)).contains(&timeout) {
+        Ok(timeout)
+    } else {
+        Err("a timeout lies between `1ms` and `24h`".into())
+    }
+}
+
+/// `1%`, as a share of 1.
+fn effect(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.ok_or("expected a percentage such as `1%`")? / 100.0;
+    if (0.001..=0.5).contains(&share) {
+        Ok(share)
+    } else {
+        Err("the effect lies between 0.1% and 50%".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_keep_the_order_of_their_cpus() {
+        let Ok(PlacementName::Listed { name, cpus }) = placement("split=3,0-1,8-10/2") else {
+            panic!("refused")
+        };
+        assert_eq!((name.as_str(), cpus), ("split", [3, 0, 1, 8, 10].map(CpuId).to_vec()));
+        assert_eq!(placement("smt-packed"), Ok(PlacementName::Preset(Preset::SmtPacked)));
+    }
+
+    #[test]
+    fn what_is_no_placement_says_what_is_wrong() {
+        for (text, part) in [
+            ("dense", "there are compact, spread"),
+            ("a=", "names no CPU"),
+            ("=0-1", "is no name"),
+            ("a=0-3,2", "names CPU 2 twice"),
+            ("a=3-1", "ends before it begins"),
+            ("a=x", "expected for example"),
+        ] {
+            let refused = placement(text).unwrap_err();
+            assert!(refused.contains(part), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn metrics_have_a_name_and_a_pattern() {
+        assert!(metric("rate=([0-9.]+) MB/s").is_ok());
+        for (text, part) in
+            [("rate", "expected NAME=REGEX"), ("a b=1", "no name"), ("rate=(", "no regular expression")]
+        {
+            let refused = metric(text).unwrap_err();
+            assert!(refused.contains(part), "{text}: {refused}");
+        }
+    }
+}

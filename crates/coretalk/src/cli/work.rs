@@ -1,0 +1,39 @@
+//! `work`: one run of a workload in a process of its own. Started by `place`; its numbers go to standard output, a line
+//! each.
+
+use super::output::Out;
+use crate::exit::{ExitCode, Failure};
+use coretalk_measure::workloads::{CHAIN, Job, go_on_with_chain, perform};
+use coretalk_model::CpuId;
+use std::time::Duration;
+
+/// Does the work.
+///
+/// # Errors
+/// [`Failure`]: the words make no sense, or the answer of the work is wrong.
+pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
+    if let [first, rest @ ..] = words
+        && first == CHAIN
+    {
+        go_on_with_chain(rest).map_err(Failure::Input)?;
+        return Ok(ExitCode::Done);
+    }
+    let numbers = perform(&job(words)?).map_err(Failure::Input)?;
+    let lines: String = numbers.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
+    Out::open(None)?.text(&lines)?;
+    Ok(ExitCode::Done)
+}
+
+fn job(words: &[String]) -> Result<Job, Failure> {
+    let wrong = || Failure::Usage("the words of a workload are NAME THREADS MILLISECONDS [CPUS]".into());
+    let [name, threads, span_ms, rest @ ..] = words else { return Err(wrong()) };
+    let cpus = rest.first().map_or("", String::as_str).split(',').filter(|word| !word.is_empty());
+    Ok(Job {
+        workload: name
+            .parse()
+            .map_err(|error: coretalk_model::place::WorkloadError| Failure::Usage(error.to_string()))?,
+        threads: threads.parse().ok().filter(|threads| (1..=4096).contains(threads)).ok_or_else(wrong)?,
+        cpus: cpus.map(|cpu| cpu.parse().map(CpuId)).collect::<Result<_, _>>().map_err(|_| wrong())?,
+        span: Duration::from_millis(span_ms.parse().map_err(|_| wrong())?),
+    })
+}

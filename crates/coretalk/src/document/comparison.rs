@@ -1,0 +1,122 @@
+//! Placements against each other.
+
+use super::{Ci, ci, known, rounded};
+use crate::PlaceReport;
+use coretalk_model::Flag;
+use coretalk_model::place::{Comparison, Outcome};
+use coretalk_model::stats::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One metric of one piece of work on every placement.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ComparisonDoc {
+    /// A workload such as `n-queens:14`, or `command`.
+    workload: String,
+    metric: String,
+    /// Empty where it is not known.
+    unit: &'static str,
+    /// `higher` or `lower`.
+    better: &'static str,
+    placements: Vec<ArmDoc>,
+    /// The name of the placement that is better than every other; null where there is none, or no test.
+    winner: Option<String>,
+    /// `winner`, `same`, `cannot-tell`, or `told` for metrics that are not tested.
+    verdict: &'static str,
+    /// The smallest effect that matters, in percent: what `same` is within.
+    within_percent: Option<f64>,
+    /// The runner-up against the winner.
+    delta_percent: Option<f64>,
+    /// The largest of the winner's pairs.
+    p_value: Option<f64>,
+    pairs: Vec<PairDoc>,
+}
+
+/// One placement.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArmDoc {
+    name: String,
+    /// In role order.
+    cpus: Vec<u32>,
+    /// Null where nothing is bound.
+    taskset: Option<String>,
+    median: Option<f64>,
+    ci: Option<Ci>,
+    /// Every run, in the order made.
+    runs: Vec<f64>,
+    flags: Vec<&'static str>,
+    /// Median core clock of the first CPU right after a run.
+    core_ghz: Option<f64>,
+}
+
+/// Two placements against each other.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PairDoc {
+    a: String,
+    b: String,
+    /// `b / a − 1` in percent; null where values have no ratio.
+    delta_percent: Option<f64>,
+    ci: Option<Ci>,
+    /// Adjusted over all metrics and pairs of the workload; null where there is no test.
+    p_value: Option<f64>,
+}
+
+impl ComparisonDoc {
+    /// Every comparison of a run.
+    pub fn of_all(place: &PlaceReport) -> Vec<ComparisonDoc> {
+        place.result.comparisons.iter().map(|comparison| ComparisonDoc::of(place, comparison)).collect()
+    }
+
+    fn of(place: &PlaceReport, comparison: &Comparison) -> ComparisonDoc {
+        let name = |arm: usize| comparison.arms[arm].placement.name.clone();
+        let (verdict, winner, within, delta, p_value) = match &comparison.outcome {
+            Outcome::Winner { winner, share, p_value, .. } => {
+                ("winner", Some(name(*winner)), None, Some(share.point), Some(*p_value))
+            }
+            Outcome::Same { within } => ("same", None, Some(*within), None, None),
+            Outcome::CannotTell => ("cannot-tell", None, None, None, None),
+            Outcome::Told => ("told", None, None, None, None),
+        };
+        let doubt = |arm: &str| {
+            place.result.doubts.iter().find(|doubt| doubt.work == comparison.work && doubt.placement == arm)
+        };
+        let percent = |share: Option<f64>| share.map(|share| rounded(100.0 * share));
+        let of_share = |share: Estimate| share.scaled(100.0);
+        let arms = comparison.arms.iter().map(|arm| ArmDoc {
+            name: arm.placement.name.clone(),
+            cpus: arm.placement.cpus.iter().map(|cpu| cpu.0).collect(),
+            taskset: arm.placement.taskset(),
+            median: arm.median.and_then(|median| exact(median.point)),
+            ci: arm.median.and_then(|median| Some([exact(median.low)?, exact(median.high)?])),
+            runs: arm.runs.clone(),
+            flags: doubt(&arm.placement.name)
+                .map_or(Vec::new(), |doubt| doubt.flags.iter().map(Flag::name).collect()),
+            core_ghz: doubt(&arm.placement.name).and_then(|doubt| doubt.core_ghz).and_then(known),
+        });
+        let pairs = comparison.pairs.iter().map(|pair| PairDoc {
+            a: name(pair.a),
+            b: name(pair.b),
+            delta_percent: pair.share.map(of_share).and_then(|share| known(share.point)),
+            ci: pair.share.map(of_share).as_ref().and_then(ci),
+            p_value: pair.p_value,
+        });
+        ComparisonDoc {
+            workload: comparison.work.clone(),
+            metric: comparison.metric.name.to_string(),
+            unit: comparison.metric.unit,
+            better: comparison.metric.better.name(),
+            placements: arms.collect(),
+            winner,
+            verdict,
+            within_percent: percent(within),
+            delta_percent: percent(delta),
+            p_value,
+            pairs: pairs.collect(),
+        }
+    }
+}
+
+/// As it is: a run of a millisecond has no digits to spare.
+fn exact(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}

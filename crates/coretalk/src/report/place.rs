@@ -1,0 +1,349 @@
+//! Comparisons of placements: where work ran, a table for each piece of work, and what follows in a sentence.
+
+mod reason;
+
+use super::screen::{Saved, Screen};
+use super::table::{Align, Columns};
+use super::text::{count, duration, flow, percent, plain, wrap};
+use super::words;
+use crate::{PlaceReport, RunReport};
+use coretalk_model::place::{Better, COMMAND, Comparison, Doubt, Outcome, PlaceSettings, Placement};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{Flag, Topology};
+use reason::{reasons, structure_words};
+
+/// The whole screen of a run of comparisons, with a line end after each line.
+pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>, width: usize) -> String {
+    let mut lines = words::title(report, width);
+    let saved = match screen {
+        Screen::Measured(saved) | Screen::Shown(saved) => saved,
+    };
+    if let Screen::Shown(_) = screen {
+        lines.extend(wrap(&format!("measured {}", plain(&report.header.started)), width, 2));
+    }
+    lines.extend(wrap("Where does the same work run better?", width, 2));
+    lines.push(String::new());
+    lines.extend(placements(&place.settings, &report.topology, width));
+    for work in &place.settings.works {
+        let comparisons: Vec<&Comparison> =
+            place.result.comparisons.iter().filter(|comparison| comparison.work == work.name).collect();
+        lines.push(String::new());
+        lines.extend(part(report, place, &comparisons, width));
+    }
+    lines.push(String::new());
+    lines.extend(place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width)));
+    lines.extend(ending(place, saved, width));
+    lines.extend(words::doubt(report, width));
+    lines.extend(next(saved, width));
+    lines.join("\n") + "\n"
+}
+
+/// What follows for each piece of work, and every doubt, without tables.
+pub fn overview(report: &RunReport, place: &PlaceReport, width: usize) -> Vec<String> {
+    let headlines = place.settings.works.iter().filter_map(|work| {
+        let headline = place.result.comparisons.iter().find(|comparison| comparison.work == work.name)?;
+        Some((work, headline))
+    });
+    let sentences = headlines.flat_map(|(work, headline)| {
+        let told = sentence(report, headline);
+        wrap(&format!("{}: {}", plain(&work.name), told.trim_start_matches(" → ")), width, 2)
+    });
+    let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width));
+    sentences.chain(doubts).chain(ending(place, Saved::Not, width)).collect()
+}
+
+/// The placements as a table: what they are called, what they share, and the words that do the same elsewhere.
+pub fn placements(settings: &PlaceSettings, topology: &Topology, width: usize) -> Vec<String> {
+    let mut table = Columns::new(&[("placement", Align::Left), ("has", Align::Left), ("as", Align::Left)]);
+    for placement in &settings.placements {
+        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+        table.row(vec![plain(&placement.name), structure_words(topology, placement), line]);
+    }
+    table.lines(width)
+}
+
+/// The titles of [`rows`].
+pub fn heading() -> [(&'static str, Align); 7] {
+    [
+        ("metric", Align::Left),
+        ("placement", Align::Left),
+        ("median", Align::Right),
+        ("95 % interval", Align::Right),
+        ("difference", Align::Right),
+        ("p", Align::Right),
+        ("verdict", Align::Left),
+    ]
+}
+
+/// One metric on every placement. Differences are those of the losers from the winner, or, where nobody wins, from the
+/// first placement.
+pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
+    let reference = match comparison.outcome {
+        Outcome::Winner { winner, .. } => winner,
+        Outcome::Same { .. } | Outcome::CannotTell | Outcome::Told => 0,
+    };
+    let row = |(number, arm): (usize, &coretalk_model::place::Arm)| {
+        let unknown = || "·".to_owned();
+        let difference = difference(comparison, reference, number);
+        vec![
+            if number == 0 { title(comparison) } else { String::new() },
+            plain(&arm.placement.name),
+            arm.median.map_or_else(unknown, |median| figure(median.point)),
+            arm.median.map_or_else(unknown, |median| interval(median.low, median.high)),
+            difference.as_ref().map_or_else(String::new, |(share, _)| signed(share.as_ref())),
+            difference.and_then(|(_, p)| p).map_or_else(String::new, p_words),
+            if number == 0 { verdict(comparison) } else { String::new() },
+        ]
+    };
+    comparison.arms.iter().enumerate().map(row).collect()
+}
+
+fn title(comparison: &Comparison) -> String {
+    let metric = &comparison.metric;
+    if metric.unit.is_empty() || metric.name.contains("_per_") {
+        let unit = if metric.unit.is_empty() { &metric.name } else { metric.unit };
+        return plain(unit);
+    }
+    let bare = metric.name.strip_suffix(&format!("_{}", metric.unit.to_lowercase())).unwrap_or(&metric.name);
+    format!("{} {}", bare.replace('_', " "), metric.unit)
+}
+
+/// What the placement differs by from the reference, and its p-value.
+fn difference(
+    comparison: &Comparison,
+    reference: usize,
+    arm: usize,
+) -> Option<(Option<Estimate>, Option<f64>)> {
+    let pair = comparison
+        .pairs
+        .iter()
+        .find(|pair| (pair.a, pair.b) == (reference.min(arm), reference.max(arm)) && reference != arm)?;
+    let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
+    let share = pair.share.map(|share| match pair.a == reference {
+        true => share,
+        false => {
+            Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
+        }
+    });
+    Some((share, pair.p_value))
+}
+
+fn signed(share: Option<&Estimate>) -> String {
+    let Some(share) = share else { return "·".to_owned() };
+    let sign = if share.point < 0.0 { "−" } else { "+" };
+    format!("{sign}{} ±{}", percent(share.point.abs()), percent(share.half_width()))
+}
+
+fn p_words(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+fn verdict(comparison: &Comparison) -> String {
+    match &comparison.outcome {
+        Outcome::Winner { winner, .. } => format!("{} wins", plain(&comparison.arms[*winner].placement.name)),
+        Outcome::Same { within } => format!("same within ±{}", percent(*within)),
+        Outcome::CannotTell if comparison.arms.iter().all(|arm| arm.runs.is_empty()) => "unknown".to_owned(),
+        Outcome::CannotTell if comparison.pairs.iter().all(|pair| pair.share.is_none()) => {
+            "not tested: zeros".to_owned()
+        }
+        Outcome::CannotTell => "cannot tell".to_owned(),
+        Outcome::Told => String::new(),
+    }
+}
+
+/// Four significant digits; thousands, millions and thousands of millions by their letter.
+fn figure(value: f64) -> String {
+    let (scale, letter) = scale_of(value);
+    format!("{}{letter}", digits(value / scale))
+}
+
+/// `432.1–434.4 M`: both ends in the letter of the higher.
+fn interval(low: f64, high: f64) -> String {
+    let (scale, letter) = scale_of(high);
+    format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
+}
+
+fn scale_of(value: f64) -> (f64, &'static str) {
+    match value.abs() {
+        v if v >= 9_999.5e6 => (1e9, " G"),
+        v if v >= 9_999.5e3 => (1e6, " M"),
+        v if v >= 99_995.0 => (1e3, " k"),
+        _ => (1.0, ""),
+    }
+}
+
+fn digits(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v >= 1000.0 => super::text::grouped(value.round() as i64),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        v if v >= 1.0 => format!("{value:.3}"),
+        v if v >= 0.1 => format!("{value:.4}"),
+        v if v >= 0.01 => format!("{value:.5}"),
+        v if v >= 0.001 => format!("{value:.6}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// The table of one piece of work and what follows from its headline.
+fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], width: usize) -> Vec<String> {
+    let Some(headline) = comparisons.first() else { return Vec::new() };
+    let runs = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
+    let threads = match place.settings.threads {
+        Some(threads) if headline.work != COMMAND => format!(", {}", count(threads as u64, "thread")),
+        _ => String::new(),
+    };
+    let work = if headline.work == COMMAND { "the command" } else { &headline.work };
+    let mut lines = wrap(
+        &format!(" {}{threads}, {} on each placement", plain(work), count(runs as u64, "run")),
+        width,
+        2,
+    );
+    let mut table = Columns::new(&heading());
+    comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
+    lines.extend(table.lines(width));
+    lines.extend(wrap(&sentence(report, headline), width, 2));
+    lines
+}
+
+/// Which placement wins the headline, by how much, and why it could.
+fn sentence(report: &RunReport, headline: &Comparison) -> String {
+    let name = |arm: usize| plain(&headline.arms[arm].placement.name);
+    let what = title(headline);
+    match &headline.outcome {
+        Outcome::Winner { winner, runner_up, share, p_value } => {
+            let [best, next]: [&Placement; 2] =
+                [*winner, *runner_up].map(|arm| &headline.arms[arm].placement);
+            let behind = match headline.metric.better {
+                Better::Higher => format!("{} has {} less", name(*runner_up), percent(share.point.abs())),
+                Better::Lower => format!("{} takes {} more", name(*runner_up), percent(share.point.abs())),
+            };
+            let p = if *p_value < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p_value:.4}") };
+            let why = reasons(&report.topology, best, next);
+            format!(" → {} wins in {what}: {behind} ({p}). {why}", name(*winner))
+        }
+        Outcome::Same { within } => {
+            format!(" → No placement matters here: none differs by more than {} in {what}.", percent(*within))
+        }
+        Outcome::CannotTell | Outcome::Told => {
+            let better = better_pairs(headline);
+            let told = if better.is_empty() {
+                "these runs show neither a winner nor equality".to_owned()
+            } else {
+                format!("no placement beats every other, but {}", better.join(" and "))
+            };
+            format!(" → Cannot tell which placement wins in {what}: {told}.")
+        }
+    }
+}
+
+/// What is shown for some pairs where nobody beats all.
+fn better_pairs(comparison: &Comparison) -> Vec<String> {
+    let name = |arm: usize| plain(&comparison.arms[arm].placement.name);
+    let shown = comparison
+        .pairs
+        .iter()
+        .filter(|pair| pair.p_value.is_some_and(|p| p <= coretalk_model::place::ALPHA));
+    shown
+        .filter_map(|pair| {
+            let more = pair.share?.point > 0.0;
+            let b_wins = more == (comparison.metric.better == Better::Higher);
+            let (best, other) = if b_wins { (pair.b, pair.a) } else { (pair.a, pair.b) };
+            Some(format!("{} beats {}", name(best), name(other)))
+        })
+        .collect()
+}
+
+fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some((failed, reason)) = &doubt.failed {
+        parts.push(format!("{} failed: {}", count(u64::from(*failed), "run"), plain(reason)));
+    }
+    if doubt.left > 0 {
+        parts.push(format!(
+            "{} ran outside its CPUs: the command changes its own affinity",
+            count(u64::from(doubt.left), "run")
+        ));
+    }
+    if doubt.narrowed > 0 {
+        parts.push(format!(
+            "in {} the command bound itself more tightly",
+            count(u64::from(doubt.narrowed), "run")
+        ));
+    }
+    if doubt.orphans > 0 {
+        parts.push(format!(
+            "{} left processes behind, which were ended",
+            count(u64::from(doubt.orphans), "run")
+        ));
+    }
+    if doubt.flags.contains(Flag::Freq) {
+        let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
+        parts.push(format!("the core clock moved, or differs between placements{clock}"));
+    }
+    if doubt.flags.contains(Flag::Steal) {
+        let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));
+        parts.push(format!("others took{stolen} of the time of its CPUs"));
+    }
+    if doubt.flags.contains(Flag::Multimodal) {
+        parts.push("its runs fall into several states".to_owned());
+    }
+    let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
+    parts
+        .into_iter()
+        .flat_map(|part| wrap(&format!(" ! {work} on {}: {part}", plain(&doubt.placement)), width, 3))
+        .collect()
+}
+
+fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+    let text = if !place.result.complete {
+        let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
+        format!(" Ended early{kept}.")
+    } else if place.result.budget_ended {
+        format!(
+            " The budget of {} ended before every difference was known to ±{}; try a longer --budget.",
+            duration(place.settings.budget.secs()),
+            percent(place.settings.precision)
+        )
+    } else {
+        return Vec::new();
+    };
+    wrap(&text, width, 1)
+}
+
+fn next(saved: Saved<'_>, width: usize) -> Vec<String> {
+    let Saved::As(id) = saved else { return vec![" not saved (--no-save)".to_owned()] };
+    let id = plain(id);
+    let parts = [
+        format!(" saved as {id}"),
+        format!("see it again: coretalk runs show {id}"),
+        format!("as data: coretalk export {id} --format json"),
+    ];
+    flow(parts.iter().map(String::as_str), " · ", width, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_four_digits_and_a_letter_for_their_size() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.001_234_56, "0.001235"),
+            (0.054_2, "0.05420"),
+            (1.234_56, "1.235"),
+            (99.994, "99.99"),
+            (12_345.6, "12 346"),
+            (100_004.0, "100.0 k"),
+            (8_007_244.0, "8 007 k"),
+            (433_788_782.0, "433.8 M"),
+            (12_345_678_901.0, "12.35 G"),
+        ] {
+            assert_eq!(figure(value), text, "{value}");
+        }
+        assert_eq!(interval(432_090_345.0, 434_401_434.0), "432.1–434.4 M");
+        assert_eq!(interval(9.5e6, 10.5e6), "9.500–10.50 M");
+    }
+}

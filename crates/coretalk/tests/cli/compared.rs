@@ -1,0 +1,264 @@
+//! `place`: commands on CPUs of this machine. What is timed is checked to end, to be bound and to be kept, never for how
+//! fast it was.
+
+use super::tool::Tool;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Two names for the first CPU that this process may use: nothing here depends on how many there are.
+pub fn places() -> [String; 2] {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = list.trim().split([',', '-']).next().unwrap();
+    ["here", "there"].map(|name| format!("--placement={name}={first}"))
+}
+
+fn place<'a>(places: &'a [String; 2], more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["place", &places[0], &places[1], "--seed", "1", "--repeat", "6", "-q"];
+    words.extend(more);
+    words
+}
+
+#[test]
+fn a_comparison_is_saved_shown_and_exported_as_it_was() {
+    let (tool, places) = (Tool::new(), places());
+    let command =
+        ["--format", "json", "--name", "first", "--export-hyperfine-json", "hf.json", "--budget", "2s"];
+    let tail = [
+        "--metric",
+        "answer=is ([0-9]+)",
+        "--higher-is-better",
+        "answer",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo it is 42",
+    ];
+    let live = tool.done(&place(&places, &[&command[..], &tail[..]].concat()));
+    assert_eq!(live.err, "");
+    let document: Value = serde_json::from_str(&live.out).unwrap();
+    let comparisons = document["comparisons"].as_array().unwrap();
+    let names: Vec<&str> = comparisons.iter().map(|it| it["metric"].as_str().unwrap()).collect();
+    assert_eq!(names[..2], ["answer", "wall_s"]);
+    assert!(document["series"].as_array().unwrap().is_empty());
+    // The same answer on both: equal, and nobody wins.
+    assert_eq!((&comparisons[0]["verdict"], &comparisons[0]["winner"]), (&"same".into(), &Value::Null));
+    assert_eq!(comparisons[0]["better"], "higher");
+    let runs = comparisons[1]["placements"][0]["runs"].as_array().unwrap();
+    assert!(runs.len() >= 6 && runs.iter().all(|seconds| seconds.as_f64().unwrap() > 0.0), "{runs:?}");
+    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    // What was run is private.
+    assert!(!live.out.contains("it is 42") && live.out.contains("\"--\",\"…\""));
+    let hyperfine: Value =
+        serde_json::from_slice(&std::fs::read(tool.path().join("hf.json")).unwrap()).unwrap();
+    assert_eq!(hyperfine["results"][1]["parameters"]["placement"], "there");
+    assert_eq!(hyperfine["results"][0]["times"].as_array().unwrap().len(), runs.len());
+    let shown = tool.done(&["runs", "show", "first"]).out;
+    assert!(shown.contains("taskset -c") && shown.contains("same within ±1"), "{shown}");
+    let markdown = tool.done(&["export", "first", "--format", "markdown"]).out;
+    assert!(markdown.starts_with("| workload | metric | placement |"), "{markdown}");
+    let refused = tool.call(&["export", "first", "--format", "csv"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+}
+
+#[test]
+fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
+    let (tool, places) = (Tool::new(), places());
+    for (more, part) in [
+        (
+            &["--", "/bin/sh", "-c", "echo no such table >&2; exit 3"][..],
+            "exit status 3 (it said: no such table)",
+        ),
+        (&["--", "/bin/sh", "-c", "kill -9 $$"], "was ended by signal 9"),
+        (
+            &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
+            "no number that the pattern of metric x finds",
+        ),
+        (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 0.2 s and was ended"),
+    ] {
+        let begun = Instant::now();
+        let said = tool.call(&place(&places, more));
+        assert_eq!(said.code, 4, "{}", said.err);
+        assert!(said.err.contains(part) && said.err.contains("on placement"), "{part}: {}", said.err);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        // What it printed is in the run file, not in documents.
+        let document = tool.done(&["export", "latest", "--format", "json"]).out;
+        assert!(!document.contains("no such table"), "{document}");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_ended() {
+    let (tool, places) = (Tool::new(), places());
+    // A daemon: a session of its own, so that the end of its group does not reach it.
+    let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
+    let said = tool.done(&place(&places, &["--budget", "10s", "--", "/bin/sh", "-c", script]));
+    assert!(said.out.contains("left processes behind, which were ended"), "{}", said.out);
+    let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line == b"sleep\x004321\0"
+    });
+    assert!(!alive);
+}
+
+#[test]
+fn a_command_that_changes_its_affinity_is_noticed() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
+    let taskset = std::path::Path::new("/usr/bin/taskset").exists();
+    if !list.contains([',', '-']) || !taskset {
+        println!("skipped: this needs two CPUs and taskset");
+        return;
+    }
+    let (tool, places) = (Tool::new(), places());
+    let said = tool.done(&place(&places, &["--budget", "5s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
+    assert!(said.out.contains("changes its own affinity"), "{}", said.out);
+}
+
+#[test]
+fn refusals_are_one_sentence_with_the_right_code() {
+    let (tool, places) = (Tool::new(), places());
+    let two = [places[0].as_str(), places[1].as_str()];
+    let true_ = ["--", "/bin/true"];
+    for (words, code, part) in [
+        ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
+        ([&["place", two[0], two[0]][..], &true_].concat(), 2, "names here twice"),
+        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "names CPU 0 twice"),
+        ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "names no CPU"),
+        ([&["place"], &true_[..]].concat(), 2, "needs two placements"),
+        ([&["place"], &two[..]].concat(), 2, "there is nothing to run"),
+        ([&["place"], &two[..], &["--repeat", "5"], &true_].concat(), 2, "6..=200"),
+        ([&["place"], &two[..], &["--timeout", "0s"], &true_].concat(), 2, "timeout"),
+        ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a folder"),
+        ([&["place", two[0], "--placement=a=99999"][..], &true_].concat(), 2, "does not exist"),
+        ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "there is no placement `dense`"),
+        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "there is no program"),
+        ([&["place"], &two[..], &["--format", "csv"], &true_].concat(), 2, "holds no comparison"),
+        ([&["place", "--machine", "sim:chiplet-16"], &two[..], &true_].concat(), 2, "runs no command"),
+        (
+            [&["place"], &two[..], &["--higher-is-better", "x", "--metric", "y=1"], &true_].concat(),
+            2,
+            "no --metric defines",
+        ),
+    ] {
+        let said = tool.call(&words);
+        assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
+        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn workloads_check_their_answers_and_print_their_numbers() {
+    let tool = Tool::new();
+    for (words, name) in [
+        ("n-queens:8 2 20", "solutions_per_s"),
+        ("n-queens:14 2 20", "solutions_per_s"),
+        ("mutex-array 1 20", "time_s"),
+        ("integer 2 20", "loops_per_s"),
+        ("process 1 20", "loops_per_s"),
+        ("execl 1 50", "loops_per_s"),
+        ("pipe 2 20", "loops_per_s"),
+        ("shell:2 1 20", "loops_per_min"),
+        ("threads-yield 2 20", "events_per_s"),
+        ("memory-read 1 20", "mb_per_s"),
+        ("memory-write 1 20", "mb_per_s"),
+        ("stream-copy 2 20", "mb_per_s"),
+        ("stream-scale 1 20", "mb_per_s"),
+        ("stream-add 1 20", "mb_per_s"),
+        ("stream-triad 1 20", "mb_per_s"),
+        ("barrier 3 20", "phases_per_s"),
+        ("ring 3 20", "hops_per_s"),
+        ("all-to-all 3 20", "messages_per_s"),
+        ("pipeline 3 20", "items_per_s"),
+        ("shared-counter 3 20", "ops_per_s"),
+    ] {
+        let typed: Vec<&str> = std::iter::once("work").chain(words.split(' ')).collect();
+        let said = tool.command(&typed).env("PATH", "/usr/bin:/bin").output().unwrap();
+        let out = String::from_utf8(said.stdout).unwrap();
+        let line =
+            out.lines().next().unwrap_or_else(|| panic!("{words}: {:?}", String::from_utf8(said.stderr)));
+        let (found, value) = line.split_once(' ').unwrap();
+        assert_eq!(found, name, "{words}");
+        assert!(value.parse::<f64>().unwrap() > 0.0, "{words}: {line}");
+    }
+}
+
+#[test]
+fn a_workload_is_compared_on_this_machine() {
+    let (tool, places) = (Tool::new(), places());
+    let words = ["--workload", "n-queens:8,ring", "--threads", "2", "--budget", "3s", "--format", "json"];
+    let document: Value = serde_json::from_str(&tool.done(&place(&places, &words)).out).unwrap();
+    let names: Vec<&str> = document["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["n-queens:8", "ring"]);
+    assert!(document["comparisons"][1]["placements"][1]["median"].as_f64().unwrap() > 0.0);
+}
+
+/// Comparisons on a simulated machine, as a document.
+fn simulated(tool: &Tool, machine: &str, more: &str) -> Value {
+    let line = format!("place --machine sim:{machine} --seed 1 -q --format json --no-save {more}");
+    serde_json::from_str(&tool.done(&line.split(' ').collect::<Vec<_>>()).out).unwrap()
+}
+
+#[test]
+fn messages_prefer_one_cache_and_independent_work_does_not_care() {
+    let tool = Tool::new();
+    let words = "--placement one-l3 --placement across-l3 --threads 8 --workload all-to-all,ring,integer";
+    let document = simulated(&tool, "chiplet-16", words);
+    let of = |number: usize| &document["comparisons"][number];
+    for number in [0, 1] {
+        assert_eq!(of(number)["winner"], "one-l3", "{}", of(number));
+        assert!(of(number)["p_value"].as_f64().unwrap() <= 0.01);
+    }
+    assert_eq!((&of(2)["verdict"], &of(2)["winner"]), (&"same".into(), &Value::Null));
+    // Seven reads of 18 ns against three of 18 and four of 85.
+    let expected = 100.0 * (7.0 * 18.0 / (3.0 * 18.0 + 4.0 * 85.0) - 1.0);
+    let delta = of(0)["delta_percent"].as_f64().unwrap();
+    assert!((delta - expected).abs() < 5.0, "{delta} for {expected}");
+    // Eight hops of 18 ns against six of 18 and two of 85.
+    let expected = 100.0 * (8.0 * 18.0 / (6.0 * 18.0 + 2.0 * 85.0) - 1.0);
+    let delta = of(1)["delta_percent"].as_f64().unwrap();
+    assert!((delta - expected).abs() < 5.0, "{delta} for {expected}");
+    // The same seed, the same runs.
+    assert_eq!(document["comparisons"], simulated(&tool, "chiplet-16", words)["comparisons"]);
+}
+
+#[test]
+fn six_cores_over_two_clusters_against_three_cores_with_two_threads() {
+    let tool = Tool::new();
+    let words = "--placement across-l3 --placement smt-packed --threads 6 --workload n-queens,ring";
+    let document = simulated(&tool, "chiplet-16-smt", words);
+    let [queens, ring] = [0, 1].map(|number| &document["comparisons"][number]);
+    assert_eq!(queens["placements"][1]["taskset"], "taskset -c 0-2,16-18");
+    assert_eq!((&queens["winner"], &ring["winner"]), (&"across-l3".into(), &"smt-packed".into()));
+    let delta = queens["delta_percent"].as_f64().unwrap();
+    assert!((delta + 30.0).abs() < 2.0, "{delta}");
+}
+
+#[test]
+fn a_large_machine_is_compared_too() {
+    let words =
+        "--placement one-l3 --placement spread --threads 8 --workload barrier,shared-counter,pipeline";
+    let document = simulated(&Tool::new(), "epyc-2s-192", words);
+    for comparison in document["comparisons"].as_array().unwrap() {
+        assert_eq!(comparison["winner"], "one-l3", "{comparison}");
+    }
+}
+
+#[test]
+fn work_that_cannot_be_simulated_is_refused() {
+    let tool = Tool::new();
+    let places = ["--placement=a=0-1", "--placement=b=2-3", "--machine", "sim:chiplet-16"];
+    for (more, part) in
+        [("pipe", "has no pattern"), ("ring,ring", "twice"), ("dance", "there is no workload")]
+    {
+        let said = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}

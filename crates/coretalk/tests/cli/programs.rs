@@ -1,0 +1,71 @@
+//! Programs of the field on placements: sysbench and stress-ng, where they are installed. That they end, are bound and
+//! their numbers are read; never how fast they were.
+
+use super::compared::places;
+use super::tool::Tool;
+use serde_json::Value;
+use std::path::Path;
+
+/// The folders of programs: what the tests call runs in an empty environment.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Compares two names of one CPU by a program that has to be there; every metric has a number of every run.
+fn compared(metrics: &[(&str, &str)], line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    if !std::env::split_paths(PATH).any(|folder| folder.join(words[0]).exists()) {
+        println!("skipped: {} is not installed", words[0]);
+        return;
+    }
+    let (tool, places) = (Tool::new(), places());
+    let asked: Vec<String> =
+        metrics.iter().map(|(name, pattern)| format!("--metric={name}={pattern}")).collect();
+    let mut typed =
+        vec!["place", &places[0], &places[1], "--repeat", "6", "--budget", "4s", "-q", "--format", "json"];
+    typed.extend(asked.iter().map(String::as_str));
+    typed.push("--");
+    typed.extend(words);
+    let output = tool.command(&typed).env("PATH", PATH).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{line}: {said}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let comparisons = document["comparisons"].as_array().unwrap();
+    for (comparison, (name, _)) in comparisons.iter().zip(metrics) {
+        assert_eq!(comparison["metric"], *name, "{line}");
+    }
+    for comparison in &comparisons[..=metrics.len()] {
+        for placement in comparison["placements"].as_array().unwrap() {
+            let runs = placement["runs"].as_array().unwrap();
+            assert!(
+                !runs.is_empty() && runs.iter().all(|run| run.as_f64().unwrap() > 0.0),
+                "{line}: {comparison}"
+            );
+        }
+    }
+    assert!(Path::new(&tool.path().join("runs")).is_dir());
+}
+
+#[test]
+fn sysbench_threads_tells_its_events_and_latencies() {
+    let metrics =
+        [("events", r"total number of events: *([0-9]+)"), ("p95_ms", r"95th percentile: *([0-9.]+)")];
+    compared(&metrics, "sysbench threads --threads=2 --events=20 --time=0 run");
+}
+
+#[test]
+fn sysbench_mutex_tells_its_time() {
+    let metrics = [("avg_ms", r"avg: *([0-9.]+)")];
+    compared(&metrics, "sysbench mutex --threads=4 --mutex-num=64 --mutex-locks=5000 --mutex-loops=100 run");
+}
+
+#[test]
+fn sysbench_memory_tells_its_rate() {
+    let metrics = [("mib_per_s", r"\(([0-9.]+) MiB/sec\)")];
+    compared(&metrics, "sysbench memory --threads=2 --memory-total-size=64M run");
+}
+
+#[test]
+fn stress_ng_tells_its_operations() {
+    // It reports on standard error, or on standard output: both are read.
+    let metrics = [("ops_per_s", r"cpu +[0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +([0-9.]+)")];
+    compared(&metrics, "stress-ng --cpu 1 --cpu-ops 20 --metrics-brief");
+}

@@ -1,0 +1,115 @@
+//! The processes of a program: where they may run, and their end.
+
+use super::Usage;
+use coretalk_model::CpuSet;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Processes that are looked at: a program with more is known by these.
+const MOST: usize = 4096;
+/// Between two looks whether somebody has gone who was ended: that takes microseconds, unless something is wrong.
+const BREATH: Duration = Duration::from_micros(100);
+
+/// Makes whoever is orphaned below this process its child. Systems that cannot (before Linux 3.4) leave daemons alone.
+pub fn adopt_orphans() {
+    // SAFETY: sets a flag of this process, no memory involved.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Lets the calling process end with the thread that made it, should that be killed and clear nothing away.
+pub fn die_with_parent() {
+    // SAFETY: sets a flag of this process, no memory involved.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+}
+
+/// Where each thread of a process, and of everything below it, may run. Whoever has ended meanwhile is passed over.
+pub fn masks(pid: u32) -> Vec<CpuSet> {
+    let mut masks = Vec::new();
+    let mut seen = BTreeSet::from([pid]);
+    let mut todo = vec![pid];
+    while let Some(pid) = todo.pop() {
+        for task in numbers_in(&format!("/proc/{pid}/task")) {
+            let status = fs::read_to_string(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            masks.extend(list.and_then(|list| CpuSet::from_list(list.trim()).ok()));
+            let children = children_of(&format!("/proc/{pid}/task/{task}/children"));
+            todo.extend(children.into_iter().filter(|child| seen.len() < MOST && seen.insert(*child)));
+        }
+    }
+    masks
+}
+
+/// The children of this process, ended ones that nobody has waited for among them.
+pub fn children() -> Vec<u32> {
+    let tasks = numbers_in("/proc/self/task");
+    tasks.into_iter().flat_map(|task| children_of(&format!("/proc/self/task/{task}/children"))).collect()
+}
+
+/// Whether a child has ended; it is still to be waited for.
+///
+/// # Errors
+/// It is no child of ours.
+pub fn has_ended(pid: u32) -> io::Result<bool> {
+    // SAFETY: an all-zero structure is valid, and writable.
+    let (status, info) = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (libc::waitid(libc::P_PID, pid, &mut info, flags), info)
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above has filled in the fields of a child, or left zeros.
+    Ok(unsafe { info.si_pid() } != 0)
+}
+
+/// Ends every process of a group.
+pub fn kill_group(leader: u32) {
+    // SAFETY: takes numbers; the leader is a child that nobody has waited for, so the group is its own.
+    unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
+}
+
+/// Ends a child.
+pub fn kill(pid: u32) {
+    // SAFETY: takes numbers; the process is a child that nobody has waited for, so the number is its own.
+    unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+}
+
+/// Waits for a child that ends: how it ended, and what it and its children used.
+///
+/// # Errors
+/// It is no child of ours, or it has not ended by the deadline: a process in an uninterruptible wait does not die before
+/// that is over.
+pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
+    loop {
+        let mut status = 0;
+        // SAFETY: an all-zero structure is valid; both are writable.
+        let (found, usage) = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::wait4(pid as libc::pid_t, &mut status, libc::WNOHANG, &mut usage), usage)
+        };
+        if found > 0 {
+            return Ok((status, Usage::of(&usage)));
+        }
+        let error = io::Error::last_os_error();
+        if found < 0 && error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+        if Instant::now() >= deadline {
+            return Err(io::Error::other(format!("process {pid} was ended and does not go")));
+        }
+        std::thread::sleep(BREATH);
+    }
+}
+
+fn children_of(path: &str) -> Vec<u32> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn numbers_in(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}

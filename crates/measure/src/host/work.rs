@@ -1,0 +1,232 @@
+//! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
+
+use super::command::{self, Finished, Launch, RunFailure};
+use super::crew::Aside;
+use super::{affinity, core_clock, evidence};
+use crate::stop::Stop;
+use crate::work::{CommandLine, Work, WorkOrder};
+use coretalk_model::place::{Binding, Workload};
+use coretalk_model::series::{Observed, PassOutcome};
+use coretalk_model::{CpuId, CpuSet, Flag, Picos, TickRate, TrialFailure};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+
+/// Letters of each stream of a run that failed that are kept, of its beginning and of its end.
+const KEPT_LETTERS: usize = 4096;
+/// How long a workload without an end of its own runs: long against the start of a process, short against the budget.
+const SPAN_MS: u64 = 250;
+
+/// Runs work on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Runner<'a> {
+    /// Of the counter.
+    pub rate: TickRate,
+    /// CPUs that this process may use.
+    pub usable: &'a CpuSet,
+}
+
+impl Runner<'_> {
+    /// Runs it once.
+    ///
+    /// # Errors
+    /// [`TrialFailure`]: why there is no number.
+    pub fn run(&self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        match order.work {
+            Work::Command(line) => self.command(order, line, stop),
+            Work::Workload(workload) => self.workload(order, *workload, stop),
+        }
+    }
+
+    fn command(
+        &self,
+        order: &WorkOrder<'_>,
+        line: &CommandLine,
+        stop: &Stop,
+    ) -> Result<PassOutcome, TrialFailure> {
+        let cpus = order.placement.set();
+        let limit = line.timeout.map_or(order.limit, |timeout| timeout.min(order.limit));
+        let (finished, steal_ms) = self.launch(line, &cpus, limit, stop)?;
+        if !finished.status.success() {
+            return Err(failed(how(&finished), &finished));
+        }
+        let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
+        for (name, pattern) in &line.metrics {
+            let number = number(pattern, &finished.stdout).or_else(|| number(pattern, &finished.stderr));
+            match number {
+                Some(value) => observed.value(name, value),
+                None => {
+                    return Err(failed(
+                        format!("it printed no number that the pattern of metric {name} finds"),
+                        &finished,
+                    ));
+                }
+            }
+        }
+        Ok(PassOutcome { observed, steal_ms, ..PassOutcome::default() })
+    }
+
+    /// The work runs in a process of its own, which is this program by another word, and prints its numbers.
+    fn workload(
+        &self,
+        order: &WorkOrder<'_>,
+        workload: Workload,
+        stop: &Stop,
+    ) -> Result<PassOutcome, TrialFailure> {
+        let program =
+            std::env::current_exe().map_err(|error| refused(format!("it could not be found: {error}")))?;
+        let mut arguments: Vec<OsString> =
+            ["work", &workload.to_string(), &order.threads.to_string()].map(OsString::from).to_vec();
+        arguments.push(SPAN_MS.to_string().into());
+        if order.placement.binding == Binding::Bound {
+            let cpus: Vec<String> = order.placement.cpus.iter().map(ToString::to_string).collect();
+            arguments.push(cpus.join(",").into());
+        }
+        let line = CommandLine { program: program.into(), arguments, metrics: Vec::new(), timeout: None };
+        let cpus = order.placement.set();
+        let (finished, steal_ms) = self.launch(&line, &cpus, order.limit, stop)?;
+        if !finished.status.success() {
+            return Err(failed(how(&finished), &finished));
+        }
+        let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
+        // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
+        observed.counts.remove("narrowed");
+        for line in String::from_utf8_lossy(&finished.stdout).lines() {
+            if let Some((name, value)) = line.split_once(' ')
+                && let Ok(value) = value.parse()
+            {
+                observed.value(name, value);
+            }
+        }
+        let headline = &workload.kind.metrics()[0].name;
+        if !observed.values.contains_key(&**headline) {
+            return Err(failed("it printed no number".to_owned(), &finished));
+        }
+        Ok(PassOutcome { observed, steal_ms, ..PassOutcome::default() })
+    }
+
+    fn launch(
+        &self,
+        line: &CommandLine,
+        cpus: &CpuSet,
+        limit: Picos,
+        stop: &Stop,
+    ) -> Result<(Finished, Option<f32>), TrialFailure> {
+        // Whoever watches gets out of the way, where there is a way to get out of.
+        let _aside = Aside::step(&self.usable.difference(cpus));
+        let before = evidence::cpu_times();
+        let launch =
+            Launch { program: &line.program, arguments: &line.arguments, cpus, limit: limit.duration() };
+        let finished = command::run(&launch, stop).map_err(|failure| explain(cpus, failure))?;
+        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
+        let stolen = spent.and_then(|spent| spent.stolen_ms(cpus));
+        Ok((finished, stolen.map(|ms| ms as f32)))
+    }
+
+    /// The clock of the first CPU of a placement right after a run; probed from there.
+    fn core_ghz(&self, cpus: &[CpuId]) -> Option<f64> {
+        let before = affinity::current_mask().ok()?;
+        affinity::pin_current_thread(*cpus.first()?).ok()?;
+        let ghz = core_clock::probe(self.rate);
+        // The mask was in force a moment ago.
+        let _ = affinity::set_mask(&before);
+        ghz
+    }
+}
+
+fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
+    let mut observed = Observed::default();
+    observed.value("wall_s", finished.wall.as_secs_f64());
+    observed.value("user_s", finished.usage.user_s);
+    observed.value("system_s", finished.usage.system_s);
+    if let Some(bytes) = finished.usage.peak_bytes {
+        observed.value("peak_memory_mb", bytes as f64 / 1e6);
+    }
+    observed.value("switches", finished.usage.switches as f64);
+    if let Some(migrations) = finished.migrations {
+        observed.value("migrations", migrations as f64);
+    }
+    if let Some(ghz) = core_ghz {
+        observed.value("core_ghz", ghz);
+    }
+    observed.count("left", u64::from(finished.stay.left));
+    observed.count("narrowed", u64::from(finished.stay.narrowed));
+    observed.count("orphans", u64::from(finished.orphans));
+    if finished.stay.left {
+        observed.flags.set(Flag::Migrated);
+    }
+    observed
+}
+
+/// The number that a pattern finds: of the last match, since programs sum up at the end.
+fn number(pattern: &regex::bytes::Regex, text: &[u8]) -> Option<f64> {
+    let last = pattern.captures_iter(text).last()?;
+    let found = last.get(1).or_else(|| last.get(0))?;
+    let number = std::str::from_utf8(found.as_bytes()).ok()?.trim().parse().ok()?;
+    Some(number).filter(|number: &f64| number.is_finite())
+}
+
+fn how(finished: &Finished) -> String {
+    match (finished.status.code(), finished.status.signal()) {
+        (Some(code), _) => format!("it ended with exit status {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended in an unknown way".to_owned(),
+    }
+}
+
+fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
+    match failure {
+        RunFailure::Interrupted => TrialFailure::Interrupted,
+        RunFailure::NotStarted { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
+            TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
+        }
+        RunFailure::NotStarted { source, .. } => refused(format!("it could not be started: {source}")),
+        RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
+            reason: format!("it ran for more than {} s and was ended", limit.as_secs_f64()),
+            stdout: cut(&stdout),
+            stderr: cut(&stderr),
+        },
+        RunFailure::Watch(source) => refused(format!("it could not be watched: {source}")),
+    }
+}
+
+fn refused(reason: String) -> TrialFailure {
+    TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() }
+}
+
+fn failed(reason: String, finished: &Finished) -> TrialFailure {
+    TrialFailure::Command { reason, stdout: cut(&finished.stdout), stderr: cut(&finished.stderr) }
+}
+
+/// The beginning and the end of a text.
+fn cut(text: &[u8]) -> String {
+    let letters: Vec<char> = String::from_utf8_lossy(text).chars().collect();
+    if letters.len() <= 2 * KEPT_LETTERS {
+        return letters.into_iter().collect();
+    }
+    let left_out = letters.len() - 2 * KEPT_LETTERS;
+    let head: String = letters[..KEPT_LETTERS].iter().collect();
+    let tail: String = letters[letters.len() - KEPT_LETTERS..].iter().collect();
+    format!("{head}\n[{left_out} letters left out]\n{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regex::bytes::Regex;
+
+    #[test]
+    fn a_metric_is_the_last_number_that_its_pattern_finds() {
+        let find = |pattern: &str, text: &str| number(&Regex::new(pattern).unwrap(), text.as_bytes());
+        assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Some(2.5));
+        assert_eq!(find(r"[0-9]+", "7 of 9"), Some(9.0));
+        assert_eq!(find(r"rate: (\w+)", "rate: fast"), None);
+        assert_eq!(find(r"x(\d+)", ""), None);
+    }
+
+    #[test]
+    fn long_output_keeps_its_ends() {
+        let long = "a".repeat(10_000) + "end";
+        let kept = cut(long.as_bytes());
+        assert!(kept.ends_with("end") && kept.contains("[1811 letters left out]"), "{}", kept.len());
+    }
+}

@@ -1,0 +1,249 @@
+//! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
+
+use super::latency::RunError;
+use super::{Event, Kept, Observer, SeriesSink};
+use crate::machine::Machine;
+use crate::stop::Stop;
+use crate::work::{Work, WorkOrder};
+use coretalk_model::place::{PlaceResult, PlaceSettings, Standing, analyse_places, standing};
+use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesResult};
+use coretalk_model::stats::{Key, latin};
+use coretalk_model::{Picos, TrialFailure};
+
+/// Commit slots lie at most half a second apart, unless one run takes longer.
+const SLOT: Picos = Picos::from_ms(350);
+/// Between runs, so that caches are written back and threads of the last run are gone.
+const COOL_DOWN: Picos = Picos::from_ms(20);
+
+/// A comparison that is to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct PlaceJob<'a> {
+    /// What is meant.
+    pub settings: &'a PlaceSettings,
+    /// What is run, in the order of the settings.
+    pub works: &'a [Work],
+}
+
+/// How a comparison ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlaceEnded {
+    /// Everything planned was done.
+    Complete,
+    /// The budget ended; wide intervals stay and are said.
+    Budget,
+    /// Somebody wished to end.
+    Interrupted(Kept),
+    /// A run failed, and with it the comparison: what the others said would be about other work.
+    Failed {
+        /// On which placement.
+        placement: String,
+        /// Why.
+        failure: TrialFailure,
+    },
+}
+
+/// Runs every piece of work on every placement. A caller that keeps and tells nothing hands over `()`:
+///
+/// ```
+/// # use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
+/// # use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
+/// # use coretalk_model::place::{Outcome, PlaceSettings, Preset, Workload, derive};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").ok_or("no such scenario")?, 1);
+/// let [near, far] = [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4));
+/// let ring: Workload = "ring".parse()?;
+/// let settings = PlaceSettings::usual(&[ring], 4, vec![near?, far?], 1);
+/// let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+/// let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new())?;
+/// assert_eq!(ended, PlaceEnded::Complete);
+/// assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 0, .. }));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`RunError`]; whatever was committed before stays.
+pub fn run(
+    machine: &mut dyn Machine,
+    job: PlaceJob<'_>,
+    sink: &mut dyn SeriesSink,
+    observer: &mut dyn Observer,
+    stop: &Stop,
+) -> Result<(PlaceResult, PlaceEnded), RunError> {
+    let began = machine.now();
+    let mut driver = Driver {
+        machine,
+        job,
+        record: SeriesRecord::new(),
+        pending: Vec::new(),
+        began,
+        committed: began,
+        sink,
+        observer,
+        stop,
+    };
+    let ended = driver.repetitions()?;
+    driver.finish(ended)
+}
+
+struct Driver<'a> {
+    machine: &'a mut dyn Machine,
+    job: PlaceJob<'a>,
+    record: SeriesRecord,
+    pending: Vec<SeriesEntry>,
+    began: Picos,
+    committed: Picos,
+    sink: &'a mut dyn SeriesSink,
+    observer: &'a mut dyn Observer,
+    stop: &'a Stop,
+}
+
+/// What the warm-up runs are numbered: they are not recorded.
+const WARM_UP: u32 = u32::MAX;
+
+impl Driver<'_> {
+    fn repetitions(&mut self) -> Result<PlaceEnded, RunError> {
+        let works = self.job.works.len();
+        // One run of everything first: files come into memory, and what fails fails early.
+        for work in 0..works {
+            if let Some(ended) = self.repetition(work, WARM_UP)? {
+                return Ok(ended);
+            }
+        }
+        for repetition in 0.. {
+            let open: Vec<usize> = (0..works).filter(|&work| self.is_open(work)).collect();
+            if open.is_empty() {
+                break;
+            }
+            for work in open {
+                if let Some(ended) = self.repetition(work, repetition)? {
+                    return Ok(ended);
+                }
+            }
+        }
+        Ok(PlaceEnded::Complete)
+    }
+
+    fn is_open(&self, work: usize) -> bool {
+        standing(self.job.settings, &self.record, work) == Standing::Open
+    }
+
+    /// One run of a piece of work on every placement.
+    fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
+        let placements = self.job.settings.placements.len();
+        let key = Key::of(&[self.job.settings.seed, work as u64]);
+        for placement in latin::turn(placements, repetition, key) {
+            if self.stop.is_raised() {
+                return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
+            }
+            // A repetition that would not end in time is not begun on: half a one compares nothing.
+            if self.left() < self.expected(work, placement) {
+                return Ok(Some(PlaceEnded::Budget));
+            }
+            if let Some(ended) = self.once(work, placement, repetition)? {
+                return Ok(Some(ended));
+            }
+            self.machine.pause(COOL_DOWN, self.stop);
+        }
+        Ok(None)
+    }
+
+    fn once(
+        &mut self,
+        work: usize,
+        placement: usize,
+        repetition: u32,
+    ) -> Result<Option<PlaceEnded>, RunError> {
+        let settings = self.job.settings;
+        let trial = settings.trial(work, placement);
+        let order = WorkOrder {
+            work: &self.job.works[work],
+            placement: &settings.placements[placement],
+            threads: settings.threads.unwrap_or(1),
+            limit: self.left(),
+            key: Key::of(&[settings.seed, u64::from(repetition)]).bits(trial as u64),
+        };
+        let outcome = self.machine.perform_work(&order, self.stop);
+        if outcome == Err(TrialFailure::Interrupted) {
+            return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
+        }
+        let failure = outcome.as_ref().err().cloned();
+        // A run that the budget cut short is no failure of the work, unless it has never come to its end.
+        if failure.is_some() && self.left() == Picos::ZERO && self.record.outcomes(trial).next().is_some() {
+            return Ok(Some(PlaceEnded::Budget));
+        }
+        if repetition == WARM_UP && failure.is_none() {
+            return Ok(None);
+        }
+        let pass = if repetition == WARM_UP { 0 } else { repetition };
+        let entry = SeriesEntry { segment: 0, pass, trial: trial as u32, outcome };
+        self.record.push(entry.clone());
+        self.pending.push(entry);
+        if self.machine.now() - self.committed >= SLOT {
+            self.commit()?;
+        }
+        Ok(failure.map(|failure| {
+            let placement = settings.placements[placement].name.clone();
+            PlaceEnded::Failed { placement, failure }
+        }))
+    }
+
+    fn left(&self) -> Picos {
+        (self.began + self.job.settings.budget).saturating_sub(self.machine.now())
+    }
+
+    /// How long a run took the last time.
+    fn expected(&self, work: usize, placement: usize) -> Picos {
+        let trial = self.job.settings.trial(work, placement);
+        self.record.outcomes(trial).last().map_or(Picos(1), |outcome| outcome.elapsed)
+    }
+
+    /// Makes everything pending durable. Only between runs.
+    fn commit(&mut self) -> Result<(), RunError> {
+        self.committed = self.machine.now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let passes = std::mem::take(&mut self.pending);
+        self.sink.commit_passes(&passes)?;
+        let elapsed = self.machine.now() - self.began;
+        let expected = self.total().clamp(elapsed, self.job.settings.budget.max(elapsed));
+        let progress = elapsed.secs() / expected.secs().max(1e-9);
+        self.observer.event(Event::Passes { passes: &passes, progress, left: expected - elapsed });
+        Ok(())
+    }
+
+    /// Machine time that the least number of repetitions is expected to take from the beginning.
+    fn total(&self) -> Picos {
+        let settings = self.job.settings;
+        let mut left = Picos::ZERO;
+        for work in (0..self.job.works.len()).filter(|&work| self.is_open(work)) {
+            for placement in 0..settings.placements.len() {
+                let made = self.record.passes(settings.trial(work, placement)).len() as u32;
+                let run = self.expected(work, placement) + COOL_DOWN;
+                left += Picos(run.0 * u64::from(settings.repeat.saturating_sub(made).max(1)));
+            }
+        }
+        (self.machine.now() - self.began) + left
+    }
+
+    fn finish(mut self, ended: PlaceEnded) -> Result<(PlaceResult, PlaceEnded), RunError> {
+        self.commit()?;
+        self.record.complete = matches!(ended, PlaceEnded::Complete | PlaceEnded::Budget);
+        self.record.budget_ended = ended == PlaceEnded::Budget;
+        let result = analyse_places(self.job.settings, &self.record);
+        let ended = match ended {
+            PlaceEnded::Interrupted(_) => PlaceEnded::Interrupted(self.sink.interrupt()?),
+            ended => {
+                let (complete, budget_ended) = (result.complete, result.budget_ended);
+                self.sink.finish_series(&SeriesResult {
+                    complete,
+                    budget_ended,
+                    ..SeriesResult::default()
+                })?;
+                ended
+            }
+        };
+        Ok((result, ended))
+    }
+}

@@ -1,0 +1,202 @@
+//! Threads that talk all the time: barrier, ring, all-to-all, pipeline, shared counter.
+
+use super::team::{spin_until, together};
+use super::{Job, Numbers};
+use crate::ensemble::Apart;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// Additions of a thread between two barriers, and between two operations on a shared counter.
+const PHASE_WORK: u64 = 2_000;
+const COUNTER_WORK: u64 = 50;
+/// Items that a queue of the pipeline holds.
+const SLOTS: u64 = 64;
+/// Rounds between two looks at the clock, which one role takes for all.
+const CHUNK: u64 = 64;
+
+fn work(steps: u64) {
+    for step in 0..steps {
+        std::hint::black_box(step);
+    }
+}
+
+/// Fixed work in each thread, then a barrier on one counter.
+pub fn barrier(job: &Job) -> Result<Numbers, String> {
+    let threads = job.threads as u64;
+    let (arrived, phase, last) =
+        (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
+    let (elapsed, done) = together(job, |role, begun| {
+        let mut mine = 0u64;
+        // Relaxed: only role 0 writes the end, before it arrives; whoever sees the phase that it opened sees it too.
+        while mine < last.load(Relaxed) {
+            work(PHASE_WORK);
+            if role == 0 && mine.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
+                last.store(mine + 1, Relaxed);
+            }
+            mine += 1;
+            // AcqRel: the last to arrive has seen what all others did before, and hands it on with the phase.
+            if arrived.fetch_add(1, AcqRel) + 1 == threads * mine {
+                phase.store(mine, Release);
+            } else {
+                // Acquire pairs with the Release of the last to arrive.
+                spin_until(|| phase.load(Acquire) >= mine);
+            }
+        }
+        mine
+    })?;
+    let phases = done.first().copied().unwrap_or(0);
+    if done.iter().any(|other| *other != phases) || arrived.load(Acquire) != threads * phases {
+        return Err("the threads did not pass the same number of barriers".into());
+    }
+    Ok(vec![("phases_per_s", phases as f64 / elapsed.as_secs_f64())])
+}
+
+/// A counter that goes from thread to thread, each adding one.
+pub fn ring(job: &Job) -> Result<Numbers, String> {
+    let threads = job.threads as u64;
+    let token = Apart(AtomicU64::new(0));
+    const END: u64 = 1 << 63;
+    let (elapsed, done) = together(job, |role, begun| {
+        let role = role as u64;
+        let mut hops = 0u64;
+        loop {
+            let mut seen = 0;
+            // Acquire pairs with the Release of the thread before: its hop is over.
+            spin_until(|| {
+                seen = token.load(Acquire);
+                (seen & !END) % threads == role || seen & END != 0
+            });
+            if seen & END != 0 {
+                return hops;
+            }
+            hops += 1;
+            let over = role == 0 && hops.is_multiple_of(CHUNK) && begun.elapsed() >= job.span;
+            // Release: whoever sees the token sees that it was passed on. The end keeps the count.
+            token.store((seen + 1) | if over { END } else { 0 }, Release);
+            if over {
+                return hops;
+            }
+        }
+    })?;
+    let hops: u64 = done.iter().sum();
+    if token.load(Acquire) & !END != hops {
+        return Err("the token does not count the hops that the threads counted".into());
+    }
+    Ok(vec![("hops_per_s", hops as f64 / elapsed.as_secs_f64())])
+}
+
+/// In each phase every thread writes a line for every other, and reads what the others wrote for it.
+pub fn all_to_all(job: &Job) -> Result<Numbers, String> {
+    let threads = job.threads;
+    let lines: Vec<Apart<AtomicU64>> = (0..threads * threads).map(|_| Apart(AtomicU64::new(0))).collect();
+    let last = AtomicU64::new(u64::MAX);
+    let (elapsed, done) = together(job, |role, begun| {
+        let mut phase = 0u64;
+        // Relaxed: role 0 writes the end before its messages of that phase; whoever got one of them sees it.
+        while phase < last.load(Relaxed) {
+            if role == 0 && phase.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
+                last.store(phase + 1, Relaxed);
+            }
+            phase += 1;
+            let others = || (0..threads).filter(|other| *other != role);
+            // Release pairs with the Acquire of the receiver.
+            others().for_each(|other| lines[role * threads + other].store(phase, Release));
+            for other in others() {
+                // Acquire pairs with the Release of the sender. It may be a phase ahead already.
+                spin_until(|| lines[other * threads + role].load(Acquire) >= phase);
+            }
+        }
+        phase
+    })?;
+    let phases = done.first().copied().unwrap_or(0);
+    if done.iter().any(|other| *other != phases) {
+        return Err("the threads did not go through the same number of phases".into());
+    }
+    let messages = (threads * (threads - 1)) as f64 * phases as f64;
+    Ok(vec![("messages_per_s", messages / elapsed.as_secs_f64())])
+}
+
+/// A bounded queue between two threads: positions of both ends, and the items.
+#[derive(Default)]
+struct Queue {
+    written: Apart<AtomicU64>,
+    read: Apart<AtomicU64>,
+    items: Vec<AtomicU64>,
+}
+
+impl Queue {
+    fn new() -> Queue {
+        Queue { items: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(), ..Queue::default() }
+    }
+
+    fn push(&self, position: u64, item: u64) {
+        // Acquire pairs with the Release in `pop`: the reader is done with the slot.
+        spin_until(|| position - self.read.load(Acquire) < SLOTS);
+        self.items[(position % SLOTS) as usize].store(item, Relaxed);
+        // Release: whoever sees the position sees the item.
+        self.written.store(position + 1, Release);
+    }
+
+    fn pop(&self, position: u64) -> u64 {
+        // Acquire pairs with the Release in `push`.
+        spin_until(|| self.written.load(Acquire) > position);
+        let item = self.items[(position % SLOTS) as usize].load(Relaxed);
+        // Release: the writer may use the slot again once it sees this.
+        self.read.store(position + 1, Release);
+        item
+    }
+}
+
+/// Stages joined by queues: each adds one to every item, the last checks order and value.
+pub fn pipeline(job: &Job) -> Result<Numbers, String> {
+    const END: u64 = u64::MAX;
+    let stages = job.threads;
+    let queues: Vec<Queue> = (1..stages).map(|_| Queue::new()).collect();
+    let (elapsed, done) = together(job, |role, begun| {
+        let mut position = 0u64;
+        loop {
+            let item = match role {
+                0 if position.is_multiple_of(CHUNK) && begun.elapsed() >= job.span => END,
+                0 => position,
+                _ => queues[role - 1].pop(position),
+            };
+            if role + 1 < stages {
+                queues[role].push(position, if item == END { END } else { item + 1 });
+            }
+            if item == END {
+                return Ok(position);
+            }
+            if role + 1 == stages && item != position + role as u64 {
+                return Err(format!("item {position} came out as {item}"));
+            }
+            position += 1;
+        }
+    })?;
+    let counts: Vec<u64> = done.into_iter().collect::<Result<_, String>>()?;
+    let items = counts.first().copied().unwrap_or(0);
+    if counts.iter().any(|other| *other != items) {
+        return Err("the stages did not see the same number of items".into());
+    }
+    Ok(vec![("items_per_s", items as f64 / elapsed.as_secs_f64())])
+}
+
+/// All threads add to one counter, with a little work between.
+pub fn shared_counter(job: &Job) -> Result<Numbers, String> {
+    let counter = Apart(AtomicU64::new(0));
+    let (elapsed, done) = together(job, |_, begun| {
+        let mut mine = 0u64;
+        while !mine.is_multiple_of(CHUNK) || begun.elapsed() < job.span {
+            work(COUNTER_WORK);
+            // Relaxed: the sum is read after all threads were joined.
+            counter.fetch_add(1, Relaxed);
+            mine += 1;
+        }
+        mine
+    })?;
+    let expected: u64 = done.into_iter().sum();
+    let found = counter.load(Relaxed);
+    if found != expected {
+        return Err(format!("the threads added {expected}, and the counter says {found}"));
+    }
+    Ok(vec![("ops_per_s", found as f64 / elapsed.as_secs_f64())])
+}

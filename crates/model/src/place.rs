@@ -1,0 +1,19 @@
+//! The same work, somewhere else: placements, what is compared, and which one wins.
+
+mod analyse;
+mod comparison;
+mod derive;
+mod metric;
+mod placement;
+mod settings;
+mod structure;
+mod workload;
+
+pub use analyse::{ALPHA, MOST_REPETITIONS, Standing, analyse_places, least_repetitions, standing};
+pub use comparison::{Arm, Comparison, Difference, Doubt, Outcome, PlaceResult};
+pub use derive::derive;
+pub use metric::{Better, COMMAND_METRICS, Metric, Role};
+pub use placement::{Binding, Placement, PlacementName, Preset};
+pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
+pub use structure::Structure;
+pub use workload::{Workload, WorkloadError, WorkloadKind};

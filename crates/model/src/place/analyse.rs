@@ -1,0 +1,309 @@
+//! From the runs of a comparison to what follows. Shared by the session, which asks when it is enough, and by whoever
+//! reads a file.
+
+use super::comparison::{Arm, Comparison, Difference, Doubt, Outcome, PlaceResult};
+use super::metric::{Better, Metric, Role};
+use super::settings::PlaceSettings;
+use crate::series::{PassOutcome, SeriesRecord};
+use crate::stats::compare::{Equivalence, paired_shift, verdict};
+use crate::stats::multiple::holm;
+use crate::stats::permutation::{fewest_pairs, signed_rank_p};
+use crate::stats::{
+    Detector, Estimate, elementary, interpolated_median_interval, median, quantile, split_states,
+};
+use crate::{Flag, Flags, Picos};
+
+/// The error that all tests of one piece of work may make together. A placement against itself must not win, and the
+/// smallest effect alone does not keep it from that where runs are few.
+pub const ALPHA: f64 = 0.005;
+/// Confidence of the intervals that are shown is one minus this.
+const SHOWN_ALPHA: f64 = 0.05;
+/// The clock of a core moved, or differs between placements.
+const FREQUENCY_SHARE: f64 = 0.02;
+/// Runs that are disturbed now and then are what medians are for.
+const OFTEN: f64 = 0.1;
+/// More of the time of the CPUs than this was taken by others.
+const STOLEN_SHARE: f64 = 0.01;
+/// Runs fall into states where a gap of a tenth divides them into parts of three and more.
+const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
+
+/// How far the comparison of one piece of work has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// More runs are due.
+    Open,
+    /// More runs would tell more, but what was asked for is there.
+    Done,
+}
+
+/// What follows from all runs.
+pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceResult {
+    let mut result = PlaceResult {
+        complete: record.complete,
+        budget_ended: record.budget_ended,
+        ..PlaceResult::default()
+    };
+    for work in 0..settings.works.len() {
+        result.comparisons.extend(compare(settings, record, work));
+        result.doubts.extend(doubts(settings, record, work));
+    }
+    result
+}
+
+/// Whether one piece of work has run often enough: as often as asked, often enough that its tests can reach
+/// [`ALPHA`] at all, and until every difference of its headline is known to the precision asked for.
+pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Standing {
+    let made = repetitions(settings, record, work);
+    let count = settings.placements.len();
+    if made < least_repetitions(settings, work) {
+        return Standing::Open;
+    }
+    if made >= MOST_REPETITIONS {
+        return Standing::Done;
+    }
+    let headline = &settings.works[work].metrics[0];
+    let wide = pairs(count).any(|(a, b)| {
+        let ratios = log_ratios(&both(settings, record, work, [a, b], &headline.name));
+        ratios
+            .and_then(|ratios| paired_shift(&ratios, SHOWN_ALPHA))
+            .is_some_and(|shift| shift.half_width() > settings.precision)
+    });
+    if wide { Standing::Open } else { Standing::Done }
+}
+
+/// Runs on each placement that a piece of work gets at least: as many as asked, and so many that its tests, corrected for
+/// their number, can reach [`ALPHA`] at all.
+pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
+    let judged = settings.works[work].metrics.iter().filter(|metric| metric.role == Role::Judged).count();
+    let count = settings.placements.len();
+    let tests = (judged * count * count.saturating_sub(1) / 2).max(1);
+    settings.repeat.max(fewest_pairs(ALPHA / tests as f64))
+}
+
+/// Beyond, the interval is narrower than anything that the machine does from one hour to the next.
+pub const MOST_REPETITIONS: u32 = 200;
+
+/// Repetitions that every placement has.
+fn repetitions(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> u32 {
+    let of = |placement| record.passes(settings.trial(work, placement)).len() as u32;
+    (0..settings.placements.len()).map(of).min().unwrap_or(0)
+}
+
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
+}
+
+/// The numbers of one run, by repetition.
+fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
+    let of = |pass: &crate::series::SeriesEntry| {
+        let outcome = pass.outcome.as_ref().ok()?;
+        Some((pass.pass, *outcome.observed.values.get(name)?))
+    };
+    record.passes(trial).iter().filter_map(of).collect()
+}
+
+/// The numbers of repetitions in which both placements have one.
+fn both(
+    settings: &PlaceSettings,
+    record: &SeriesRecord,
+    work: usize,
+    [a, b]: [usize; 2],
+    name: &str,
+) -> Vec<[f64; 2]> {
+    let [first, second] = [a, b].map(|placement| numbers(record, settings.trial(work, placement), name));
+    let partner = |repetition| second.iter().find(|(other, _)| *other == repetition).map(|(_, value)| *value);
+    first.iter().filter_map(|&(repetition, value)| Some([value, partner(repetition)?])).collect()
+}
+
+/// ln(b / a) of each repetition; `None` where some value has no ratio, or there is none.
+type Ratios = Option<Vec<f64>>;
+
+fn log_ratios(both: &[[f64; 2]]) -> Ratios {
+    let ratio = |&[a, b]: &[f64; 2]| (a > 0.0 && b > 0.0).then(|| elementary::ln(b / a));
+    let ratios: Ratios = both.iter().map(ratio).collect();
+    ratios.filter(|ratios| !ratios.is_empty())
+}
+
+fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<Comparison> {
+    let metrics = &settings.works[work].metrics;
+    let count = settings.placements.len();
+    let judged = || metrics.iter().filter(|metric| metric.role == Role::Judged);
+    let tested: Vec<Vec<Ratios>> = judged()
+        .map(|metric| {
+            pairs(count)
+                .map(|(a, b)| log_ratios(&both(settings, record, work, [a, b], &metric.name)))
+                .collect()
+        })
+        .collect();
+    let p_values: Vec<Option<f64>> =
+        tested.iter().flatten().map(|ratios| ratios.as_deref().and_then(signed_rank_p)).collect();
+    // Only what can be tested takes a share of the error.
+    let known: Vec<f64> = p_values.iter().flatten().copied().collect();
+    let mut adjusted = holm(&known).into_iter();
+    let mut adjusted = p_values.iter().map(|p| p.and_then(|_| adjusted.next()));
+    let mut tested = tested.into_iter();
+    let mut comparisons = Vec::with_capacity(metrics.len());
+    for metric in metrics {
+        let arms = arms(settings, record, work, metric);
+        let (differences, outcome) = match metric.role {
+            Role::Told => (Vec::new(), Outcome::Told),
+            Role::Judged => {
+                let ratios = tested.next().unwrap_or_default();
+                let p_values: Vec<Option<f64>> = adjusted.by_ref().take(ratios.len()).collect();
+                let differences = differences(count, &ratios, &p_values);
+                let outcome = outcome(settings.min_effect, metric.better, count, &differences, &ratios);
+                (differences, outcome)
+            }
+        };
+        let work = settings.works[work].name.clone();
+        comparisons.push(Comparison { work, metric: metric.clone(), arms, pairs: differences, outcome });
+    }
+    comparisons
+}
+
+fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &Metric) -> Vec<Arm> {
+    let arm = |(number, placement): (usize, &super::Placement)| {
+        let runs = numbers(record, settings.trial(work, number), &metric.name);
+        let runs: Vec<f64> = runs.into_iter().map(|(_, value)| value).collect();
+        Arm { placement: placement.clone(), median: interpolated_median_interval(&runs, SHOWN_ALPHA), runs }
+    };
+    settings.placements.iter().enumerate().map(arm).collect()
+}
+
+fn differences(count: usize, ratios: &[Ratios], p_values: &[Option<f64>]) -> Vec<Difference> {
+    let difference = |((a, b), (ratios, &p_value)): ((usize, usize), (&Ratios, &Option<f64>))| {
+        let share = ratios.as_deref().and_then(|ratios| paired_shift(ratios, SHOWN_ALPHA)).map(as_share);
+        Difference { a, b, share, p_value }
+    };
+    pairs(count).zip(ratios.iter().zip(p_values)).map(difference).collect()
+}
+
+/// From ln(b / a) to b / a − 1.
+fn as_share(shift: Estimate) -> Estimate {
+    let share = |ln: f64| elementary::exp(ln) - 1.0;
+    Estimate { point: share(shift.point), low: share(shift.low), high: share(shift.high), ..shift }
+}
+
+fn outcome(
+    min_effect: f64,
+    better: Better,
+    count: usize,
+    differences: &[Difference],
+    ratios: &[Ratios],
+) -> Outcome {
+    // The share by which `other` differs from `one`, seen from `one`.
+    let seen = |one: usize, other: usize| -> Option<(Estimate, f64)> {
+        let found = differences.iter().find(|d| (d.a, d.b) == (one.min(other), one.max(other)))?;
+        let share = found.share?;
+        Some((if found.a == one { share } else { reversed(share) }, found.p_value?))
+    };
+    let loses = |(share, p_value): &(Estimate, f64)| {
+        let behind = match better {
+            Better::Higher => share.point < 0.0,
+            Better::Lower => share.point > 0.0,
+        };
+        behind && *p_value <= ALPHA && share.point.abs() >= min_effect
+    };
+    for winner in 0..count {
+        let others: Vec<usize> = (0..count).filter(|&other| other != winner).collect();
+        let seen: Option<Vec<(Estimate, f64)>> = others.iter().map(|&other| seen(winner, other)).collect();
+        let Some(seen) = seen.filter(|seen| seen.iter().all(loses)) else { continue };
+        let nearest =
+            (0..seen.len()).min_by(|&a, &b| seen[a].0.point.abs().total_cmp(&seen[b].0.point.abs()));
+        let Some(nearest) = nearest else { continue };
+        let p_value = seen.iter().map(|(_, p)| *p).fold(0.0, f64::max);
+        return Outcome::Winner { winner, runner_up: others[nearest], share: seen[nearest].0, p_value };
+    }
+    let margin = elementary::ln(1.0 + min_effect);
+    // Two one-sided tests at half the usual error each: 90 % intervals.
+    let same = |ratios: &Ratios| {
+        ratios
+            .as_deref()
+            .and_then(|ratios| paired_shift(ratios, 0.1))
+            .is_some_and(|shift| verdict(&shift, margin) == Equivalence::Equivalent)
+    };
+    if !ratios.is_empty() && ratios.iter().all(same) {
+        Outcome::Same { within: min_effect }
+    } else {
+        Outcome::CannotTell
+    }
+}
+
+/// The same difference seen from the other side.
+fn reversed(share: Estimate) -> Estimate {
+    let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
+    Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
+}
+
+fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<Doubt> {
+    let clocks: Vec<Option<f64>> =
+        (0..settings.placements.len()).map(|number| core_ghz(record, settings.trial(work, number))).collect();
+    let known: Vec<f64> = clocks.iter().flatten().copied().collect();
+    let (slowest, fastest) =
+        known.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &ghz| (low.min(ghz), high.max(ghz)));
+    let doubt = |(number, placement): (usize, &super::Placement)| {
+        let trial = settings.trial(work, number);
+        let passes = record.passes(trial);
+        let outcomes: Vec<&PassOutcome> = record.outcomes(trial).collect();
+        let with = |name: &str| {
+            outcomes
+                .iter()
+                .filter(|outcome| outcome.observed.counts.get(name).is_some_and(|n| *n > 0))
+                .count() as u32
+        };
+        let failed = passes.iter().filter(|pass| pass.outcome.is_err()).count() as u32;
+        let reason = passes.iter().rev().find_map(|pass| pass.outcome.as_ref().err());
+        let stolen = stolen(&outcomes, placement.cpus.len());
+        let mut flags =
+            outcomes.iter().fold(Flags::NONE, |flags, outcome| flags.union(outcome.observed.flags));
+        if moved(record, trial) || fastest > slowest * (1.0 + FREQUENCY_SHARE) {
+            flags.set(Flag::Freq);
+        }
+        if stolen.is_some_and(|share| share > STOLEN_SHARE) {
+            flags.set(Flag::Steal);
+        }
+        let headline: Vec<f64> = numbers(record, trial, &settings.works[work].metrics[0].name)
+            .into_iter()
+            .map(|(_, value)| value)
+            .filter(|value| *value > 0.0)
+            .collect();
+        if split_states(&headline, STATES).len() > 1 {
+            flags.set(Flag::Multimodal);
+        }
+        Doubt {
+            work: settings.works[work].name.clone(),
+            placement: placement.name.clone(),
+            runs: passes.len() as u32,
+            failed: reason.map(|reason| (failed, reason.to_string())),
+            core_ghz: clocks[number],
+            left: with("left"),
+            narrowed: with("narrowed"),
+            orphans: with("orphans"),
+            stolen,
+            flags,
+        }
+    };
+    settings.placements.iter().enumerate().map(doubt).collect()
+}
+
+/// The clock of most runs is not that of most others: nine in ten and one in ten lie apart.
+fn moved(record: &SeriesRecord, trial: usize) -> bool {
+    let clocks = clocks(record, trial);
+    let ends = quantile(&clocks, OFTEN).zip(quantile(&clocks, 1.0 - OFTEN));
+    ends.is_some_and(|(low, high)| high > low * (1.0 + FREQUENCY_SHARE))
+}
+
+fn core_ghz(record: &SeriesRecord, trial: usize) -> Option<f64> {
+    median(&clocks(record, trial))
+}
+
+fn clocks(record: &SeriesRecord, trial: usize) -> Vec<f64> {
+    numbers(record, trial, "core_ghz").into_iter().map(|(_, ghz)| ghz).collect()
+}
+
+fn stolen(outcomes: &[&PassOutcome], cpus: usize) -> Option<f64> {
+    let stolen: Option<f64> = outcomes.iter().map(|outcome| outcome.steal_ms.map(f64::from)).sum();
+    let elapsed: Picos = outcomes.iter().fold(Picos::ZERO, |sum, outcome| sum + outcome.elapsed);
+    let available_ms = elapsed.secs() * 1e3 * cpus as f64;
+    stolen.filter(|_| available_ms > 0.0).map(|stolen| stolen / available_ms)
+}

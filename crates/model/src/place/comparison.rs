@@ -1,0 +1,109 @@
+//! [`Comparison`]: one metric of one piece of work on every placement.
+
+use super::metric::Metric;
+use super::placement::Placement;
+use crate::Flags;
+use crate::stats::Estimate;
+
+/// One metric of one piece of work on every placement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The workload (`n-queens:14`), or `command`.
+    pub work: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// One for each placement, in the order asked.
+    pub arms: Vec<Arm>,
+    /// Every two placements, in the order asked; empty for metrics that are told only.
+    pub pairs: Vec<Difference>,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// One placement of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arm {
+    /// Where the work ran.
+    pub placement: Placement,
+    /// The median of the runs with its 95 % interval; `None` where no run had the number.
+    pub median: Option<Estimate>,
+    /// Every run, in the order made.
+    pub runs: Vec<f64>,
+}
+
+/// Two placements against each other, from repetitions that both have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Position of the one that the other is held against.
+    pub a: usize,
+    /// Position of the other.
+    pub b: usize,
+    /// `b / a − 1` with its 95 % interval; `None` where values have no ratio (zero or below).
+    pub share: Option<Estimate>,
+    /// Of the exact permutation test, adjusted (Holm) over all metrics and pairs of the work; `None` where there is no
+    /// test.
+    pub p_value: Option<f64>,
+}
+
+/// What follows from a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// One placement is better than every other by at least the smallest effect that matters.
+    Winner {
+        /// Position of the winner.
+        winner: usize,
+        /// Position of the next best.
+        runner_up: usize,
+        /// The next best against the winner: `runner-up / winner − 1`.
+        share: Estimate,
+        /// The largest p-value of the pairs of the winner.
+        p_value: f64,
+    },
+    /// Every two placements are shown to differ by less than this share.
+    Same {
+        /// The smallest effect that matters.
+        within: f64,
+    },
+    /// Neither.
+    CannotTell,
+    /// The metric is told and not judged.
+    Told,
+}
+
+/// Everything that a run of comparisons found out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlaceResult {
+    /// By work in the order asked, the headline metric first.
+    pub comparisons: Vec<Comparison>,
+    /// Doubts, by work and placement in the order asked.
+    pub doubts: Vec<Doubt>,
+    /// Every run that was planned was made, or the budget ended.
+    pub complete: bool,
+    /// The budget ended before the intervals were as narrow as asked.
+    pub budget_ended: bool,
+}
+
+/// What went on beside the runs of one piece of work on one placement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doubt {
+    /// The work.
+    pub work: String,
+    /// The placement.
+    pub placement: String,
+    /// Runs made, failed ones among them.
+    pub runs: u32,
+    /// Runs that failed, and why the last one did.
+    pub failed: Option<(u32, String)>,
+    /// Median core clock of its first CPU over the runs, in GHz.
+    pub core_ghz: Option<f64>,
+    /// Runs in which the work ran outside its CPUs.
+    pub left: u32,
+    /// Runs in which some thread bound itself more tightly.
+    pub narrowed: u32,
+    /// Runs that left processes behind, which were ended.
+    pub orphans: u32,
+    /// Share of the time of its CPUs that the hypervisor or interrupts took.
+    pub stolen: Option<f64>,
+    /// Doubts and remarks.
+    pub flags: Flags,
+}

@@ -1,0 +1,277 @@
+//! From the name of a placement to CPUs, or the sentence that says why this machine cannot offer it.
+
+use super::placement::{Binding, Placement, Preset};
+use crate::{CpuId, CpuSet, Domain, Level, Topology};
+
+/// The CPUs of a preset for so many threads. The topology holds the CPUs that may be used and no others
+/// ([`Topology::restricted`]).
+///
+/// # Errors
+/// Why this machine cannot offer it: a clause that follows "the placement `NAME` cannot be had: ".
+///
+/// ```
+/// # use coretalk_model::*;
+/// # use coretalk_model::place::{Preset, derive};
+/// let core = |list: &str| Domain { level: Level::Core, cpus: list.parse().unwrap(), os_id: None };
+/// let cores = vec![core("0,2"), core("1,3")];
+/// let topology = Topology::new("0-3".parse().unwrap(), cores, Default::default());
+/// let packed = derive(Preset::SmtPacked, &topology, 2).unwrap();
+/// assert_eq!(packed.taskset().unwrap(), "taskset -c 0,2");
+/// assert!(derive(Preset::OneL3, &topology, 2).unwrap_err().contains("reports no last-level cache"));
+/// ```
+pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Placement, String> {
+    let all = topology.order(topology.cpus());
+    if preset == Preset::None {
+        return Ok(Placement { name: preset.name().to_owned(), cpus: all, binding: Binding::Free });
+    }
+    if threads == 0 {
+        return Err("work of no thread needs no CPU".to_owned());
+    }
+    if all.len() < threads {
+        return Err(format!("{threads} threads need as many CPUs, and {} may be used", all.len()));
+    }
+    let mut cpus = match preset {
+        Preset::Compact | Preset::None => all,
+        Preset::Spread => spread(topology, &all, &OUTSIDE_IN),
+        Preset::OneL3 => inside_one(topology, Level::L3, "last-level cache", threads)?,
+        Preset::OneNode => inside_one(topology, Level::Node, "NUMA node", threads)?,
+        Preset::AcrossL3 => across(topology, threads)?,
+        Preset::SmtPacked => packed(topology, threads)?,
+        Preset::OnePerCore => one_per_core(topology, threads)?,
+        Preset::PCores => of_class(topology, Fastest::Yes, threads)?,
+        Preset::ECores => of_class(topology, Fastest::No, threads)?,
+    };
+    cpus.truncate(threads);
+    Ok(Placement::bound(preset.name(), cpus))
+}
+
+const OUTSIDE_IN: [Level; 6] =
+    [Level::Package, Level::Node, Level::Die, Level::L3, Level::Cluster, Level::Core];
+
+/// In turns from the groups of the first level, inside each from those of the next: neighbours in the list share as
+/// little as can be, and second threads of cores come last.
+fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
+    let Some((&level, inner)) = levels.split_first() else { return cpus.to_vec() };
+    let mut groups: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
+    for &cpu in cpus {
+        // A CPU in no group of this level is a group of its own.
+        let group = topology.domain_of(cpu, level).map_or(Some(cpu), |domain| domain.cpus.first());
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, members)) => members.push(cpu),
+            None => groups.push((group, vec![cpu])),
+        }
+    }
+    if groups.len() == cpus.len() && level != Level::Core {
+        // A level that the source does not report says nothing about distance.
+        return spread(topology, cpus, inner);
+    }
+    in_turns(groups.into_iter().map(|(_, members)| spread(topology, &members, inner)).collect())
+}
+
+fn in_turns(groups: Vec<Vec<CpuId>>) -> Vec<CpuId> {
+    let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest).flat_map(|turn| groups.iter().filter_map(move |group| group.get(turn).copied())).collect()
+}
+
+/// First threads of all cores, then second ones, cores in the order of the structure.
+fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
+    let ordered = topology.order(cpus);
+    let mut cores: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
+    for cpu in ordered {
+        let core = topology.siblings(cpu).first();
+        match cores.iter_mut().find(|(known, _)| *known == core) {
+            Some((_, threads)) => threads.push(cpu),
+            None => cores.push((core, vec![cpu])),
+        }
+    }
+    in_turns(cores.into_iter().map(|(_, threads)| threads).collect())
+}
+
+/// The group of a level that has the most cores for so many threads, the first of equals.
+fn inside_one(topology: &Topology, level: Level, what: &str, threads: usize) -> Result<Vec<CpuId>, String> {
+    let groups = topology.level(level);
+    let cores = |group: &&Domain| topology.one_per_core(&group.cpus).len().min(threads);
+    let roomy = groups.iter().copied().filter(|group| group.cpus.len() >= threads);
+    match roomy.reduce(|best, group| if cores(&group) > cores(&best) { group } else { best }) {
+        Some(group) => Ok(cores_first(topology, &group.cpus)),
+        None if groups.is_empty() => Err(format!("this machine reports no {what}")),
+        None => {
+            let most = groups.iter().map(|group| group.cpus.len()).max().unwrap_or(0);
+            Err(format!("no {what} has {threads} CPUs that may be used (the largest has {most})"))
+        }
+    }
+}
+
+fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+    let mut caches: Vec<CpuSet> =
+        topology.level(Level::L3).iter().map(|cache| topology.one_per_core(&cache.cpus)).collect();
+    if caches.len() < 2 {
+        return Err(match caches.len() {
+            0 => "this machine reports no last-level cache".to_owned(),
+            _ => "the CPUs that may be used share one last-level cache".to_owned(),
+        });
+    }
+    if threads < 2 {
+        return Err("one thread cannot lie across two caches".to_owned());
+    }
+    // Whole caches first; of equals those that stand first, which are neighbours.
+    caches.sort_by_key(|cache| std::cmp::Reverse(cache.len().min(threads.div_ceil(2))));
+    let enough = (2..=caches.len())
+        .find(|&count| caches[..count].iter().map(CpuSet::len).sum::<usize>() >= threads)
+        .ok_or_else(|| {
+            let cores: usize = caches.iter().map(CpuSet::len).sum();
+            format!("{threads} threads need a core each, and {cores} may be used")
+        })?;
+    let turns = in_turns(caches[..enough].iter().map(|cache| topology.order(cache)).collect());
+    // In role order neighbours share a cache where they can: that is how a program places its threads one by one.
+    Ok(topology.order(&turns.into_iter().take(threads).collect()))
+}
+
+fn packed(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+    if threads < 2 {
+        return Err("one thread cannot share its core with another".to_owned());
+    }
+    let full = |cpus: &CpuSet| -> CpuSet {
+        let shares = |&cpu: &CpuId| topology.siblings(cpu).intersection(cpus).len() > 1;
+        cpus.iter().filter(shares).collect()
+    };
+    let every = full(topology.cpus());
+    if every.is_empty() {
+        return Err(
+            "no core has two threads that may be used (SMT is off, absent or not reported)".to_owned()
+        );
+    }
+    if every.len() < threads {
+        return Err(format!(
+            "{threads} threads need as many that share cores, and {} may be used",
+            every.len()
+        ));
+    }
+    let caches = topology.level(Level::L3);
+    let inside = caches.iter().map(|cache| full(&cache.cpus)).find(|cpus| cpus.len() >= threads);
+    Ok(topology.order(&inside.unwrap_or(every)))
+}
+
+fn one_per_core(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+    let cores = topology.one_per_core(topology.cpus());
+    if cores.len() < threads {
+        return Err(format!("{threads} threads need a core each, and {} may be used", cores.len()));
+    }
+    Ok(topology.order(&cores))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fastest {
+    Yes,
+    No,
+}
+
+fn of_class(topology: &Topology, fastest: Fastest, threads: usize) -> Result<Vec<CpuId>, String> {
+    let classes = topology.classes();
+    let class = match (fastest, classes.as_slice()) {
+        (Fastest::Yes, [_, .., last]) => *last,
+        (Fastest::No, [first, _, ..]) => *first,
+        _ => return Err("this machine reports one kind of cores".to_owned()),
+    };
+    let is_of = |&cpu: &CpuId| topology.class_of(cpu) == Some(class);
+    let cpus: CpuSet = topology.cpus().iter().filter(is_of).collect();
+    if cpus.len() < threads {
+        return Err(format!(
+            "{threads} threads need as many CPUs of class {}, and {} may be used",
+            class.name,
+            cpus.len()
+        ));
+    }
+    Ok(cores_first(topology, &cpus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CoreClass;
+    use std::collections::BTreeMap;
+
+    /// The machine of the question that this answers: 2 caches × 3 cores × 2 threads, siblings i and i + 6.
+    fn two_clusters() -> Topology {
+        let mut domains = Vec::new();
+        let mut domain = |level, list: String| {
+            domains.push(Domain { level, cpus: list.parse().unwrap(), os_id: Some(0) });
+        };
+        for core in 0..6 {
+            domain(Level::Core, format!("{core},{}", core + 6));
+        }
+        domain(Level::L3, "0-2,6-8".into());
+        domain(Level::L3, "3-5,9-11".into());
+        domain(Level::Package, "0-11".into());
+        Topology::new("0-11".parse().unwrap(), domains, BTreeMap::new())
+    }
+
+    fn ids(preset: Preset, topology: &Topology, threads: usize) -> Vec<u32> {
+        derive(preset, topology, threads).unwrap().cpus.iter().map(|cpu| cpu.0).collect()
+    }
+
+    #[test]
+    fn six_threads_on_two_clusters_of_three_cores() {
+        let topology = two_clusters();
+        for (preset, expected) in [
+            (Preset::Compact, vec![0, 6, 1, 7, 2, 8]),
+            (Preset::Spread, vec![0, 3, 1, 4, 2, 5]),
+            (Preset::OneL3, vec![0, 1, 2, 6, 7, 8]),
+            (Preset::AcrossL3, vec![0, 1, 2, 3, 4, 5]),
+            (Preset::SmtPacked, vec![0, 6, 1, 7, 2, 8]),
+            (Preset::OnePerCore, vec![0, 1, 2, 3, 4, 5]),
+        ] {
+            assert_eq!(ids(preset, &topology, 6), expected, "{preset}");
+        }
+        assert_eq!(ids(Preset::AcrossL3, &topology, 4), [0, 1, 3, 4]);
+        assert_eq!(ids(Preset::OneL3, &topology, 3), [0, 1, 2]);
+        assert_eq!(ids(Preset::Spread, &topology, 8), [0, 3, 1, 4, 2, 5, 6, 9]);
+        assert_eq!(derive(Preset::None, &topology, 6).unwrap().cpus.len(), 12);
+        assert_eq!(derive(Preset::None, &topology, 6).unwrap().taskset(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_had_says_why() {
+        let topology = two_clusters();
+        for (preset, threads, reason) in [
+            (Preset::OneL3, 7, "no last-level cache has 7 CPUs"),
+            (Preset::AcrossL3, 7, "7 threads need a core each, and 6 may be used"),
+            (Preset::OnePerCore, 7, "7 threads need a core each"),
+            (Preset::SmtPacked, 1, "one thread cannot share"),
+            (Preset::Compact, 13, "13 threads need as many CPUs, and 12"),
+            (Preset::OneNode, 2, "reports no NUMA node"),
+            (Preset::PCores, 2, "one kind of cores"),
+        ] {
+            let refused = derive(preset, &topology, threads).unwrap_err();
+            assert!(refused.contains(reason), "{preset} of {threads}: {refused}");
+        }
+        let flat = Topology::flat("0-3".parse().unwrap());
+        assert!(derive(Preset::SmtPacked, &flat, 2).unwrap_err().contains("no core has two threads"));
+        assert!(derive(Preset::AcrossL3, &flat, 2).unwrap_err().contains("reports no last-level cache"));
+        let half = topology.restricted(&"0-2,6-8".parse().unwrap());
+        assert!(derive(Preset::AcrossL3, &half, 2).unwrap_err().contains("share one last-level cache"));
+    }
+
+    #[test]
+    fn kinds_of_cores_are_told_apart() {
+        let class = |rank, name: &str| CoreClass { rank, name: name.into() };
+        let classes =
+            (0..4).map(|cpu| (CpuId(cpu), class(u32::from(cpu < 2), if cpu < 2 { "P" } else { "E" })));
+        let topology = Topology::new("0-3".parse().unwrap(), Vec::new(), classes.collect());
+        assert_eq!(ids(Preset::PCores, &topology, 2), [0, 1]);
+        assert_eq!(ids(Preset::ECores, &topology, 1), [2]);
+        assert!(derive(Preset::ECores, &topology, 3).unwrap_err().contains("class E, and 2"));
+    }
+
+    #[test]
+    fn every_preset_has_as_many_cpus_as_threads_and_each_once() {
+        let topology = two_clusters();
+        for preset in Preset::ALL.into_iter().filter(|preset| *preset != Preset::None) {
+            for threads in 1..=12 {
+                if let Ok(placement) = derive(preset, &topology, threads) {
+                    assert_eq!((placement.cpus.len(), placement.set().len()), (threads, threads), "{preset}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! [`Metric`]: one number of a run that placements are compared by.
+
+use std::borrow::Cow;
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Rates.
+    Higher,
+    /// Times and amounts.
+    Lower,
+}
+
+impl Better {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        }
+    }
+}
+
+/// Whether a metric decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is tested, and can have a winner.
+    Judged,
+    /// It explains the others: neither a test nor a winner, and no share of the error that the tests may make.
+    Told,
+}
+
+/// One number of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name in values, documents and tables, the unit last where it is known.
+    pub name: Cow<'static, str>,
+    /// Its unit; empty where it is not known (numbers of a user's own).
+    pub unit: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    /// Whether it decides.
+    pub role: Role,
+}
+
+const fn known(name: &'static str, unit: &'static str, better: Better, role: Role) -> Metric {
+    Metric { name: Cow::Borrowed(name), unit, better, role }
+}
+
+/// What every run of a command has, the headline first.
+pub const COMMAND_METRICS: [Metric; 6] = [
+    known("wall_s", "s", Better::Lower, Role::Judged),
+    known("user_s", "s", Better::Lower, Role::Judged),
+    known("system_s", "s", Better::Lower, Role::Judged),
+    known("peak_memory_mb", "MB", Better::Lower, Role::Judged),
+    known("switches", "", Better::Lower, Role::Told),
+    known("migrations", "", Better::Lower, Role::Told),
+];
+
+impl Metric {
+    /// A metric of a workload.
+    pub(super) const fn of_workload(
+        name: &'static str,
+        unit: &'static str,
+        better: Better,
+        role: Role,
+    ) -> Metric {
+        known(name, unit, better, role)
+    }
+
+    /// A number that a user reads from the output of a command.
+    pub fn own(name: &str, better: Better) -> Metric {
+        Metric { name: Cow::Owned(name.to_owned()), unit: "", better, role: Role::Judged }
+    }
+
+    /// What is wrong with a name that a user gives to a number; `None` where nothing.
+    pub fn refusal(name: &str) -> Option<String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        if name.is_empty() || !name.chars().all(fits) {
+            return Some(format!("`{name}` is no name for a metric: use letters, digits, `_`, `.` and `-`"));
+        }
+        let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name);
+        taken.then(|| format!("the metric `{name}` is measured anyway; choose another name"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_ones_own_are_plain_and_free() {
+        assert!(Metric::refusal("events/s").is_some());
+        assert!(
+            Metric::refusal("").is_some() && Metric::refusal("wall_s").unwrap().contains("measured anyway")
+        );
+        assert_eq!(Metric::refusal("events_per_s"), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! [`Placement`]: a name and the CPUs that a piece of work may use.
+
+use crate::{CpuId, CpuSet};
+use std::fmt;
+
+/// A placement that follows from the topology and a number of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Preset {
+    /// As near to each other as can be, threads of one core first.
+    Compact,
+    /// As far apart as can be.
+    Spread,
+    /// Inside one last-level cache, on as many cores as there are.
+    OneL3,
+    /// One on each core, evenly over two last-level caches, or as many as it takes.
+    AcrossL3,
+    /// On all threads of as few cores as can be, inside one last-level cache where they fit.
+    SmtPacked,
+    /// One on each core, cores as near to each other as can be.
+    OnePerCore,
+    /// Inside one NUMA node.
+    OneNode,
+    /// On the fastest kind of cores.
+    PCores,
+    /// On the slowest kind of cores.
+    ECores,
+    /// Wherever the system puts it.
+    None,
+}
+
+impl Preset {
+    /// Every preset, in the order of help and reports.
+    pub const ALL: [Preset; 10] = [
+        Preset::Compact,
+        Preset::Spread,
+        Preset::OneL3,
+        Preset::AcrossL3,
+        Preset::SmtPacked,
+        Preset::OnePerCore,
+        Preset::OneNode,
+        Preset::PCores,
+        Preset::ECores,
+        Preset::None,
+    ];
+
+    /// The stable name used on the command line and in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Compact => "compact",
+            Preset::Spread => "spread",
+            Preset::OneL3 => "one-l3",
+            Preset::AcrossL3 => "across-l3",
+            Preset::SmtPacked => "smt-packed",
+            Preset::OnePerCore => "one-per-core",
+            Preset::OneNode => "one-node",
+            Preset::PCores => "p-cores",
+            Preset::ECores => "e-cores",
+            Preset::None => "none",
+        }
+    }
+
+    /// The preset of this name.
+    pub fn named(name: &str) -> Option<Preset> {
+        Preset::ALL.into_iter().find(|preset| preset.name() == name)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A placement as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlacementName {
+    /// Derived from the topology.
+    Preset(Preset),
+    /// A name of its own, and the CPUs in role order.
+    Listed {
+        /// What it is called.
+        name: String,
+        /// The CPUs: the first role runs on the first.
+        cpus: Vec<CpuId>,
+    },
+}
+
+impl PlacementName {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            PlacementName::Preset(preset) => preset.name(),
+            PlacementName::Listed { name, .. } => name,
+        }
+    }
+}
+
+/// Whether work is held on the CPUs of a placement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// It runs there and nowhere else.
+    Bound,
+    /// The system may put it anywhere that this process may use.
+    Free,
+}
+
+/// The CPUs that a piece of work may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// What it is called.
+    pub name: String,
+    /// The CPUs in role order.
+    pub cpus: Vec<CpuId>,
+    /// Whether work is held there.
+    pub binding: Binding,
+}
+
+impl Placement {
+    /// Work that is held on these CPUs.
+    pub fn bound(name: impl Into<String>, cpus: Vec<CpuId>) -> Placement {
+        Placement { name: name.into(), cpus, binding: Binding::Bound }
+    }
+
+    /// The CPUs without an order.
+    pub fn set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
+    /// The words that do the same with the tool of the field; `None` where nothing is bound.
+    ///
+    /// ```
+    /// # use coretalk_model::{CpuId, place::Placement};
+    /// let packed = Placement::bound("packed", [0, 6, 1, 7].map(CpuId).to_vec());
+    /// assert_eq!(packed.taskset().unwrap(), "taskset -c 0,1,6,7");
+    /// ```
+    pub fn taskset(&self) -> Option<String> {
+        (self.binding == Binding::Bound).then(|| format!("taskset -c {}", self.set()))
+    }
+}

@@ -1,0 +1,202 @@
+//! [`PlaceSettings`]: what is meant by a run of comparisons, and how it stands in the settings of a run of series.
+
+use super::metric::{Better, COMMAND_METRICS, Metric};
+use super::placement::{Binding, Placement};
+use super::workload::Workload;
+use crate::Picos;
+use crate::series::{Parameters, SeriesSettings, TrialSpec};
+
+/// The probe that runs of comparisons name.
+pub const PROBE: &str = "place";
+/// The work that is a command of the user's own.
+pub const COMMAND: &str = "command";
+
+/// A piece of work as comparisons see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkSettings {
+    /// A workload (`n-queens:14`), or `command`.
+    pub name: String,
+    /// What is compared, the headline first.
+    pub metrics: Vec<Metric>,
+}
+
+impl WorkSettings {
+    /// A workload with its metrics.
+    pub fn of_workload(workload: Workload) -> WorkSettings {
+        WorkSettings { name: workload.to_string(), metrics: workload.kind.metrics().to_vec() }
+    }
+
+    /// A command with these numbers of the user's own, which come first.
+    pub fn of_command(own: Vec<Metric>) -> WorkSettings {
+        WorkSettings { name: COMMAND.to_owned(), metrics: own.into_iter().chain(COMMAND_METRICS).collect() }
+    }
+}
+
+/// Repetitions where nothing was said: five could not reach any error that matters, and ten are worth a coffee.
+pub const REPEAT: u32 = 10;
+/// The smallest effect that matters where nothing was said.
+pub const MIN_EFFECT: f64 = 0.01;
+/// The half-width asked for where nothing was said.
+pub const PRECISION: f64 = 0.02;
+/// Upper bound of machine time where nothing was said.
+pub const BUDGET: Picos = Picos::from_ms(60_000);
+
+/// What is meant by a run of comparisons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceSettings {
+    /// What is done, in the order asked.
+    pub works: Vec<WorkSettings>,
+    /// Where, in the order asked.
+    pub placements: Vec<Placement>,
+    /// Threads of the work; `None` for a command, which decides itself.
+    pub threads: Option<usize>,
+    /// Repetitions that every placement gets at least.
+    pub repeat: u32,
+    /// The smallest effect that matters, as a share.
+    pub min_effect: f64,
+    /// Half-width to which the differences of headlines are to be known, as a share.
+    pub precision: f64,
+    /// Upper bound of machine time.
+    pub budget: Picos,
+    /// Every random choice comes from it.
+    pub seed: u64,
+}
+
+impl PlaceSettings {
+    /// Workloads by so many threads on these placements, everything else as usual.
+    pub fn usual(
+        workloads: &[Workload],
+        threads: usize,
+        placements: Vec<Placement>,
+        seed: u64,
+    ) -> PlaceSettings {
+        PlaceSettings {
+            works: workloads.iter().copied().map(WorkSettings::of_workload).collect(),
+            placements,
+            threads: Some(threads),
+            repeat: REPEAT,
+            min_effect: MIN_EFFECT,
+            precision: PRECISION,
+            budget: BUDGET,
+            seed,
+        }
+    }
+
+    /// The number of the trial of a piece of work on a placement.
+    pub fn trial(&self, work: usize, placement: usize) -> usize {
+        work * self.placements.len() + placement
+    }
+
+    /// The same as run files and documents hold it: a trial for each piece of work on each placement.
+    pub fn to_series(&self) -> SeriesSettings {
+        let own = |work: &WorkSettings| {
+            let own = work.metrics.iter().filter(|metric| !COMMAND_METRICS.contains(metric));
+            own.map(|metric| format!("{}:{}", metric.name, metric.better.name()))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let of_command = self.works.iter().find(|work| work.name == COMMAND).map(own);
+        let asked = Parameters::default()
+            .with("repeat", f64::from(self.repeat))
+            .with("min_effect", self.min_effect)
+            .with_some("threads", self.threads.map(|threads| threads as f64))
+            .with_some("metrics", of_command.filter(|names| !names.is_empty()));
+        let trial = |work: &WorkSettings, placement: &Placement| {
+            let parameters = Parameters::default()
+                .with("workload", work.name.as_str())
+                .with("placement", placement.name.as_str())
+                .with_some("binding", (placement.binding == Binding::Free).then_some("free"));
+            TrialSpec { probe: PROBE.to_owned(), parameters, placement: placement.cpus.clone() }
+        };
+        let trials =
+            self.works.iter().flat_map(|work| self.placements.iter().map(|place| trial(work, place)));
+        let cpus = self.placements.iter().flat_map(|placement| placement.cpus.iter().copied());
+        SeriesSettings {
+            probes: vec![PROBE.to_owned()],
+            cpus: cpus.collect::<crate::CpuSet>().iter().collect(),
+            asked,
+            trials: trials.collect(),
+            headlines: Vec::new(),
+            precision: self.precision,
+            budget: self.budget,
+            seed: self.seed,
+        }
+    }
+
+    /// What [`to_series`](PlaceSettings::to_series) wrote; `None` for a run of something else, or one that this version
+    /// cannot read.
+    pub fn of_series(series: &SeriesSettings) -> Option<PlaceSettings> {
+        if series.probes != [PROBE] {
+            return None;
+        }
+        let mut works: Vec<WorkSettings> = Vec::new();
+        let mut placements: Vec<Placement> = Vec::new();
+        for trial in &series.trials {
+            let (work, name) = (trial.parameters.text("workload")?, trial.parameters.text("placement")?);
+            if !works.iter().any(|known| known.name == work) {
+                works.push(match work {
+                    COMMAND => WorkSettings::of_command(own_metrics(&series.asked)?),
+                    _ => WorkSettings::of_workload(work.parse().ok()?),
+                });
+            }
+            if !placements.iter().any(|known| known.name == name) {
+                let free = trial.parameters.text("binding") == Some("free");
+                let binding = if free { Binding::Free } else { Binding::Bound };
+                placements.push(Placement { name: name.to_owned(), cpus: trial.placement.clone(), binding });
+            }
+        }
+        let settings = PlaceSettings {
+            works,
+            placements,
+            threads: series.asked.number("threads").map(|threads| threads as usize),
+            repeat: series.asked.number("repeat")? as u32,
+            min_effect: series.asked.number("min_effect")?,
+            precision: series.precision,
+            budget: series.budget,
+            seed: series.seed,
+        };
+        (settings.to_series().trials == series.trials).then_some(settings)
+    }
+}
+
+fn own_metrics(asked: &Parameters) -> Option<Vec<Metric>> {
+    let words = asked.text("metrics").unwrap_or_default().split_whitespace();
+    words
+        .map(|word| {
+            let (name, better) = word.rsplit_once(':')?;
+            let better = [Better::Higher, Better::Lower].into_iter().find(|known| known.name() == better)?;
+            Some(Metric::own(name, better))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CpuId;
+
+    #[test]
+    fn settings_read_back_as_they_were() {
+        let free = Placement { name: "none".into(), cpus: vec![CpuId(0), CpuId(1)], binding: Binding::Free };
+        let settings = PlaceSettings {
+            works: vec![
+                WorkSettings::of_workload("shell:8".parse().unwrap()),
+                WorkSettings::of_command(vec![
+                    Metric::own("eps", Better::Higher),
+                    Metric::own("ms", Better::Lower),
+                ]),
+            ],
+            placements: vec![Placement::bound("reversed", vec![CpuId(1), CpuId(0)]), free],
+            threads: Some(2),
+            repeat: 10,
+            min_effect: 0.01,
+            precision: 0.02,
+            budget: Picos::from_ms(60_000),
+            seed: 7,
+        };
+        let series = settings.to_series();
+        assert_eq!(series.trials.len(), 4);
+        assert_eq!(PlaceSettings::of_series(&series), Some(settings));
+        assert_eq!(PlaceSettings::of_series(&SeriesSettings { probes: vec!["wake".into()], ..series }), None);
+    }
+}

@@ -1,0 +1,253 @@
+//! [`Workload`]: work that the tool brings along, by name.
+
+use super::metric::{Better, Metric, Role};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is done. Every kind checks its own answer: a run whose answer is wrong has no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// A program that replaces itself by itself, again and again.
+    Execl,
+    /// Fork, exit, wait.
+    Process,
+    /// Two processes echo a counter through two pipes.
+    Pipe,
+    /// Shell pipelines side by side.
+    Shell,
+    /// Every solution of the n-queens problem, work shared as it comes.
+    NQueens,
+    /// A fixed mix of integer and string operations in each thread.
+    Integer,
+    /// Threads lock one of eight mutexes, yield and unlock.
+    ThreadsYield,
+    /// 64 threads lock random ones of 4,096 mutexes, with work between.
+    MutexArray,
+    /// Each thread sums up a buffer of its own, block by block.
+    MemoryRead,
+    /// Each thread fills a buffer of its own, block by block.
+    MemoryWrite,
+    /// c = a over arrays that no cache holds.
+    StreamCopy,
+    /// b = q·c.
+    StreamScale,
+    /// c = a + b.
+    StreamAdd,
+    /// a = b + q·c.
+    StreamTriad,
+    /// Fixed work in each thread, then a barrier.
+    Barrier,
+    /// A token through all threads.
+    Ring,
+    /// Each thread to each other, in phases.
+    AllToAll,
+    /// Stages joined by queues.
+    Pipeline,
+    /// All threads add to one counter, with work between.
+    SharedCounter,
+}
+
+use WorkloadKind::{
+    AllToAll, Barrier, Execl, Integer, MemoryRead, MemoryWrite, MutexArray, NQueens, Pipe, Pipeline, Process,
+    Ring, SharedCounter, Shell, StreamAdd, StreamCopy, StreamScale, StreamTriad, ThreadsYield,
+};
+
+const fn rate(name: &'static str, unit: &'static str) -> Metric {
+    Metric::of_workload(name, unit, Better::Higher, Role::Judged)
+}
+
+const fn event(name: &'static str, role: Role) -> Metric {
+    Metric::of_workload(name, "ms", Better::Lower, role)
+}
+
+static LOOPS: [Metric; 1] = [rate("loops_per_s", "loops/s")];
+static LOOPS_A_MINUTE: [Metric; 1] = [rate("loops_per_min", "loops/min")];
+static SOLUTIONS: [Metric; 1] = [rate("solutions_per_s", "solutions/s")];
+static BYTES: [Metric; 1] = [rate("mb_per_s", "MB/s")];
+static PHASES: [Metric; 1] = [rate("phases_per_s", "phases/s")];
+static HOPS: [Metric; 1] = [rate("hops_per_s", "hops/s")];
+static MESSAGES: [Metric; 1] = [rate("messages_per_s", "messages/s")];
+static ITEMS: [Metric; 1] = [rate("items_per_s", "items/s")];
+static OPERATIONS: [Metric; 1] = [rate("ops_per_s", "ops/s")];
+/// The mean says what the rate says, and extremes are single events: neither is tested.
+static EVENTS: [Metric; 5] = [
+    rate("events_per_s", "events/s"),
+    event("event_ms_p95", Role::Judged),
+    event("event_ms_min", Role::Told),
+    event("event_ms_avg", Role::Told),
+    event("event_ms_max", Role::Told),
+];
+static TIMED_EVENTS: [Metric; 5] = [
+    Metric::of_workload("time_s", "s", Better::Lower, Role::Judged),
+    event("event_ms_p95", Role::Judged),
+    event("event_ms_min", Role::Told),
+    event("event_ms_avg", Role::Told),
+    event("event_ms_max", Role::Told),
+];
+
+impl WorkloadKind {
+    /// Every kind, in the order of help and reports.
+    pub const ALL: [WorkloadKind; 19] = [
+        Execl,
+        Process,
+        Pipe,
+        Shell,
+        NQueens,
+        Integer,
+        ThreadsYield,
+        MutexArray,
+        MemoryRead,
+        MemoryWrite,
+        StreamCopy,
+        StreamScale,
+        StreamAdd,
+        StreamTriad,
+        Barrier,
+        Ring,
+        AllToAll,
+        Pipeline,
+        SharedCounter,
+    ];
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Execl => "execl",
+            Process => "process",
+            Pipe => "pipe",
+            Shell => "shell",
+            NQueens => "n-queens",
+            Integer => "integer",
+            ThreadsYield => "threads-yield",
+            MutexArray => "mutex-array",
+            MemoryRead => "memory-read",
+            MemoryWrite => "memory-write",
+            StreamCopy => "stream-copy",
+            StreamScale => "stream-scale",
+            StreamAdd => "stream-add",
+            StreamTriad => "stream-triad",
+            Barrier => "barrier",
+            Ring => "ring",
+            AllToAll => "all-to-all",
+            Pipeline => "pipeline",
+            SharedCounter => "shared-counter",
+        }
+    }
+
+    /// Its numbers, the headline first.
+    pub fn metrics(self) -> &'static [Metric] {
+        match self {
+            Execl | Process | Pipe | Integer => &LOOPS,
+            Shell => &LOOPS_A_MINUTE,
+            NQueens => &SOLUTIONS,
+            ThreadsYield => &EVENTS,
+            MutexArray => &TIMED_EVENTS,
+            MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd | StreamTriad => &BYTES,
+            Barrier => &PHASES,
+            Ring => &HOPS,
+            AllToAll => &MESSAGES,
+            Pipeline => &ITEMS,
+            SharedCounter => &OPERATIONS,
+        }
+    }
+
+    /// The number after the colon: least, greatest, and what it is where none is given.
+    fn size(self) -> Option<(u32, u32, u32)> {
+        match self {
+            Shell => Some((1, 64, 1)),
+            NQueens => Some((4, 18, 14)),
+            _ => None,
+        }
+    }
+
+    /// The fewest threads that it makes sense with.
+    pub fn fewest_threads(self) -> usize {
+        match self {
+            Ring | AllToAll | Pipeline => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// A kind of work and its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workload {
+    /// What is done.
+    pub kind: WorkloadKind,
+    /// Copies of `shell`, board of `n-queens`; `None` for the others.
+    pub size: Option<u32>,
+}
+
+/// Why a word names no workload: a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WorkloadError(String);
+
+impl Workload {
+    /// The work of a kind in its usual size.
+    pub fn usual(kind: WorkloadKind) -> Workload {
+        Workload { kind, size: kind.size().map(|(_, _, usual)| usual) }
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.size {
+            Some(size) => write!(f, "{}:{size}", self.kind.name()),
+            None => f.write_str(self.kind.name()),
+        }
+    }
+}
+
+impl FromStr for Workload {
+    type Err = WorkloadError;
+
+    fn from_str(text: &str) -> Result<Workload, WorkloadError> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => (name, Some(number)),
+            None => (text, None),
+        };
+        let Some(kind) = WorkloadKind::ALL.into_iter().find(|kind| kind.name() == name) else {
+            let names = WorkloadKind::ALL.map(WorkloadKind::name).join(", ");
+            return Err(WorkloadError(format!("there is no workload `{name}`; there are {names}")));
+        };
+        let Some(number) = number else { return Ok(Workload::usual(kind)) };
+        let Some((least, most, _)) = kind.size() else {
+            return Err(WorkloadError(format!("the workload `{name}` takes no number")));
+        };
+        match number.parse() {
+            Ok(size) if (least..=most).contains(&size) => Ok(Workload { kind, size: Some(size) }),
+            _ => Err(WorkloadError(format!("the number of `{name}` lies between {least} and {most}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_workloads_and_print_as_they_are_read() {
+        for kind in WorkloadKind::ALL {
+            let usual = Workload::usual(kind);
+            assert_eq!(usual.to_string().parse(), Ok(usual));
+            assert_eq!(kind.name().parse(), Ok(usual));
+            assert_eq!(kind.metrics()[0].role, Role::Judged, "{usual}");
+        }
+        assert_eq!("n-queens".parse::<Workload>().unwrap().to_string(), "n-queens:14");
+        assert_eq!("shell:16".parse::<Workload>().unwrap().size, Some(16));
+    }
+
+    #[test]
+    fn what_is_no_workload_says_what_there_is() {
+        for (text, part) in [
+            ("queens", "there are execl, process"),
+            ("ring:4", "takes no number"),
+            ("n-queens:19", "between 4 and 18"),
+            ("shell:", "between 1 and 64"),
+        ] {
+            let refused = text.parse::<Workload>().unwrap_err().to_string();
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Comparisons of placements against a known truth.
+
+use coretalk_model::CpuId;
+use coretalk_model::Picos;
+use coretalk_model::place::{
+    Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places, standing,
+};
+use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
+use coretalk_model::stats::Key;
+
+fn settings(placements: usize) -> PlaceSettings {
+    PlaceSettings {
+        works: vec![WorkSettings::of_command(Vec::new())],
+        placements: (0..placements).map(|i| Placement::bound(format!("place-{i}"), vec![CpuId(0)])).collect(),
+        threads: None,
+        repeat: 10,
+        min_effect: 0.01,
+        precision: 0.02,
+        budget: Picos::from_ms(60_000),
+        seed: 1,
+    }
+}
+
+/// Runs until it is enough: each placement takes `times` as long as the first, with noise, a drift that all share, and
+/// now and then a run that was disturbed.
+fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sample: u64) -> SeriesRecord {
+    let mut record = SeriesRecord::new();
+    let mut repetition = 0;
+    while standing(settings, &record, 0) == Standing::Open {
+        for (placement, times) in times.iter().enumerate() {
+            let key = Key::of(&[sample, u64::from(repetition), placement as u64]);
+            let mut observed = Observed::default();
+            for (index, name) in ["wall_s", "user_s", "system_s", "peak_memory_mb"].into_iter().enumerate() {
+                let index = 2 * index as u64;
+                let disturbed = if key.uniform(index + 1) < disturbed {
+                    1.0 + 0.2 * key.uniform(index + 100)
+                } else {
+                    1.0
+                };
+                let drift = 1.0 + 0.001 * f64::from(repetition);
+                observed.value(name, times * drift * disturbed * (1.0 + noise * key.normal(index)));
+            }
+            let outcome = Ok(PassOutcome { observed, ..PassOutcome::default() });
+            record.push(SeriesEntry { segment: 0, pass: repetition, trial: placement as u32, outcome });
+        }
+        repetition += 1;
+    }
+    record
+}
+
+#[test]
+fn a_command_against_itself_wins_in_at_most_one_of_a_hundred_comparisons() {
+    let settings = settings(2);
+    let winners = (0..1_000u64)
+        .filter(|&sample| {
+            let result = analyse_places(&settings, &runs(&settings, &[1.0, 1.0], 0.03, 0.1, sample));
+            result.comparisons.iter().any(|it| matches!(it.outcome, Outcome::Winner { .. }))
+        })
+        .count();
+    assert!(winners <= 10, "{winners} of 1000");
+}
+
+#[test]
+fn three_equal_placements_have_no_winner_either() {
+    let settings = settings(3);
+    let winners = (0..300u64)
+        .filter(|&sample| {
+            let result = analyse_places(&settings, &runs(&settings, &[1.0; 3], 0.02, 0.1, 5_000 + sample));
+            result.comparisons.iter().any(|it| matches!(it.outcome, Outcome::Winner { .. }))
+        })
+        .count();
+    assert!(winners <= 3, "{winners} of 300");
+}
+
+#[test]
+fn an_effect_is_found_with_its_size_and_its_side() {
+    let settings = settings(3);
+    for sample in 0..50 {
+        let result =
+            analyse_places(&settings, &runs(&settings, &[1.2, 1.0, 1.05], 0.01, 0.0, 9_000 + sample));
+        let wall = &result.comparisons[0];
+        let Outcome::Winner { winner, runner_up, share, p_value } = &wall.outcome else {
+            panic!("{:?}", wall.outcome)
+        };
+        assert_eq!((*winner, *runner_up), (1, 2));
+        assert!((share.point - 0.05).abs() < 0.02 && *p_value <= 0.01, "{share:?} {p_value}");
+    }
+}
+
+#[test]
+fn what_is_equal_is_said_to_be_equal_where_runs_are_precise() {
+    let settings = settings(2);
+    let same = (0..100u64)
+        .filter(|&sample| {
+            let result =
+                analyse_places(&settings, &runs(&settings, &[1.0, 1.0], 0.003, 0.0, 20_000 + sample));
+            result.comparisons[0].outcome == Outcome::Same { within: 0.01 }
+        })
+        .count();
+    assert!(same >= 90, "{same} of 100");
+}
+
+#[test]
+fn a_placement_without_runs_decides_nothing() {
+    let settings = settings(2);
+    let result = analyse_places(&settings, &SeriesRecord::new());
+    assert!(
+        result
+            .comparisons
+            .iter()
+            .filter(|it| !it.pairs.is_empty())
+            .all(|it| it.outcome == Outcome::CannotTell)
+    );
+    assert!(result.comparisons.iter().all(|it| it.arms.iter().all(|arm| arm.median.is_none())));
+}
