@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod compare;
 pub mod depth;
+pub mod difference;
 pub mod doctor;
 pub mod figure;
 pub mod heat_map;

@@ -6,6 +6,7 @@ mod samples;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk::document::{Document, Identity};
+use coretalk::report::difference::Differing;
 use coretalk::report::figure::sheet::{sheet, sheet_of_several};
 use coretalk::report::html::page;
 use coretalk::report::picture::Medium;
@@ -295,6 +296,63 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
     let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
     assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
+}
+
+/// The laptop with its first pair a fifth slower and one that was not measured; in cycles, for the clock may differ.
+fn altered() -> RunReport {
+    let mut report = samples::laptop();
+    let cells = &mut report.result.maps[0].cells;
+    if let Some(Cell::Measured(value)) = cells.get_mut(1, 0) {
+        for estimate in [Some(&mut value.latency_ns), value.cycles.as_mut()].into_iter().flatten() {
+            (estimate.point, estimate.low, estimate.high) =
+                (1.2 * estimate.point, 1.2 * estimate.low, 1.2 * estimate.high);
+        }
+    }
+    *cells.get_mut(2, 0).unwrap() = Cell::Missing { reason: "left out".into() };
+    report
+}
+
+#[test]
+fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
+    let reports = [samples::laptop(), altered()];
+    let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
+    let differing = Differing::of(&subjects).unwrap();
+    assert_eq!(differing.refusal(), None);
+    let maps = differing.maps();
+    let columns = &maps[0].columns;
+    let cell = |row, column| columns.places.iter().position(|place| *place == [row, column]).unwrap();
+    let (slower, missing, same) = (cell(1, 0), cell(2, 0), cell(3, 0));
+    assert!((columns.median[slower].unwrap() - 20.0).abs() < 0.01, "{:?}", columns.median[slower]);
+    let [low, high] = columns.interval[slower].unwrap();
+    assert!(low > 10.0 && high < 30.0, "{low} … {high}");
+    assert_eq!((maps[0].shown[slower], maps[0].verdicts[slower].as_str()), (true, "SLOWER"));
+    assert_eq!((columns.median[missing], maps[0].shown[missing]), (None, false));
+    assert_eq!(maps[0].verdicts[missing], "not measured in both runs");
+    assert_eq!((columns.median[same], maps[0].shown[same]), (Some(0.0), false));
+    let page = page(&subjects, DRAWING).unwrap();
+    assert!(page.contains("<section id=\"difference\"") && page.contains("\"differences\":[{"));
+    let threads = Drawing { by: By::Thread, ..DRAWING };
+    let drawn = |subjects: &[Subject<'_>]| sheet_of_several(subjects, threads).unwrap();
+    let svg = drawn(&subjects).to_svg(Medium::File);
+    assert!(svg.contains(">Difference: ") && svg.contains(">+20<"), "the third map and its one number");
+    let mirrored: Vec<Subject<'_>> = reports.iter().rev().map(subject).collect();
+    assert!(drawn(&mirrored).to_svg(Medium::File).contains(">-17<"), "B is the second");
+}
+
+#[test]
+fn different_experiments_have_no_difference() {
+    let reports = [samples::desktop(), samples::laptop()];
+    let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
+    let refusal = Differing::of(&subjects).unwrap().refusal().unwrap();
+    assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
+    let page = page(&subjects, DRAWING).unwrap();
+    assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));
+    assert!(!sheet_of_several(&subjects, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: "));
+    for count in [1, 3] {
+        let reports = vec![samples::desktop(); count];
+        let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
+        assert!(Differing::of(&subjects).is_none(), "{count} runs");
+    }
 }
 
 #[test]

@@ -161,6 +161,14 @@ impl fmt::Display for Grade {
     }
 }
 
+/// Why a number has [`Flag::WideCi`]; `width` is half its interval as a share of it.
+pub(crate) fn too_wide(width: f64) -> String {
+    match width {
+        width if width < 1.0 => format!("± {:.1} % is wider than asked for", width * 100.0),
+        _ => "the interval is wider than the value itself".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

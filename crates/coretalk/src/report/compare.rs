@@ -105,20 +105,20 @@ fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
 }
 
-fn side_words(side: &SideView) -> String {
+pub(super) fn side_words(side: &SideView) -> String {
     let mut parts = vec![plain(&side.name), plain(&side.machine)];
     parts.extend(side.started.clone());
     parts.push(count(side.cpus as u64, "CPU"));
     parts.join(" · ")
 }
 
-fn mismatch_words(mismatch: &Mismatch) -> String {
+pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
     let said =
         |text: &Option<String>| text.as_deref().map_or("not said".into(), |text| cut(&plain(text), 48));
     format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
-fn heading(sheet: &SheetComparison) -> String {
+pub(super) fn heading(sheet: &SheetComparison) -> String {
     let basis = match sheet.basis {
         Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
         Basis::AsRead => {
@@ -145,7 +145,7 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>) -> Columns {
     table
 }
 
-fn level_row(level: &LevelDifference, topology: Option<&Topology>) -> Vec<String> {
+pub(super) fn level_row(level: &LevelDifference, topology: Option<&Topology>) -> Vec<String> {
     let mut row = vec![level_words(&level.level, topology), level.pairs.to_string()];
     row.extend(numbers(&level.difference));
     row
@@ -168,7 +168,7 @@ fn signed(share: f64) -> String {
     if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{tenths:+.1} %") }
 }
 
-fn verdict_words(difference: &Difference) -> String {
+pub(super) fn verdict_words(difference: &Difference) -> String {
     match (difference.verdict, difference.reason) {
         (Verdict::Faster, _) => "FASTER".to_owned(),
         (Verdict::Slower, _) => "SLOWER".to_owned(),
@@ -196,7 +196,7 @@ fn level_words(name: &str, topology: Option<&Topology>) -> String {
     }
 }
 
-fn remarks(sheet: &SheetComparison) -> Vec<String> {
+pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
     let mut texts = Vec::new();
     let moved: usize = sheet.levels.iter().map(|level| level.moved).sum();
     if moved > 0 {
@@ -240,7 +240,7 @@ fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
     shown
 }
 
-fn tally(sheet: &SheetComparison) -> String {
+pub(super) fn tally(sheet: &SheetComparison) -> String {
     let of = |verdict: Verdict| sheet.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
     format!(
         "cells: {} slower, {} faster, {} the same, {} cannot be told (at most 5 % of those called different are not)",
@@ -285,7 +285,7 @@ fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&To
 }
 
 /// What follows, in one sentence.
-fn conclusion(view: &CompareView<'_>) -> String {
+pub(super) fn conclusion(view: &CompareView<'_>) -> String {
     let sheets = &view.comparison.sheets;
     let several = sheets.len() > 1;
     let named = |wanted: Verdict| -> Vec<String> {

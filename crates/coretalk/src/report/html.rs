@@ -11,6 +11,7 @@ mod series;
 mod several;
 mod tables;
 
+use super::difference::Differing;
 use super::subject::{Drawing, Subject};
 use crate::document::Document;
 use base64::Engine;
@@ -42,13 +43,14 @@ pub fn page(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<St
         hashes.push(hash(&content));
         let _ = writeln!(blocks, "<script type=\"application/json\" id=\"{id}\">{content}</script>");
     };
-    block("view", &data::view(subjects, drawing)?);
+    let differing = Differing::of(subjects);
+    block("view", &data::view(subjects, differing.as_ref(), drawing)?);
     for (index, subject) in subjects.iter().enumerate() {
         block(&format!("data-{index}"), &document(subject)?);
     }
     let script = SCRIPTS.concat();
     hashes.insert(0, hash(&script));
-    let parts = sections(subjects);
+    let parts = sections(subjects, differing.as_ref());
     let fill = [
         ("{policy}", policy(&hashes)),
         ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
@@ -170,8 +172,8 @@ fn contents(parts: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\"><ul>{}</ul></nav>", links.collect::<String>())
 }
 
-fn sections(subjects: &[Subject<'_>]) -> Vec<Section> {
-    let [subject] = subjects else { return several::sections(subjects) };
+fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
+    let [subject] = subjects else { return several::sections(subjects, differing) };
     let mut parts = sections::results(subject, None, sections::Maps::Here);
     parts.extend(machine::sections(subject, None));
     parts

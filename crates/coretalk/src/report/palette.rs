@@ -85,6 +85,52 @@ impl Scale {
     }
 }
 
+/// What values are coloured by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Colors {
+    /// Viridis over the logarithm of values.
+    Level(Scale),
+    /// Blue to brown over differences, from as much less as more.
+    Difference {
+        /// The difference at either end.
+        most: f64,
+    },
+}
+
+impl Colors {
+    /// The colours of differences in percent: the same on every page, so that small ones look small.
+    pub const DIFFERENCE: Colors = Colors::Difference { most: 20.0 };
+
+    /// The colours of differences in percent from these values: 99 of 100 lie within, and noise does not get them all.
+    pub fn of_differences(values: impl Iterator<Item = f64>) -> Colors {
+        let mut sizes: Vec<f64> = values.map(f64::abs).filter(|size| size.is_finite()).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        let usual = sizes.get((sizes.len() * 99 / 100).min(sizes.len().saturating_sub(1)));
+        Colors::Difference { most: usual.map_or(20.0, |size| size.max(5.0)) }
+    }
+
+    /// Least and greatest value with a colour of its own.
+    pub fn ends(self) -> [f64; 2] {
+        match self {
+            Colors::Level(scale) => [scale.low, scale.high],
+            Colors::Difference { most } => [-most, most],
+        }
+    }
+
+    /// The colour of a value.
+    pub fn rgb(self, value: f64) -> [u8; 3] {
+        match self {
+            Colors::Level(scale) => rgb(scale.position(value)),
+            Colors::Difference { most } => between(&DIVERGING, 0.5 + value / most / 2.0),
+        }
+    }
+
+    /// Whether black text is easier to read on the colour of a value than white.
+    pub fn wants_dark_text(self, value: f64) -> bool {
+        luminance(self.rgb(value)) > EVEN_CONTRAST
+    }
+}
+
 /// Few tones, for a terminal without colour or with sixteen: values that lie apart get tones of their own, where an even
 /// scale over the same range would give two levels one tone.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,18 +157,18 @@ impl Steps {
 
 /// The colour at a position, as red, green and blue.
 pub fn rgb(position: f64) -> [u8; 3] {
-    let place = position.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
-    let below = (place as usize).min(VIRIDIS.len() - 2);
-    let share = place - below as f64;
-    std::array::from_fn(|channel| {
-        let (from, to) = (f64::from(VIRIDIS[below][channel]), f64::from(VIRIDIS[below + 1][channel]));
-        (from + share * (to - from)).round() as u8
-    })
+    between(&VIRIDIS, position)
 }
 
-/// Whether white text on the colour of a position is harder to read than black.
-pub fn wants_dark_text(position: f64) -> bool {
-    is_light(ColorDepth::TrueColor, position)
+/// The colour at a position along these stops.
+fn between(stops: &[[u8; 3]], position: f64) -> [u8; 3] {
+    let place = position.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
+    let below = (place as usize).min(stops.len() - 2);
+    let share = place - below as f64;
+    std::array::from_fn(|channel| {
+        let (from, to) = (f64::from(stops[below][channel]), f64::from(stops[below + 1][channel]));
+        (from + share * (to - from)).round() as u8
+    })
 }
 
 /// The glyph at a position.
@@ -185,9 +231,12 @@ fn named(position: f64, dark: u8, bright: u8) -> String {
 fn is_light(depth: ColorDepth, position: f64) -> bool {
     match depth {
         ColorDepth::Ansi16 => step(position, NAMED.len()) >= 2,
-        _ => luminance(rgb(position)) > 0.18, // where black and white contrast equally (WCAG 2.1)
+        _ => luminance(rgb(position)) > EVEN_CONTRAST,
     }
 }
+
+/// Where black and white contrast equally (WCAG 2.1).
+const EVEN_CONTRAST: f64 = 0.18;
 
 /// Relative luminance, 0 to 1, after WCAG 2.1 with a plain gamma of 2.2.
 fn luminance(rgb: [u8; 3]) -> f64 {
@@ -247,6 +296,18 @@ mod tests {
         // Each tone stands for what the legend says of it.
         assert_eq!(steps.ranges(), [[20.0, 20.0], [60.0, 62.0], [120.0, 120.0], [300.0, 300.0]]);
         assert_eq!(Steps::over([f64::NAN].into_iter()), None);
+    }
+
+    #[test]
+    fn differences_are_pale_in_the_middle_and_dark_at_both_ends() {
+        let colors = Colors::DIFFERENCE;
+        let light = |value: f64| luminance(colors.rgb(value));
+        assert!(light(0.0) > 0.8 && light(-20.0) < 0.15 && light(20.0) < 0.15);
+        assert!((0..20).all(|step| light(f64::from(step)) > light(f64::from(step) + 1.0)));
+        assert_eq!((colors.rgb(-1e9), colors.rgb(1e9)), (DIVERGING[0], DIVERGING[6]));
+        assert!(colors.wants_dark_text(0.0) && !colors.wants_dark_text(20.0));
+        assert_eq!(Colors::of_differences([1.0, -2.0].into_iter()), Colors::Difference { most: 5.0 });
+        assert_eq!(Colors::of_differences([1.0, -30.0].into_iter()).ends(), [-30.0, 30.0]);
     }
 
     #[test]

@@ -55,7 +55,26 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
     lines.push(String::new());
     lines.extend(costs(report, &matrices, &shapes, width));
     lines.push(String::new());
-    if shapes.iter().any(|shape| spins(shape)) {
+    lines.extend(conclusions(report, series, &matrices, &shapes, width));
+    lines
+}
+
+/// What follows from the matrices of a run, in words; nothing where it has none.
+pub(super) fn words(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+    let matrices = matrices(&series.result);
+    let shapes = rates(&matrices, &report.topology);
+    conclusions(report, series, &matrices, &shapes, width)
+}
+
+fn conclusions(
+    report: &RunReport,
+    series: &SeriesReport,
+    matrices: &[QueueMatrix<'_>],
+    shapes: &[ShapeRates<'_>],
+    width: usize,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    if shapes.iter().any(spins) {
         lines.extend(wrap(
             " s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \
              a property of the scheduler and not of the pair.",
@@ -64,11 +83,11 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
         ));
     }
     lines.extend(shapes.iter().flat_map(|shape| balances(report, shape, width)));
-    lines.extend(winners(report, &shapes, width));
+    lines.extend(winners(report, shapes, width));
     let every = series.settings.cpus.len().pow(2);
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
         && series.settings.asked.text("pairs") != Some("listed");
-    let checked = verification(&matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
+    let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     if let Some(checked) = checked {
         let text = format!(
             " Not every pair was measured. {} of {} cells of other pairs, drawn by chance, lie beside what the pairs of \
@@ -142,14 +161,15 @@ fn block(
     scale: Option<Scale>,
     look: &Look,
 ) -> Vec<String> {
-    let mut head = "  CPU".to_owned();
+    let mut head = " CPU ".to_owned();
     for cpu in cpus {
         // A value may carry a mark behind it; the heading stands over its digits.
         head.push_str(&format!("{} ", right(&cpu.to_string(), cell_width - 1)));
     }
     let mut lines = vec![format!("  {title}"), head];
     for &from in cpus {
-        let mut line = right(&from.to_string(), 5);
+        // Where cells have no blank before them, this one keeps the first value from running into the row's name.
+        let mut line = right(&from.to_string(), 4) + " ";
         for &to in cpus {
             let cell = matrix.get(from, to);
             let padded = right(&text(cell), cell_width);

@@ -7,6 +7,7 @@ use super::queue;
 use super::screen::{Saved, Screen};
 use super::table::{Align, Columns};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, wrap};
+use super::view::parameters;
 use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -62,9 +63,10 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
 }
 
 /// The questions of a run of series, its doubts and how it ended, without its tables.
-pub fn overview(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
     let mut lines: Vec<String> = questions.flat_map(|probe| question(probe, width)).collect();
+    lines.extend(queue::words(report, series, width));
     lines.extend(doubts(&series.result.trials, width));
     lines.extend(ending(series, saved, width));
     lines
@@ -126,7 +128,7 @@ fn map(report: &RunReport, series: &SeriesReport, alike: &[&TrialResult], look: 
         let doubtful = trial.flags.has_doubt();
         Some(Reading { ns: headline(&series.settings, trial)?.point / 1e3, doubtful })
     });
-    let title = format!(" {}: median in µs, the row wakes the column", plain(&first.spec.label()));
+    let title = format!(" {}: median in µs, the row wakes the column", plain(&parameters(&first.spec)));
     let mut lines = wrap(&title, look.width, 1);
     lines.extend(HeatMap::new(&readings, &report.topology, look).draw(look).0);
     let relations: Vec<String> = by_relation(&series.settings, &report.topology, alike)
@@ -175,7 +177,7 @@ fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], wid
         };
         let text = format!(
             " {} on {}, {}: {}; {explained}",
-            plain(&trial.spec.label()),
+            plain(&parameters(&trial.spec)),
             places(report, &trial.spec.placement),
             plain(view),
             shares.join(", ")
@@ -327,9 +329,9 @@ fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     for trial in doubted.iter().take(MOST_REASONS) {
         let reason = trial.reason.as_deref().unwrap_or("no reason is known");
         let text = format!(
-            " ! {} {} on CPUs {}: {}",
+            " ! {}, {}, CPUs {}: {}",
             plain(&trial.spec.probe),
-            plain(&trial.spec.label()),
+            plain(&parameters(&trial.spec)),
             trial.spec.places(),
             plain(reason)
         );

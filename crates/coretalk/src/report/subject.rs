@@ -3,11 +3,12 @@
 use super::heat_map::HeatMap;
 use super::palette::Scale;
 use super::text::{plain, started};
-use super::view::{MatrixView, View, bare};
+use super::view::{MatrixView, View, bare, json_parameter};
 use super::{By, Look, Order, words};
 use crate::RunReport;
 use crate::document::{Columns, Document, Identity};
 use coretalk_model::latency::summary::Reading;
+use coretalk_model::queue::names;
 use coretalk_model::{CpuId, Matrix};
 
 /// A title is one line, however long.
@@ -139,19 +140,7 @@ impl<'a> Subject<'a> {
 impl Map {
     /// Values with their doubts, as pictures take them.
     pub fn readings(&self) -> Matrix<Option<Reading>> {
-        let cpus: Vec<CpuId> = self.columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
-        let mut readings = match self.columns.symmetric {
-            true => Matrix::symmetric(cpus, |_, _| None),
-            false => Matrix::directed(cpus, |_, _| None),
-        };
-        for (cell, &[row, column]) in self.columns.places.iter().enumerate() {
-            if let (Some(ns), Some(place)) =
-                (self.columns.median[cell], readings.get_mut(row as usize, column as usize))
-            {
-                *place = Some(Reading { ns, doubtful: self.columns.doubtful(cell) });
-            }
-        }
-        readings
+        readings_of(&self.columns, |cell| Some((self.columns.median[cell]?, self.columns.doubtful(cell))))
     }
 
     /// The rows of a picture of it: CPUs, or cores with their CPUs.
@@ -171,17 +160,36 @@ impl Map {
         fixed.or_else(|| Scale::fitted(self.columns.median.iter().copied().flatten()))
     }
 
-    /// A short name among the maps of its run: `cas+pause`, `rtrb, capacity 100`.
+    /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
     pub fn label(&self) -> String {
         let about = &self.about;
         if about.probe == "latency" {
             return plain(&about.kernel);
         }
-        let parameters = about.parameters.iter().map(|(name, value)| format!("{name} {}", bare(value)));
-        let parts: Vec<String> =
-            [about.probe.clone(), about.kernel.clone()].into_iter().chain(parameters).collect();
+        // A queue stands among its parameters too.
+        let named = about.parameters.values().any(|value| bare(value) == about.kernel);
+        let kernel = (!named).then(|| about.kernel.clone());
+        let parameters = about.parameters.iter().map(|(name, value)| json_parameter(name, value));
+        let parts: Vec<String> = [about.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }
+}
+
+/// A square of what is drawn of each cell: a value, and whether it is in doubt.
+pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>) -> Matrix<Option<Reading>> {
+    let cpus: Vec<CpuId> = columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
+    let mut readings = match columns.symmetric {
+        true => Matrix::symmetric(cpus, |_, _| None),
+        false => Matrix::directed(cpus, |_, _| None),
+    };
+    for (cell, &[row, column]) in columns.places.iter().enumerate() {
+        if let (Some((ns, doubtful)), Some(place)) =
+            (of(cell), readings.get_mut(row as usize, column as usize))
+        {
+            *place = Some(Reading { ns, doubtful });
+        }
+    }
+    readings
 }
 
 /// What a matrix shows: the words of the screen where it has some, else those of its document.
@@ -192,5 +200,12 @@ fn question(report: &RunReport, index: usize, about: &MatrixView) -> String {
         return words::question(map, ONE_LINE).join(" ");
     }
     let quantity = about.quantity.replace('_', " ");
-    format!("{}: {}, {} in {}, {}", about.probe, plain(&about.kernel), quantity, about.unit, about.regime)
+    let roles = if about.probe == names::PROBE { "; rows send, columns receive" } else { "" };
+    format!(
+        "{}: {}, {quantity} in {}, {}{roles}",
+        about.probe,
+        plain(&about.kernel),
+        about.unit,
+        about.regime
+    )
 }

@@ -2,6 +2,7 @@
 //! out is empty here, so that a section appears as soon as there are data for it.
 
 use super::text::duration;
+use coretalk_model::series::{self, TrialSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -149,12 +150,7 @@ impl SeriesView {
     /// Its parameters but for some.
     pub fn words_without(&self, names: &[&str]) -> String {
         let shown = self.parameters.iter().filter(|(name, _)| !names.contains(&name.as_str()));
-        let words = shown.map(|(name, value)| match (name.strip_suffix("_ns"), value.as_f64()) {
-            (Some(name), Some(ns)) => format!("{} {}", name.replace('_', " "), duration(ns * 1e-9)),
-            (_, Some(number)) => format!("{} {number}", name.replace('_', " ")),
-            _ => format!("{} {}", name.replace('_', " "), bare(value)),
-        });
-        words.collect::<Vec<_>>().join(", ")
+        shown.map(|(name, value)| json_parameter(name, value)).collect::<Vec<_>>().join(", ")
     }
 
     /// Which of the distributions of its trial it is.
@@ -176,6 +172,30 @@ impl SeriesView {
     /// Its CPUs as words: `0 → 1`.
     pub fn cpus(&self) -> String {
         self.placement.iter().map(u32::to_string).collect::<Vec<_>>().join(" → ")
+    }
+}
+
+/// The parameters of a trial as words: `gap 20 µs, primitive pipe`.
+pub fn parameters(spec: &TrialSpec) -> String {
+    let words: Vec<String> = spec.parameters.iter().map(|(name, value)| parameter(name, value)).collect();
+    words.join(", ")
+}
+
+/// A parameter of a document as words.
+pub fn json_parameter(name: &str, value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) => parameter(name, &series::Value::Number(number)),
+        None => parameter(name, &series::Value::Text(bare(value))),
+    }
+}
+
+/// A parameter as words; times are told by their names.
+fn parameter(name: &str, value: &series::Value) -> String {
+    match (name.strip_suffix("_ns"), value) {
+        (Some(name), series::Value::Number(ns)) => {
+            format!("{} {}", name.replace('_', " "), duration(ns * 1e-9))
+        }
+        _ => format!("{} {value}", name.replace('_', " ")),
     }
 }
 

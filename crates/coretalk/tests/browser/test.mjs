@@ -33,6 +33,13 @@ measure('large', 'epyc-2s-192');
 measure('evil', 'laptop-smt', '--label', EVIL, '--note', `${EVIL}=${EVIL}`);
 measure('some', 'laptop-smt', 'latency', '--pairs', '0-1,2-3,4-6', '--tails');
 
+// Two machines whose CPUs 4 to 7 lie farther from the others in the second one.
+for (const [name, across] of [['before', 80], ['after', 104]]) {
+  const rows = Array.from({ length: 8 }, (unused, a) => Array.from({ length: 8 }, (also, b) => (a === b ? 0 : a >> 2 === b >> 2 ? 20 : across)).join(','));
+  writeFileSync(join(folder, `${name}.csv`), `${rows.join('\n')}\n`);
+  measure(name, join(folder, `${name}.csv`));
+}
+
 const report = (file, ...runs) => {
   tool('report', ...runs, '-o', join(folder, file));
   return `file://${join(folder, file)}`;
@@ -147,7 +154,20 @@ try {
   const [px, py] = await two.run(`${within}(1, 2)`);
   await two.mouse('mouseMoved', px, py);
   check('the crosshair is linked', await two.run("groups[0].viewers[1].tip.children.length > 1 && groups[0].viewers[1].tip.children[0].textContent.includes('1')"));
+  check('runs of different machines have no map of differences', await two.run('groups[0].viewers.length'), 2);
   quiet(two, 'two');
+
+  const changed = await browser.open(report('changed.html', 'before', 'after'));
+  check('the difference is a third map', await changed.run('groups[0].viewers.map((viewer) => viewer.matrix.difference === true)'), [false, false, true]);
+  const cellAt = (a, b) => `groups[0].viewers[2].matrix.at[${a} * 8 + ${b}]`;
+  const shift = await changed.run(`[groups[0].viewers[2].matrix.median[${cellAt(1, 6)}], groups[0].viewers[2].matrix.median[${cellAt(0, 1)}]]`);
+  check('it shows the pairs that became slower', [Math.abs(shift[0] - 30) < 6, Math.abs(shift[1]) < 5], [true, true]);
+  await changed.run("document.querySelector('.frame').scrollIntoView({ behavior: 'instant' })");
+  const [cx, cy] = await changed.run(`${within}(1, 6)`);
+  await changed.mouse('mouseMoved', cx, cy);
+  const linked = await changed.run("[...groups[0].viewers[2].tip.children].map((line) => line.textContent)");
+  check('its tooltip has shift, interval and verdict', [linked[0], /^\+[\d.]+ % \[[\d.]+ \.\. [\d.]+ %\]$/.test(linked[1]), linked[2]], ['CPU 1 ↔ CPU 6', true, 'SLOWER']);
+  quiet(changed, 'changed');
 
   const pair = await browser.open(report('pair.html', 'pair'));
   check('one pair is no map', await pair.run("document.querySelectorAll('canvas').length"), 0);
@@ -155,7 +175,7 @@ try {
 
   if (axe && existsSync(axe)) {
     const source = readFileSync(axe, 'utf8');
-    for (const [name, page] of Object.entries({ desk, large, two, pair, some })) {
+    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some })) {
       for (const dark of [false, true]) {
         await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
         await page.run(source);

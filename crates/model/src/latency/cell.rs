@@ -6,7 +6,7 @@ use crate::stats::{
     self, Correlation, Detector, Estimate, Look, Pass, Pool, drift_interval, holds_still, passes_interval,
     split_states_jointly,
 };
-use crate::{Flag, Flags, Grade, Home};
+use crate::{Flag, Flags, Grade, Home, flags};
 
 /// Where the values of a cell stand in the record.
 #[derive(Debug, Clone, Copy)]
@@ -363,7 +363,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Throttled => "a CPU quota, heat or a falling core clock held the run back".into(),
         Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
         Flag::Multimodal => format!("the machine changed state: {} plateaus", value.states.len()),
-        Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
+        Flag::WideCi => flags::too_wide(width),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes this relation".into(),
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),

@@ -2,7 +2,7 @@
 
 use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec};
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, passes_interval};
-use crate::{Flag, Flags, Grade, Histogram};
+use crate::{Flag, Flags, Grade, Histogram, flags};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
@@ -126,7 +126,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
-        Flag::WideCi => format!("± {:.1} % is wider than asked for", width * 100.0),
+        Flag::WideCi => flags::too_wide(width),
         Flag::FewPasses => format!("only {} passes", result.passes),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// More curves in one chart cannot be told apart.
 const MOST_CURVES: usize = 7;
 
+/// Fewer events are no distribution: the table has them.
+const FEWEST_EVENTS: u64 = 20;
+
 /// A distribution that was read back from its series.
 struct Distribution<'a> {
     series: &'a SeriesView,
@@ -59,8 +62,8 @@ pub struct Curves {
 /// Curves of the series that kept a distribution. [`chosen`] says which are drawn.
 pub fn curves(series: &[SeriesView], title: &str) -> Curves {
     let mut together: BTreeMap<(&str, String), Vec<Distribution<'_>>> = BTreeMap::new();
-    for one in chosen(series).into_iter().filter_map(Distribution::of).filter(|one| !one.histogram.is_empty())
-    {
+    let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
+    for one in chosen(series).into_iter().filter_map(Distribution::of).filter(enough) {
         together.entry((&one.series.kind, one.series.view())).or_default().push(one);
     }
     let mut curves = Curves::default();
@@ -257,8 +260,10 @@ mod tests {
 
     #[test]
     fn events_and_means_of_batches_never_share_a_chart() {
-        let both = [series(&[100], "event"), series(&[100], "batch-mean")];
-        let drawn = curves(&both, "latency");
+        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
+        let drawn = curves(&both[..2], "latency");
+        assert_eq!(curves(&both[2..], "latency"), Curves::default(), "too few for a curve");
         let titles: Vec<String> = drawn.percentiles.into_iter().map(|picture| picture.title).collect();
         assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
         assert!(titles[0].contains("means of batches") && titles[1].contains("single events"), "{titles:?}");

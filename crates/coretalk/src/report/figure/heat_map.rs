@@ -3,10 +3,12 @@
 use super::chart::{Axis, Kind};
 use super::labels::Labels;
 use super::{SMALL, chart};
-use crate::report::palette::{self, Scale};
+use crate::report::difference::{DifferenceMap, PALE};
+use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::subject::{Drawing, Map, ScaleChoice, Subject};
+use crate::report::subject::{Drawing, Map, ScaleChoice, Subject, readings_of};
 use crate::report::text::short_ns;
+use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, TableCell, table};
 
 /// More rows than this are one raster.
@@ -19,47 +21,109 @@ const GAP: f64 = 3.0;
 /// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
 const MISSING: Ink = Ink::Line;
 
+/// What is drawn: the numbers, the values that colour them, and what is said beside the colours.
+struct Content<'a> {
+    title: &'a str,
+    rows: Vec<Vec<CpuId>>,
+    cells: Table,
+    /// Values that give the colours, where they are not those of `cells`.
+    paint: Option<Table>,
+    colors: Colors,
+    /// The line below the colours.
+    legend: String,
+}
+
+impl Content<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The value that colours a place.
+    fn paint(&self, row: usize, column: usize) -> Option<f64> {
+        self.paint.as_ref().unwrap_or(&self.cells).get(row, column).median_ns
+    }
+}
+
 /// The map with its axes and its legend. `side` is the length of the square of cells.
 pub fn heat_map(subject: &Subject<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
     let rows = map.rows(&readings, subject.report, drawing);
-    let cells = table(&readings, &rows, &rows);
     let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
-    let cell = side / rows.len().max(1) as f64;
+    let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.about.unit).is_some();
+    let content = Content {
+        title: &map.question,
+        cells: table(&readings, &rows, &rows),
+        rows,
+        paint: None,
+        colors: Colors::Level(scale),
+        legend: legend_words(map, scale, fixed),
+    };
+    drawn(subject, &content, side)
+}
+
+/// The difference of two maps, in the rows of the first.
+pub fn difference_map(
+    a: &Subject<'_>,
+    difference: &DifferenceMap<'_>,
+    drawing: Drawing,
+    side: f64,
+) -> Picture {
+    let rows = difference.of.rows(&difference.of.readings(), a.report, drawing);
+    let of = |value: &dyn Fn(usize) -> Option<f64>| {
+        table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
+    };
+    let value = |cell: usize| difference.columns.median[cell];
+    let painted =
+        |cell: usize| value(cell).map(|shift| if difference.shown[cell] { shift } else { PALE * shift });
+    let (cells, paint) = (of(&value), of(&painted));
+    let (colors, range) = match drawing.scale {
+        ScaleChoice::Fixed => (Colors::DIFFERENCE, "the same colours on every machine"),
+        ScaleChoice::Fit => (
+            Colors::of_differences(difference.columns.median.iter().copied().flatten()),
+            "fitted to this map",
+        ),
+    };
+    let legend = format!("difference in percent; {range}; pale: no difference is shown");
+    let content = Content { title: &difference.question, rows, cells, paint: Some(paint), colors, legend };
+    drawn(a, &content, side)
+}
+
+fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
+    let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
-    let labels = Labels::new(&rows, &subject.report.topology, cell, size);
+    let labels = Labels::new(&content.rows, &subject.report.topology, cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
-    let mut picture = Picture::new(&map.question, left + side, top + side);
-    hatched(&mut picture, &cells, rows.len(), [left, top], cell);
-    squares(&mut picture, &cells, rows.len(), scale, [left, top], cell);
+    let mut picture = Picture::new(content.title, left + side, top + side);
+    hatched(&mut picture, &content.cells, content.len(), [left, top], cell);
+    squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
     separators(&mut picture, &labels, [left, top], cell, side);
     if cell >= LEAST_FOR_NUMBERS {
-        numbers(&mut picture, &cells, rows.len(), scale, [left, top], cell);
+        numbers(&mut picture, content, [left, top], cell);
     }
-    let missing = cells.iter().any(|cell| cell.median_ns.is_none() && cell.pairs > 0);
-    let legend = legend(map, scale, drawing.scale, missing, side);
+    let legend = legend(content, side);
     let below = picture.height + 14.0;
     picture.place(legend, [left, below]);
     picture
 }
 
-fn squares(picture: &mut Picture, cells: &Table, n: usize, scale: Scale, [left, top]: [f64; 2], cell: f64) {
-    let color = |of: TableCell| of.median_ns.map(|value| palette::rgb(scale.position(value)));
+fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
+    let n = content.len();
+    let color = |row: usize, column: usize| content.paint(row, column).map(|value| content.colors.rgb(value));
     if n > MOST_SQUARES {
         let place = [left, top, cell * n as f64, cell * n as f64];
         let squares = (0..n * n).map(|index| {
-            let of = cells.get(index / n, index % n);
+            let (row, column) = (index / n, index % n);
             // Nothing to measure is no gap: the hatch below must not show.
-            color(of).or((of.pairs == 0).then_some([255, 255, 255]))
+            color(row, column).or((content.cells.get(row, column).pairs == 0).then_some([255, 255, 255]))
         });
         picture.shapes.push(Shape::Raster { place, columns: n, squares: squares.collect() });
         return;
     }
     for row in 0..n {
         for column in 0..n {
-            if let Some(rgb) = color(cells.get(row, column)) {
+            if let Some(rgb) = color(row, column) {
                 let place = [left + column as f64 * cell, top + row as f64 * cell, cell, cell];
                 picture.rect(place, Ink::Rgb(rgb));
             }
@@ -142,18 +206,24 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
     }
 }
 
-fn numbers(picture: &mut Picture, cells: &Table, n: usize, scale: Scale, [left, top]: [f64; 2], cell: f64) {
+fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
+    let n = content.len();
     let size = (cell * 0.36).clamp(8.5, 18.0);
     for row in 0..n {
         for column in 0..n {
-            let of = cells.get(row, column);
-            let Some(value) = of.median_ns else { continue };
-            let text = format!("{}{}", short(value), if of.doubtful > 0 { "!" } else { "" });
+            let of = content.cells.get(row, column);
+            let (Some(value), Some(paint)) = (of.median_ns, content.paint(row, column)) else { continue };
+            let number = match content.colors {
+                Colors::Level(_) => short(value),
+                Colors::Difference { .. } if value.abs() < 0.5 => "0".to_owned(),
+                Colors::Difference { .. } => format!("{value:+.0}"),
+            };
+            let text = format!("{number}{}", if of.doubtful > 0 { "!" } else { "" });
             if text_width(&text, size, Weight::Regular) > cell - 2.0 {
                 continue;
             }
-            let dark = palette::wants_dark_text(scale.position(value));
-            let ink = Ink::Rgb(if dark { [0, 0, 0] } else { [255, 255, 255] });
+            let ink =
+                Ink::Rgb(if content.colors.wants_dark_text(paint) { [0, 0, 0] } else { [255, 255, 255] });
             let middle = [left + (column as f64 + 0.5) * cell, top + (row as f64 + 0.5) * cell + size * 0.36];
             picture.text(middle, Anchor::Middle, Type::of(size).in_ink(ink), text);
         }
@@ -170,19 +240,25 @@ fn short(value: f64) -> String {
 }
 
 /// The colours with their values, the unit, and what a hatch means.
-fn legend(map: &Map, scale: Scale, choice: ScaleChoice, missing: bool, width: f64) -> Picture {
+fn legend(content: &Content<'_>, width: f64) -> Picture {
     let mut picture = Picture::new("legend", width, 44.0);
     let length = width.min(360.0);
+    let kind = match content.colors {
+        Colors::Level(_) => Kind::Log,
+        Colors::Difference { .. } => Kind::Linear,
+    };
+    let axis = Axis { label: String::new(), ends: content.colors.ends(), kind };
+    let [low, high] = axis.ends;
     let steps = 90;
     for step in 0..steps {
-        let rgb = palette::rgb(f64::from(step) / f64::from(steps - 1));
+        let share = f64::from(step) / f64::from(steps - 1);
+        let value = match kind {
+            Kind::Log => low * (high / low).powf(share),
+            Kind::Linear | Kind::Nines => low + (high - low) * share,
+        };
         let wide = length / f64::from(steps);
-        picture.rect([f64::from(step) * wide, 0.0, wide, 10.0], Ink::Rgb(rgb));
+        picture.rect([f64::from(step) * wide, 0.0, wide, 10.0], Ink::Rgb(content.colors.rgb(value)));
     }
-    let axis = Axis { label: String::new(), ends: [scale.low, scale.high], kind: Kind::Log };
-    let values = || map.columns.median.iter().copied().flatten();
-    let beyond =
-        [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
     let mut free = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
         let half = text_width(&text, SMALL.size, Weight::Regular) / 2.0;
@@ -193,14 +269,8 @@ fn legend(map: &Map, scale: Scale, choice: ScaleChoice, missing: bool, width: f6
             free = at + half + 6.0;
         }
     }
-    let fixed = choice == ScaleChoice::Fixed && Scale::fixed(&map.about.unit).is_some();
-    let range = if fixed { "the same colours on every machine" } else { "colours fitted to this map" };
-    let (low, high) = (chart::number(scale.low), chart::number(scale.high));
-    let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
-    words.extend((!fixed).then(|| format!("{low} to {high}")));
-    words.extend(beyond[0].then(|| format!("below {low}: the first")));
-    words.extend(beyond[1].then(|| format!("above {high}: the last")));
-    picture.text([0.0, 41.0], Anchor::Start, SMALL.in_ink(Ink::Faint), words.join("; "));
+    picture.text([0.0, 41.0], Anchor::Start, SMALL.in_ink(Ink::Faint), content.legend.clone());
+    let missing = content.cells.iter().any(|cell| cell.median_ns.is_none() && cell.pairs > 0);
     if missing && width > length + 120.0 {
         let left = length + 24.0;
         for line in 0..4 {
@@ -210,4 +280,18 @@ fn legend(map: &Map, scale: Scale, choice: ScaleChoice, missing: bool, width: f6
         picture.text([left + 32.0, 10.0], Anchor::Start, SMALL.in_ink(Ink::Faint), "not measured");
     }
     picture
+}
+
+/// The unit, what the colours span, and whether values lie beyond.
+fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
+    let values = || map.columns.median.iter().copied().flatten();
+    let beyond =
+        [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
+    let range = if fixed { "the same colours on every machine" } else { "colours fitted to this map" };
+    let (low, high) = (chart::number(scale.low), chart::number(scale.high));
+    let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
+    words.extend((!fixed).then(|| format!("{low} to {high}")));
+    words.extend(beyond[0].then(|| format!("below {low}: the first")));
+    words.extend(beyond[1].then(|| format!("above {high}: the last")));
+    words.join("; ")
 }

@@ -1,7 +1,9 @@
 //! The sheet: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
 
-use super::heat_map::heat_map;
+use super::heat_map::{difference_map, heat_map};
 use super::{curves, ladder, paragraph, timeline, wrapped};
+use crate::report::compare::conclusion;
+use crate::report::difference::Differing;
 use crate::report::picture::{Anchor, Ink, Picture, Type};
 use crate::report::subject::{Drawing, Map, Subject};
 use crate::report::text::{count, ns, plain, plus_minus};
@@ -29,7 +31,7 @@ pub fn sheet(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
     )))
 }
 
-/// Several runs: a map of each, in the order given.
+/// Several runs: a map of each, in the order given; of two also their difference.
 pub fn sheet_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if subjects.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
     let part = |subject| {
@@ -39,9 +41,29 @@ pub fn sheet_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Pi
             [vec![head(subject, width)], main.into_iter().take(1).collect(), vec![foot(subject)]].concat();
         Some(Picture::stacked(title_of(subject), parts, 12.0))
     };
-    let parts: Vec<Picture> = subjects.iter().filter_map(part).collect();
+    let mut parts: Vec<Picture> = subjects.iter().filter_map(part).collect();
     let title = parts.iter().map(|part| part.title.clone()).collect::<Vec<_>>().join(" beside ");
+    if parts.len() == 2 {
+        parts.extend(difference(subjects, drawing, side));
+    }
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
+}
+
+/// What differs between the first maps of two runs, in words and as a map.
+fn difference(subjects: &[Subject<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
+    let differing = Differing::of(subjects)?;
+    let maps = differing.maps();
+    let map = maps.first().filter(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2)?;
+    let drawn = difference_map(&subjects[0], map, drawing, side);
+    let mut head = Picture::new("", drawn.width, 0.0);
+    let title = wrapped("Difference: B, the second, against A, the first", drawn.width, TITLE);
+    let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &title);
+    for words in [map.question.clone(), conclusion(&differing.words()?)] {
+        let lines = wrapped(&words, drawn.width, SUBTITLE);
+        baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &lines);
+    }
+    head.height = baseline + 4.0;
+    Some(Picture::stacked(map.question.clone(), vec![head, drawn], 12.0))
 }
 
 fn title_of(subject: &Subject<'_>) -> String {

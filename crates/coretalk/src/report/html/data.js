@@ -143,7 +143,6 @@ class Matrix {
   // What can be shown of a cell: layers that have a value somewhere.
   layers() {
     const unit = this.unit;
-    if (this.difference) return [{ id: 'median', name: 'difference', unit: '%', of: (cell) => this.median[cell], diverging: true }];
     const all = [
       { id: 'median', name: this.measure, unit, of: (cell) => this.median[cell], fixed: this.fixed, log: true },
       { id: 'width', name: 'uncertainty (± of the 95 % interval)', unit: '%', log: true, fixed: [0.5, 50],
@@ -212,7 +211,7 @@ class Grid {
         }
       }
     }
-    // A difference that is not significant keeps its number and loses its colour.
+    // A difference that is not shown keeps its number and loses its colour.
     this.paint = layer.shown ? this.values.map((value, place) => this.shade(place, value)) : this.values;
   }
 
@@ -240,7 +239,7 @@ class Grid {
   range(choice) {
     const { layer } = this;
     if (layer.fixed && choice === 'fixed') return layer.fixed;
-    if (layer.diverging && choice === 'fixed') return [-50, 50];
+    if (layer.diverging && choice === 'fixed') return [-20, 20];
     const known = this.values.filter(Number.isFinite).sort();
     if (known.length === 0) return layer.fixed || [1, 10];
     if (layer.diverging) {

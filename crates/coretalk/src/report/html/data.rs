@@ -1,5 +1,6 @@
 //! The data block of the heat maps: everything that is drawn and stands in no document: orders, groups, colours.
 
+use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
 use crate::report::heat_map::ordered;
 use crate::report::ladder::relation_words;
@@ -32,17 +33,30 @@ pub(super) fn leave_out_distributions(document: &mut Value, view: &View) {
 ///
 /// # Errors
 /// Never.
-pub fn view(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<String> {
+pub fn view(
+    subjects: &[Subject<'_>],
+    differing: Option<&Differing<'_>>,
+    drawing: Drawing,
+) -> serde_json::Result<String> {
     let doubts: Vec<&str> = Flag::ALL.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
     let head = json!({
         "palette": VIRIDIS,
         "diverging": DIVERGING,
+        "pale": PALE,
         "doubts": doubts,
         "initial": initial(drawing),
     });
     let runs = subjects.iter().enumerate().map(|(index, subject)| run(subject, index));
     let runs: Vec<String> = runs.collect::<serde_json::Result<_>>()?;
-    Ok(with_field(&head, "runs", &format!("[{}]", runs.join(","))))
+    let first = subjects.first();
+    let differences: Vec<String> = differing
+        .map(Differing::maps)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|difference| Some(difference_of(first?, difference)))
+        .collect();
+    let head = with_field(&head, "differences", &format!("[{}]", differences.join(",")));
+    Ok(appended(head, "runs", &format!("[{}]", runs.join(","))))
 }
 
 fn initial(drawing: Drawing) -> Value {
@@ -100,12 +114,6 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
 }
 
 fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String {
-    let readings = map.readings();
-    let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
-    let order = |order: Order| -> Vec<usize> {
-        let cpus: Vec<CpuId> = ordered(&readings, &subject.report.topology, order);
-        cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
-    };
     let round = |value: f64| (value * 100.0).round() / 100.0;
     let passes: Vec<Value> = subject
         .passes
@@ -127,7 +135,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         "symmetric": map.columns.symmetric,
         "cpus": map.columns.cpus,
         "fixed": Scale::fixed(&map.about.unit).map(|scale| [scale.low, scale.high]),
-        "orders": { "reported": order(Order::Topology), "measured": order(Order::Measured) },
+        "orders": orders(subject, map),
         "passes": passes,
     });
     if exact {
@@ -138,9 +146,58 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
     with_field(&head, "columns", &columns)
 }
 
+/// Orders of the rows, as positions in the list of CPUs.
+fn orders(subject: &Subject<'_>, map: &Map) -> Value {
+    let readings = map.readings();
+    let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
+    let order = |order: Order| -> Vec<usize> {
+        let cpus: Vec<CpuId> = ordered(&readings, &subject.report.topology, order);
+        cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
+    };
+    json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })
+}
+
+/// A difference has the rows of the map of A; what is said of its cells stands once and is referred to.
+fn difference_of(a: &Subject<'_>, difference: &DifferenceMap<'_>) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let verdicts: Vec<usize> = difference
+        .verdicts
+        .iter()
+        .map(|verdict| {
+            *known.entry(verdict).or_insert_with(|| {
+                words.push(verdict);
+                words.len() - 1
+            })
+        })
+        .collect();
+    let shown: Vec<u8> = difference.shown.iter().map(|&shown| u8::from(shown)).collect();
+    let head = json!({
+        "label": difference.of.label(),
+        "question": difference.question,
+        "measure": "difference",
+        "unit": "%",
+        "kernel": difference.of.about.kernel,
+        "symmetric": difference.columns.symmetric,
+        "cpus": difference.columns.cpus,
+        "fixed": null,
+        "orders": orders(a, difference.of),
+        "passes": [],
+        "words": words,
+        "verdicts": verdicts,
+        "shown": shown,
+    });
+    let mut columns = String::new();
+    difference.columns.write_json(&mut columns);
+    with_field(&head, "columns", &columns)
+}
+
 /// An object with one field more, which is JSON already: large parts are written once.
 fn with_field(head: &Value, name: &str, json: &str) -> String {
-    let mut text = head.to_string();
+    appended(head.to_string(), name, json)
+}
+
+fn appended(mut text: String, name: &str, json: &str) -> String {
     text.pop();
     text.push_str(&format!(",\"{name}\":{json}}}"));
     text

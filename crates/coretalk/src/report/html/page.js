@@ -121,11 +121,11 @@ const runs = view.runs.map((run) => {
 
 // The difference of two runs as a map of its own.
 function differenceOf(about) {
-  const matrix = new Matrix({ ...about, passes: [] }, {});
+  const matrix = new Matrix(about, {});
   matrix.difference = true;
   matrix.verdicts = about.verdicts.map((verdict) => about.words[verdict]);
-  // What is not significant is drawn at the middle of the scale.
-  const shown = matrix.median.map((shift, cell) => (about.significant[cell] ? shift : shift * 0.15));
+  // A difference that is not shown is drawn near the middle of the scale.
+  const shown = matrix.median.map((shift, cell) => (about.shown[cell] ? shift : shift * view.pale));
   matrix.layers = () => [{ id: 'median', name: 'difference', unit: '%', of: (cell) => matrix.median[cell], shown: (cell) => shown[cell], diverging: true }];
   return matrix;
 }
@@ -133,7 +133,10 @@ function differenceOf(about) {
 const groups = [];
 for (const place of document.querySelectorAll('.heat-map')) {
   const members = runs.filter(({ matrices }) => matrices.length > 0).map(({ run, matrices }) => [run, matrices]);
-  if (view.difference) members.push([{ ...view.runs[0], machine: view.difference.title, marks: [] }, [differenceOf(view.difference)]]);
+  if (view.differences.length > 0) {
+    members.forEach((member, index) => { member[0] = { ...member[0], machine: `${'AB'[index]} · ${member[0].machine}` }; });
+    members.push([{ ...view.runs[0], machine: 'Difference: B against A', marks: [] }, view.differences.map(differenceOf)]);
+  }
   if (members.length > 0) groups.push(new Group(place, groups.length, members));
 }
 document.querySelectorAll('button[data-download]').forEach((button) => {

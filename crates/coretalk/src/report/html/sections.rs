@@ -106,7 +106,12 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
     match (&report.series, &report.place) {
         (Some(series), _) => {
             let saved = crate::report::Saved::As(subject.name);
-            body.push_str(&paragraphs(crate::report::series::overview(series, saved, ONE_LINE.width)));
+            body.push_str(&paragraphs(crate::report::series::overview(
+                report,
+                series,
+                saved,
+                ONE_LINE.width,
+            )));
         }
         (None, Some(place)) => {
             body.push_str(&paragraphs(crate::report::place::overview(report, place, ONE_LINE.width)));

@@ -2,7 +2,9 @@
 
 use super::machine;
 use super::sections::{Maps, Section, heat_map_body, results};
-use super::tables::{Cell, table};
+use super::tables::{Cell, paragraphs, table};
+use crate::report::compare::{conclusion, heading, level_row, mismatch_words, remarks, side_words, tally};
+use crate::report::difference::Differing;
 use crate::report::subject::Subject;
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
@@ -10,8 +12,9 @@ use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{OfRelation, by_relation};
 
 /// The sections of a page of several runs.
-pub(super) fn sections(subjects: &[Subject<'_>]) -> Vec<Section> {
+pub(super) fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
     let mut parts: Vec<Section> = relations(subjects).into_iter().collect();
+    parts.extend(differing.map(difference));
     if subjects.iter().any(|subject| subject.maps.iter().any(|map| map.columns.cpus.len() > 1)) {
         let all: Vec<&Subject<'_>> = subjects.iter().collect();
         parts.push(Section::new("maps", "Heat maps", None, heat_map_body(&all, true)));
@@ -42,6 +45,34 @@ pub(super) fn mixed(subjects: &[Subject<'_>]) -> String {
         sentences.push("A run that is marked as incomplete was interrupted: not everything was measured.");
     }
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
+}
+
+/// Two runs against each other: what follows, the conditions that differ, and the levels.
+fn difference(differing: &Differing<'_>) -> Section {
+    let Some(view) = differing.words() else {
+        return Section::new("difference", "Difference", None, paragraphs(differing.refusal()));
+    };
+    let mut lines = vec![conclusion(&view)];
+    lines.extend(
+        ["A", "B"]
+            .into_iter()
+            .zip(&view.sides)
+            .map(|(letter, side)| format!("{letter}: {}", side_words(side))),
+    );
+    lines.extend(view.mismatches.iter().map(|mismatch| format!("! {}", mismatch_words(mismatch))));
+    let mut body = paragraphs(lines);
+    for sheet in &view.comparison.sheets {
+        let rows = sheet.levels.iter().map(|level| {
+            let mut row = level_row(level, view.topology);
+            let verdict = row.pop().map(Cell::Words);
+            row.into_iter().map(Cell::Number).chain(verdict).collect()
+        });
+        let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
+        let heads = ["level", "pairs", &a, &b, "shift", "95 %", "verdict"];
+        body.push_str(&table(&heading(sheet), &heads, &rows.collect::<Vec<_>>()));
+        body.push_str(&paragraphs(remarks(sheet).into_iter().chain([tally(sheet)])));
+    }
+    Section::new("difference", "Difference", None, body)
 }
 
 /// Machines × relations: medians of the first map of each run.

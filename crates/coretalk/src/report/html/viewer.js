@@ -87,7 +87,7 @@ class Viewer {
     context.fillStyle = ink('faint');
     context.textBaseline = 'top';
     const beyond = [grid.values.some((value) => value < scale.low * 0.999 && !layer.diverging), grid.values.some((value) => value > scale.high * 1.001)];
-    const words = scale.ticks().map((value) => [value, (layer.diverging && value > 0 ? '+' : '') + String(Math.round(value * 100) / 100)]);
+    const words = scale.ticks().map((value) => [value, (layer.diverging && value > 0 ? '+' : '') + (Math.abs(value) < 1e4 ? String(Math.round(value * 100) / 100) : short(value))]);
     let free = -Infinity;
     for (const [value, text] of words) {
       const size = context.measureText(text).width;
@@ -102,7 +102,7 @@ class Viewer {
     if (beyond[0]) parts.push(element('span', {}, `below ${long(scale.low)}: the first colour`));
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
     if (grid.missing > 0) parts.push(element('span', { class: 'hatched' }, `not measured (${grid.missing})`));
-    if (layer.diverging) parts.push(element('span', {}, 'pale: no significant difference'));
+    if (layer.diverging) parts.push(element('span', {}, 'pale: no difference is shown'));
     if (grid.doubt.includes(1)) parts.push(element('span', {}, '! in doubt'));
     this.legend.replaceChildren(...parts);
   }
@@ -260,7 +260,8 @@ class Viewer {
     const lines = [];
     if (matrix.difference) {
       if (!Number.isFinite(matrix.median[cell])) return ['not measured in both runs'];
-      lines.push(`${this.say(matrix.median[cell])} [${matrix.low[cell].toFixed(1)} .. ${matrix.high[cell].toFixed(1)} %]`);
+      const interval = Number.isFinite(matrix.low[cell]) ? ` [${matrix.low[cell].toFixed(1)} .. ${matrix.high[cell].toFixed(1)} %]` : ', no interval';
+      lines.push(this.say(matrix.median[cell]) + interval);
       lines.push(matrix.verdicts[cell]);
     } else if (!Number.isFinite(matrix.median[cell])) {
       lines.push(`not measured: ${plain(matrix.reasons(cell) || 'no reason given')}`);

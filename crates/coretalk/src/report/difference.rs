@@ -1,0 +1,176 @@
+//! [`Differing`]: two runs of a report held against each other, level by level in words and pair by pair as maps.
+
+use super::compare::{CompareView, SideView, verdict_words};
+use super::subject::{Map, Subject};
+use super::text::{cut, plain};
+use crate::document::Columns;
+use coretalk_model::CpuId;
+use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::{
+    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, Side, Weight, compare, mismatches,
+};
+use std::collections::BTreeMap;
+
+/// A difference that is not shown keeps its number and this share of its colour.
+pub const PALE: f64 = 0.15;
+
+/// Two runs, B against A.
+#[derive(Debug)]
+pub struct Differing<'a> {
+    a: &'a Subject<'a>,
+    b: &'a Subject<'a>,
+    mismatches: Vec<Mismatch>,
+    /// `None` where the two are different experiments.
+    comparison: Option<Comparison>,
+}
+
+/// The difference of two maps.
+#[derive(Debug)]
+pub struct DifferenceMap<'a> {
+    /// The map of A: CPUs, order and rows are its own.
+    pub of: &'a Map,
+    /// B ÷ A − 1 in percent where A has cells; nothing where a side was not measured.
+    pub columns: Columns,
+    /// Which cells differ, shown beyond doubt.
+    pub shown: Vec<bool>,
+    /// What is said of each cell.
+    pub verdicts: Vec<String>,
+    /// What is seen, in one line.
+    pub question: String,
+}
+
+impl<'a> Differing<'a> {
+    /// Holds the second of two runs against the first; nothing of other numbers of runs, or where neither holds a map.
+    pub fn of(subjects: &'a [Subject<'a>]) -> Option<Differing<'a>> {
+        let [a, b] = subjects else { return None };
+        if a.report.result.maps.is_empty() || b.report.result.maps.is_empty() {
+            return None;
+        }
+        let [left, right] = [a, b].map(side);
+        let mismatches = mismatches(&left, &right);
+        let alike = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
+        let levels = Levels::reported(a.report.topology.clone());
+        let comparison = alike.then(|| compare(&left, &right, &levels, LeastEffect::DEFAULT));
+        Some(Differing { a, b, mismatches, comparison })
+    }
+
+    /// Why nothing is compared; `None` where it is.
+    pub fn refusal(&self) -> Option<String> {
+        if self.comparison.is_some() {
+            return None;
+        }
+        let grave = self.mismatches.iter().filter(|mismatch| mismatch.weight != Weight::Warns);
+        let said =
+            |text: &Option<String>| text.as_deref().map_or("not said".into(), |text| cut(&plain(text), 60));
+        let parts: Vec<String> = grave
+            .map(|mismatch| format!("{} ({} and {})", mismatch.what, said(&mismatch.a), said(&mismatch.b)))
+            .collect();
+        Some(format!(
+            "The two are different experiments: they differ in {}. No difference is shown.",
+            parts.join(", ")
+        ))
+    }
+
+    /// What can be said in words; `None` where nothing is compared.
+    pub fn words(&self) -> Option<CompareView<'_>> {
+        let side = |subject: &Subject<'_>| SideView {
+            name: subject.name.to_owned(),
+            machine: [subject.marks().join(" "), subject.machine()].join(" ").trim().to_owned(),
+            started: Some(super::text::started(&subject.report.header.started)),
+            cpus: subject.report.topology.cpus().len(),
+        };
+        Some(CompareView {
+            sides: [side(self.a), side(self.b)],
+            mismatches: &self.mismatches,
+            comparison: self.comparison.as_ref()?,
+            topology: Some(&self.a.report.topology),
+            least: LeastEffect::DEFAULT.0,
+        })
+    }
+
+    /// A map of differences for each map of A of which B has the like, in the order of A.
+    pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
+        let Some(comparison) = &self.comparison else { return Vec::new() };
+        let known = self.a.report.result.maps.iter().zip(&self.a.maps);
+        known
+            .filter_map(|(map, drawn)| {
+                let name = format!("latency {}", map.protocol);
+                let sheet = comparison.sheets.iter().find(|sheet| sheet.name == name)?;
+                Some(difference_map(drawn, &sheet.cells, &sheet.name, sheet.basis))
+            })
+            .collect()
+    }
+}
+
+fn side(subject: &Subject<'_>) -> Side {
+    let report = subject.report;
+    of_latency(&report.environment, &report.topology, &report.settings, &report.result)
+}
+
+fn difference_map<'a>(
+    of: &'a Map,
+    cells: &[CellDifference],
+    name: &str,
+    basis: compare::Basis,
+) -> DifferenceMap<'a> {
+    let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = cells
+        .iter()
+        .filter_map(|cell| match &cell.subject {
+            compare::Subject::Pair(pair) => Some((*pair, cell)),
+            compare::Subject::Series(_) => None,
+        })
+        .collect();
+    let own = &of.columns;
+    let found: Vec<Option<&CellDifference>> = own
+        .places
+        .iter()
+        .map(|&[row, column]| {
+            let [row, column] = [row, column].map(|place| CpuId(own.cpus[place as usize]));
+            let pair = if own.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
+            by_pair.get(&pair).copied()
+        })
+        .collect();
+    let n = found.len();
+    let finite =
+        |low: f64, high: f64| (low.is_finite() && high.is_finite()).then_some([100.0 * low, 100.0 * high]);
+    let columns = Columns {
+        cpus: own.cpus.clone(),
+        symmetric: own.symmetric,
+        places: own.places.clone(),
+        median: found.iter().map(|cell| cell.map(|cell| 100.0 * cell.difference.shift.point)).collect(),
+        interval: found
+            .iter()
+            .map(|cell| cell.and_then(|cell| finite(cell.difference.shift.low, cell.difference.shift.high)))
+            .collect(),
+        min: vec![None; n],
+        home_penalty: vec![None; n],
+        line_spread: vec![None; n],
+        passes: vec![0; n],
+        grade: vec![None; n],
+        flags: vec![0; n],
+        reason: vec![None; n],
+        reasons: Vec::new(),
+    };
+    let basis = match basis {
+        compare::Basis::Cycles => "in core cycles",
+        compare::Basis::AsRead => "as read",
+    };
+    DifferenceMap {
+        of,
+        columns,
+        shown: found
+            .iter()
+            .map(|cell| cell.is_some_and(|cell| cell.difference.verdict.is_different()))
+            .collect(),
+        verdicts: found
+            .iter()
+            .map(|cell| {
+                cell.map_or_else(
+                    || "not measured in both runs".to_owned(),
+                    |cell| verdict_words(&cell.difference),
+                )
+            })
+            .collect(),
+        question: format!("{}: B ÷ A − 1 in percent, {basis}; positive is slower", plain(name)),
+    }
+}
