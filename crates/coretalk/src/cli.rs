@@ -1,6 +1,8 @@
 //! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
 
+mod advise;
 pub mod args;
+mod brief;
 mod compare;
 pub mod facts;
 mod files;
@@ -64,6 +66,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Compare(args)) => compare::act(global, args),
         Some(Command::Doctor) => facts::doctor(global),
         Some(Command::Topology(args)) => topology::act(global, args),
+        Some(Command::Advise(args)) => advise::act(global, args),
         Some(Command::Clock) => facts::clock(global),
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => facts::plan(invocation, args),

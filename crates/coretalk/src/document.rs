@@ -3,6 +3,7 @@
 //!
 //! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
 
+mod advice;
 mod comparison;
 mod difference;
 mod environment;
@@ -15,6 +16,7 @@ mod series;
 mod topology;
 mod watch;
 
+pub use advice::{AdviceDoc, BaselineDoc, SnippetDoc};
 pub use comparison::{ArmDoc, ComparisonDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
@@ -77,7 +79,7 @@ pub struct Document<'a> {
     /// Two runs against each other, levels before cells; filled by `compare`.
     differences: Vec<DifferenceDoc>,
     /// Recommended placements; filled by `advise`.
-    advice: Vec<serde_json::Value>,
+    advice: Vec<AdviceDoc>,
     /// What can be measured; filled by `probes`.
     probes: Vec<ProbeDoc>,
     /// What would be measured; filled by `plan`.

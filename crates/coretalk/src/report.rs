@@ -2,6 +2,7 @@
 //!
 //! Every line fits the width of the [`Look`], and nothing is said in colour alone.
 
+pub mod advise;
 pub mod clock;
 pub mod compare;
 pub mod depth;
@@ -26,6 +27,7 @@ pub mod queue;
 pub mod runs;
 pub mod screen;
 pub mod series;
+pub mod snippets;
 pub mod states;
 pub mod structure;
 pub mod subject;

@@ -172,6 +172,7 @@ fn commands_that_make_no_run_print_documents_of_the_same_schema() {
     let documents = [
         ("doctor", printed(&[&["doctor"][..], &sim].concat())),
         ("topology", printed(&[&["topology"][..], &sim].concat())),
+        ("advise", printed(&[&["advise", "-n", "3", "-q"][..], &sim].concat())),
         ("clock", printed(&[&["clock"][..], &sim].concat())),
         ("probes", printed(&["probes"])),
         ("plan", printed(&[&["plan", "--seed", "1"][..], &sim].concat())),

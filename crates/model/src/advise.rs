@@ -4,21 +4,25 @@
 //! of groups, from greedy growth and from simple orders; each is made better by exchanges of groups and of single
 //! threads; the best is taken, and where few threads allow it, proven to be the best of all.
 
+mod bound;
 mod candidates;
 mod exact;
 mod graph;
 mod placement;
+mod price;
 mod refine;
 mod site;
 mod starts;
 
-pub use candidates::{Constraints, Sharing, candidates};
+pub use candidates::{CandidateError, Constraints, Sharing, candidates};
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
+pub use price::Bracket;
 pub use site::Site;
 
 use crate::CpuId;
 use crate::stats::Key;
 use placement::Assignment;
+use price::Talk;
 use refine::{Effort, refine};
 
 /// A placement and what it is worth.
@@ -26,14 +30,42 @@ use refine::{Effort, refine};
 pub struct Advice {
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
-    /// Latency in ns of what is said, by weight; `None` where nobody talks.
-    pub mean_ns: Option<f64>,
-    /// The slowest pair that talks, in ns.
-    pub worst_ns: Option<f64>,
+    /// Latency of what is said, by weight, in the unit of the site; `None` where nobody talks.
+    pub mean: Option<Bracket>,
+    /// The slowest pair that talks, in the unit of the site.
+    pub worst: Option<f64>,
     /// Whether every placement was looked at.
     pub optimal: bool,
-    /// What usual placements cost: `system-order`, `compact`, `spread`.
+    /// No placement is better by more than this share of `mean`, while every cell lies in its interval; `None` where
+    /// nobody talks.
+    pub slack: Option<f64>,
+    /// What usual placements cost: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
     pub baselines: Vec<Baseline>,
+    /// What the placement rests on: without a ground it is one of many, and nothing to recommend.
+    pub ground: Ground,
+}
+
+/// What a placement rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ground {
+    /// It is shown that where the threads live matters: some usual placement costs more, wherever in their intervals
+    /// the cells lie.
+    Latency,
+    /// Nobody talks, and the threads are spread over groups of CPUs that share something.
+    Structure,
+    /// No placement is shown to be better than another.
+    Nothing,
+}
+
+impl Ground {
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ground::Latency => "latency",
+            Ground::Structure => "structure",
+            Ground::Nothing => "none",
+        }
+    }
 }
 
 /// A placement that somebody would make without measuring.
@@ -41,10 +73,19 @@ pub struct Advice {
 pub struct Baseline {
     /// Its stable name.
     pub name: &'static str,
-    /// The CPU of each thread.
+    /// The CPU of each thread; empty for `anywhere`, which is no single placement.
     pub cpus: Vec<CpuId>,
-    /// Latency in ns of what is said, by weight; `None` where nobody talks.
-    pub mean_ns: Option<f64>,
+    /// Latency of what is said, by weight, in the unit of the site; `None` where nobody talks.
+    pub mean: Option<Bracket>,
+    /// How much more that is than with the advice, as a share.
+    pub excess: Option<Bracket>,
+}
+
+impl Baseline {
+    /// Whether it is shown to cost more than the advice. What rounding makes is nothing.
+    pub fn is_worse(&self) -> bool {
+        self.excess.is_some_and(|excess| excess.low > 1e-6)
+    }
 }
 
 /// Changes to look at for each start, and for the proof: together well below a second.
@@ -68,25 +109,47 @@ pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
     let orders = [("system-order", by_id), ("compact", site.compact()), ("spread", site.spread())];
     let simple: Vec<(&'static str, Vec<u32>)> =
         orders.iter().map(|(name, order)| (*name, starts::in_order(n, order))).collect();
-    let ids = |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| site.cpus()[cpu as usize]).collect();
-    let cost = |cpu_of: &[u32]| Assignment::new(graph, site, cpu_of.to_vec()).cost();
-    let mean = |cpu_of: &[u32]| (graph.total() > 0.0).then(|| cost(cpu_of) / graph.total());
-    let baselines = simple
-        .iter()
-        .map(|(name, cpu_of)| Baseline { name, cpus: ids(cpu_of), mean_ns: mean(cpu_of) })
-        .collect();
+    let ids = |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| site.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
     let (best, optimal) = if graph.total() > 0.0 {
-        best_of(graph, site, simple, Key::of(&[seed]))
+        best_of(graph, site, simple.clone(), Key::of(&[seed]))
     } else {
         (starts::in_order(n, &site.spread()), false)
     };
+    let talk = Talk::of(graph, site, &best);
+    let mean = talk.as_ref().map(|talk| talk.price(site));
+    let baseline = |name, cpus: Vec<CpuId>, other: Option<Talk>| {
+        let excess = talk.as_ref().zip(other.as_ref()).map(|(talk, other)| talk.excess(other, site));
+        Baseline { name, cpus, mean: other.map(|other| other.price(site)), excess }
+    };
+    let mut baselines: Vec<Baseline> = simple
+        .iter()
+        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Talk::of(graph, site, cpu_of)))
+        .collect();
+    baselines.push(baseline("anywhere", Vec::new(), talk.as_ref().map(|_| Talk::anywhere(site))));
     let pairs = graph.edges().map(|(a, b, _)| site.ns(best[a] as usize, best[b] as usize));
-    Advice { cpus: ids(&best), mean_ns: mean(&best), worst_ns: pairs.reduce(f64::max), optimal, baselines }
+    let worst = pairs.reduce(f64::max);
+    let slack = mean.map(|mean| slack(graph, site, &mean, optimal));
+    let ground = match talk {
+        Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
+        None if site.has_groups() && n < site.len() => Ground::Structure,
+        _ => Ground::Nothing,
+    };
+    Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
+}
+
+/// By which share of its cost the best of all placements could be better than one that is known.
+fn slack(graph: &Graph, site: &Site, mean: &Bracket, optimal: bool) -> f64 {
+    let bound = bound::least_cost(graph, site) / graph.total();
+    let pairs = (0..site.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let narrowest = pairs.map(|(a, b)| site.low(a, b) / site.ns(a, b)).fold(1.0, f64::min);
+    // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.
+    let least = if optimal { bound.max(mean.point * narrowest) } else { bound };
+    (1.0 - least / mean.high).max(0.0)
 }
 
 fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, key: Key) -> (Vec<u32>, bool) {
     let mut tried: Vec<Vec<u32>> = vec![starts::multisection(graph, site), starts::greedy(graph, site)];
-    tried.extend(simple.into_iter().map(|(_, cpu_of)| cpu_of));
+    tried.extend(simple.iter().map(|(_, cpu_of)| cpu_of.clone()));
     if graph.len() <= RESTARTED {
         for restart in 0..RESTARTS {
             let mut order: Vec<usize> = (0..site.len()).collect();
@@ -105,9 +168,21 @@ fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, ke
         }
     }
     let (cost, cpu_of) = best.unwrap_or_default();
-    if graph.len() > PROVABLE {
-        return (cpu_of, false);
-    }
-    let (better, complete) = exact::search(graph, site, cost, &mut Effort(EFFORT_OF_PROOF));
-    (better.unwrap_or(cpu_of), complete)
+    let (cpu_of, complete) = if graph.len() > PROVABLE {
+        (cpu_of, false)
+    } else {
+        let (better, complete) = exact::search(graph, site, cost, &mut Effort(EFFORT_OF_PROOF));
+        (better.unwrap_or(cpu_of), complete)
+    };
+    (plainest(graph, site, cpu_of, simple), complete)
+}
+
+/// Of placements that cost the same the one that is easiest to say: a simple order, or the same CPUs in order.
+fn plainest(graph: &Graph, site: &Site, best: Vec<u32>, simple: Vec<(&'static str, Vec<u32>)>) -> Vec<u32> {
+    let cost = |cpu_of: &Vec<u32>| Assignment::new(graph, site, cpu_of.clone()).cost();
+    let enough = cost(&best) * (1.0 + 1e-9);
+    let mut in_order = best.clone();
+    in_order.sort_unstable_by_key(|&cpu| site.cpus()[cpu as usize]);
+    let plain = simple.into_iter().map(|(_, cpu_of)| cpu_of).chain([in_order]);
+    plain.into_iter().find(|cpu_of| cost(cpu_of) <= enough).unwrap_or(best)
 }

@@ -40,6 +40,7 @@ use crate::stats::elementary::exp;
 use crate::stats::{MadScale, exact_median_interval, mad, median_in_place};
 use blocks::Blocks;
 use distances::Distances;
+pub(crate) use distances::both_ways;
 use partition::Partition;
 use tree::Tree;
 

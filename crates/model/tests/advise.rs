@@ -89,9 +89,13 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
         let advice = advise(&graph, &site, 1);
         let took = began.elapsed();
         is_a_placement(&advice, 1024, &site);
-        let found = advice.mean_ns.unwrap();
+        let found = advice.mean.unwrap().point;
         assert!((found - cost(&graph, &site, &advice.cpus)).abs() < 1e-6 * found);
-        let least = advice.baselines.iter().filter_map(|baseline| baseline.mean_ns).fold(f64::MAX, f64::min);
+        let least = advice
+            .baselines
+            .iter()
+            .filter_map(|baseline| Some(baseline.mean?.point))
+            .fold(f64::MAX, f64::min);
         println!(
             "{name:6} {found:7.2} planted {planted:7.2} ({:+.2} %) best simple {least:7.2} in {took:?}",
             100.0 * (found / planted - 1.0)
@@ -149,7 +153,7 @@ fn few_threads_get_the_best_placement_of_all() {
             for graph in graphs {
                 let advice = advise(&graph, &site, seed);
                 is_a_placement(&advice, threads as usize, &site);
-                let Some(found) = advice.mean_ns else {
+                let Some(found) = advice.mean.map(|mean| mean.point) else {
                     assert_eq!(graph.total(), 0.0);
                     continue;
                 };
@@ -168,9 +172,9 @@ fn no_simple_order_and_no_random_placement_is_better() {
             let graph = Graph::of_pattern(pattern, threads as usize);
             let advice = advise(&graph, &site, 3);
             is_a_placement(&advice, threads as usize, &site);
-            let found = advice.mean_ns.unwrap() * (1.0 - 1e-12);
+            let found = advice.mean.unwrap().point * (1.0 - 1e-12);
             for baseline in &advice.baselines {
-                assert!(found <= baseline.mean_ns.unwrap(), "{threads} {pattern:?}: {}", baseline.name);
+                assert!(found <= baseline.mean.unwrap().point, "{threads} {pattern:?}: {}", baseline.name);
             }
             for seed in 0..100 {
                 assert!(found <= cost(&graph, &site, &random(threads as usize, &site, seed)));
@@ -182,7 +186,7 @@ fn no_simple_order_and_no_random_placement_is_better() {
 #[test]
 fn threads_that_do_not_talk_are_spread() {
     let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_site(8, 1), 1);
-    assert_eq!(advice.mean_ns, None);
+    assert_eq!(advice.mean, None);
     assert_eq!(advice.cpus.iter().filter(|cpu| cpu.0 < 4).count(), 2);
 }
 

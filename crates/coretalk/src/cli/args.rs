@@ -4,6 +4,7 @@ use super::place::PlaceArgs;
 use super::series::{QueueArgs, WakeArgs};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use coretalk_model::advise::{Pattern, Sharing};
 use coretalk_model::{CpuSet, Picos, Protocol, Tool};
 use std::path::PathBuf;
 
@@ -55,6 +56,8 @@ pub enum Command {
     Doctor,
     /// Show how the machine is built: as the system reports it, and as its latencies show it
     Topology(TopologyArgs),
+    /// Say on which CPUs threads that talk should live, and what that gains
+    Advise(Box<AdviseArgs>),
     /// Show cost, resolution and frequency of the clock
     Clock,
     /// List what can be measured, or show the machine code of a timed loop
@@ -314,6 +317,39 @@ pub struct TopologyArgs {
     /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
+}
+
+/// Options of `advise`.
+#[derive(Debug, Clone, Args)]
+pub struct AdviseArgs {
+    /// How many threads there are
+    #[arg(long, short = 'n', value_name = "N", required_unless_present = "graph",
+          value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub threads: Option<u32>,
+    /// Who talks to whom: pairs, ring, pipeline, all-to-all, independent (default: all-to-all)
+    #[arg(long, value_name = "PATTERN", value_parser = one_of(Pattern::ALL, Pattern::name))]
+    pub pattern: Option<Pattern>,
+    /// The same as a file of lines `a b weight`: thread a and thread b, counted from 0, say so much to each other
+    #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
+    pub graph: Option<PathBuf>,
+    /// From a saved run or a matrix file, instead of measuring this machine for some seconds
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["machine", "budget"])]
+    pub from: Option<String>,
+    /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
+    #[arg(long, value_name = "FILE")]
+    pub reported: Option<PathBuf>,
+    /// CPUs to leave alone, such as noisy ones or those of interrupts
+    #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
+    pub avoid: Option<CpuSet>,
+    /// Two threads on one core, where they talk fastest and compute slowest (default: if-needed)
+    #[arg(long, value_name = "WHEN", value_parser = one_of(Sharing::ALL, Sharing::name))]
+    pub sharing: Option<Sharing>,
+    /// Only cores of this class, as `topology` names them, such as P or E
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
+    /// Only CPUs of this memory node
+    #[arg(long, value_name = "N")]
+    pub node: Option<u32>,
 }
 
 /// Options of `probes`.

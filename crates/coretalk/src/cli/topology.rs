@@ -1,27 +1,18 @@
 //! `topology`: what is reported of a machine, what its latencies show, and how the two agree.
 
-use super::args::{Global, LatencyArgs, TopologyArgs};
+use super::args::{Global, TopologyArgs};
 use super::facts::{Shape, hand_over, say, shape};
-use super::measure::Keeper;
-use super::resolve::{self, Measuring};
-use super::watcher::Watcher;
-use super::{files, import, machine, runs, signals};
+use super::{brief, files, import, runs};
 use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::store::StoreError;
-use coretalk_measure::session::latency::{self, Past};
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::{CpuId, Environment, Matrix, Picos, Protocol, Topology};
+use coretalk_model::{CpuId, Environment, Matrix, Protocol, Topology};
 use std::path::Path;
 
-/// The pairs are measured at most so long: a structure shows long before every cell is narrow.
-const BUDGET: Picos = Picos::from_ms(10_000);
-/// The same above 64 CPUs.
-const BUDGET_OF_MANY: Picos = Picos::from_ms(30_000);
-const MANY: usize = 64;
 /// Repetitions of the inference, each with every value moved within its interval.
 const REPETITIONS: u64 = 10;
 /// The same above 512 CPUs, where each takes a fifth of a second.
@@ -69,61 +60,35 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-fn hwloc(path: &Path) -> Result<Topology, Failure> {
+/// What the XML of hwloc reports.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
     read_hwloc(&files::read(path)?)
         .map_err(|error| Failure::Input(format!("{}: failed to {error}", path.display())))
 }
 
 /// Of this machine, or a simulated one: measured briefly, and not saved.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Failure> {
-    let mut machine = machine::open(global.machine.as_ref(), 0)?;
-    let reported = reported.unwrap_or_else(|| machine.topology().clone());
-    let defaults = LatencyArgs::default();
-    let request = resolve::request(&*machine, global, Measuring::Latency(&defaults), 0);
+    let brief = brief::measure(global, "topology", 3)?;
+    let reported = reported.unwrap_or(brief.topology);
     let mut subject = Subject {
         title: None,
         cpus: reported.order(reported.cpus()),
         reported: Some(reported),
-        environment: Some(machine.environment().clone()),
+        environment: Some(brief.environment),
         unit: "ns",
         findings: None,
         note: None,
     };
-    let mut request = match request {
-        Ok(request) if request.settings.cpus.len() > 2 => request,
-        Ok(_) => {
-            subject.note = Some("two CPUs have one pair, and groups show only from three CPUs on".into());
-            return Ok(subject);
+    match brief.result {
+        Ok(result) => {
+            subject.cpus = brief.cpus;
+            Ok(with_latencies(subject, &result))
         }
-        // What is reported can be told where nothing can be measured.
-        Err(Failure::Environment(reason)) => {
-            subject.note = Some(reason);
-            return Ok(subject);
-        }
-        Err(failure) => return Err(failure),
-    };
-    request.settings.ladder = false;
-    let most = if request.settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
-    request.settings.budget = request.settings.budget.min(most);
-    let stop = signals::stop()?;
-    machine.engage(&request.crew)?;
-    let topology = machine.topology().clone();
-    let mut watcher = Watcher::new(&request.wish, &topology, &request.settings, 0, Vec::new(), &stop);
-    let measured = latency::run(
-        &mut *machine,
-        &request.settings,
-        Past::default(),
-        &mut Keeper::Nothing,
-        &mut watcher,
-        &stop,
-    );
-    watcher.end()?;
-    let (result, ended) = measured?;
-    if ended == latency::Ended::Interrupted {
-        return Err(Failure::Interrupted("interrupted; `topology` saves nothing".into()));
+        Err(note) => Ok(Subject { note: Some(note), ..subject }),
     }
-    subject.cpus = request.settings.cpus;
-    Ok(with_latencies(subject, &result))
 }
 
 fn with_latencies(mut subject: Subject, result: &LatencyResult) -> Subject {

@@ -2,7 +2,10 @@
 //! block `run` is null.
 
 use super::matrix::{Plain, PlainMatrix};
-use super::{Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView, TopologyDoc, known};
+use super::{
+    AdviceDoc, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView, TopologyDoc, known,
+};
+use crate::report::advise::AdviceView;
 use crate::report::clock::ClockView;
 use coretalk_measure::Machine;
 use coretalk_measure::asm::AsmBlock;
@@ -87,6 +90,19 @@ impl<'a> Document<'a> {
         Document {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
             topology: Some(TopologyDoc::of_view(view)),
+            ..Document::empty()
+        }
+    }
+
+    /// Where threads should live, with the environment of the machine or the run that this rests on.
+    pub fn of_advice(
+        view: &AdviceView,
+        environment: Option<&Environment>,
+        identity: Identity,
+    ) -> Document<'a> {
+        Document {
+            environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
+            advice: vec![AdviceDoc::of(view)],
             ..Document::empty()
         }
     }

@@ -143,6 +143,7 @@ fn every_relevance_names_a_defined_option() {
         "lint",
         "doctor",
         "topology",
+        "advise",
         "clock",
         "probes",
         "completions",

@@ -1,6 +1,7 @@
 //! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
 //! are not let finish.
 
+mod advising;
 #[cfg(target_os = "linux")]
 mod compared;
 mod comparing;

@@ -28,32 +28,60 @@ pub enum Sharing {
     Never,
 }
 
+impl Sharing {
+    /// Every choice.
+    pub const ALL: [Sharing; 3] = [Sharing::IfNeeded, Sharing::Allowed, Sharing::Never];
+
+    /// The stable name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sharing::IfNeeded => "if-needed",
+            Sharing::Allowed => "allowed",
+            Sharing::Never => "never",
+        }
+    }
+}
+
+/// Why nothing can be chosen. A whole sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CandidateError {
+    /// A class or a node that the machine does not have.
+    #[error("{0}")]
+    Unknown(String),
+    /// Fewer CPUs than threads are left.
+    #[error("{0}")]
+    TooFew(String),
+}
+
 /// The CPUs out of `all` that fit, in the order of `all`.
 ///
 /// # Errors
-/// A whole sentence: nothing fits, or too little for so many threads.
+/// [`CandidateError`]: nothing of that name, or too little for so many threads.
 pub fn candidates(
     topology: &Topology,
     all: &[CpuId],
     threads: usize,
     constraints: &Constraints,
-) -> Result<Vec<CpuId>, String> {
+) -> Result<Vec<CpuId>, CandidateError> {
     let Constraints { avoid, class, node, sharing } = constraints;
     let mut left: Vec<CpuId> = all.iter().copied().filter(|cpu| !avoid.contains(*cpu)).collect();
     if let Some(class) = class {
         let known: Vec<&str> = topology.classes().iter().map(|class| class.name.as_str()).collect();
         if known.is_empty() {
-            return Err(format!("there is no class `{class}`: one kind of core is known here"));
+            let sentence = format!("there is no class `{class}`: one kind of core is known here");
+            return Err(CandidateError::Unknown(sentence));
         }
         left.retain(|&cpu| topology.class_of(cpu).is_some_and(|of| of.name.eq_ignore_ascii_case(class)));
         if left.is_empty() {
-            return Err(format!("no CPU left is of the class `{class}`; there are {}", known.join(" and ")));
+            let sentence =
+                format!("no CPU left is of the class `{class}`; there are {}", known.join(" and "));
+            return Err(CandidateError::Unknown(sentence));
         }
     }
     if let Some(node) = node {
         left.retain(|&cpu| topology.node_of(cpu) == Some(*node));
         if left.is_empty() {
-            return Err(format!("no CPU left belongs to memory node {node}"));
+            return Err(CandidateError::Unknown(format!("no CPU left belongs to memory node {node}")));
         }
     }
     let set: CpuSet = left.iter().copied().collect();
@@ -67,8 +95,11 @@ pub fn candidates(
         left.retain(|&cpu| cores.contains(cpu));
     }
     if left.len() < threads {
+        let set: CpuSet = left.iter().copied().collect();
         let what = if alone { "cores" } else { "CPUs" };
-        return Err(format!("{threads} threads need as many {what}, and {} may be used ({set})", left.len()));
+        let may = if set.is_empty() { "none".to_owned() } else { format!("{} ({set})", left.len()) };
+        let sentence = format!("{threads} threads need as many {what}, and {may} may be used");
+        return Err(CandidateError::TooFew(sentence));
     }
     Ok(left)
 }
@@ -96,7 +127,8 @@ mod tests {
 
     fn chosen(threads: usize, constraints: Constraints) -> Result<String, String> {
         let all: Vec<CpuId> = (0..6).map(CpuId).collect();
-        let found = candidates(&topology(), &all, threads, &constraints)?;
+        let found =
+            candidates(&topology(), &all, threads, &constraints).map_err(|error| error.to_string())?;
         Ok(found.into_iter().collect::<CpuSet>().to_string())
     }
 
@@ -108,7 +140,7 @@ mod tests {
         assert_eq!(chosen(2, with(Sharing::Allowed)).unwrap(), "0-5");
         assert_eq!(
             chosen(5, with(Sharing::Never)).unwrap_err(),
-            "5 threads need as many cores, and 4 may be used (0-5)"
+            "5 threads need as many cores, and 4 (0,2,4,5) may be used"
         );
     }
 
@@ -123,6 +155,8 @@ mod tests {
             chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("memory node 7")
         );
         assert_eq!(chosen(2, Constraints { avoid: "0-2".parse().unwrap(), ..base.clone() }).unwrap(), "3-5");
-        assert!(chosen(7, base).unwrap_err().contains("7 threads need as many CPUs, and 6 may be used"));
+        assert!(
+            chosen(7, base).unwrap_err().contains("7 threads need as many CPUs, and 6 (0-5) may be used")
+        );
     }
 }

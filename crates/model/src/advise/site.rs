@@ -1,7 +1,9 @@
 //! [`Site`]: the CPUs that threads may be placed on, and what talking costs between them.
 
-use crate::stats::median;
-use crate::{CpuId, CpuSet, Level, Topology};
+use crate::infer::{Observation, both_ways};
+use crate::stats::{MadScale, mad, median};
+use crate::{CpuId, CpuSet, Level, Matrix, Topology};
+use std::collections::BTreeMap;
 
 /// The CPUs that threads may be placed on, and what talking costs between them.
 #[derive(Debug, Clone)]
@@ -9,6 +11,8 @@ pub struct Site {
     cpus: Vec<CpuId>,
     /// Row by row.
     ns: Vec<f64>,
+    /// Ends of the intervals, in the same order.
+    ends: Vec<[f64; 2]>,
     /// Groups from the largest to the smallest, each level dividing the CPUs that it covers; positions.
     levels: Vec<Vec<Vec<usize>>>,
     /// The group of each CPU, by level.
@@ -20,10 +24,17 @@ pub struct Site {
 
 /// CPUs near another that are looked at for a thread that talks there.
 const NEAR: usize = 16;
+/// A cell without an interval is trusted at most so far: two careful runs of one machine differ by 1.5 % across reboots.
+const LEAST_WIDTH: f64 = 0.03;
+/// No interval reaches down to zero.
+const MOST_WIDTH: f64 = 0.9;
+/// Half a 95 % interval, in deviations.
+const REACH: f64 = 1.96;
 
 impl Site {
-    /// A site of CPUs. `ns` gives what a pair costs; pairs of which nothing is known cost the median of their rows, and
-    /// are counted. `groups` are sets of CPUs by level, from the largest to the smallest.
+    /// A site of CPUs. `ns` gives what a pair costs, exactly; pairs of which nothing is known cost the median of their
+    /// rows, could cost anything that is seen, and are counted. `groups` are sets of CPUs by level, from the largest to
+    /// the smallest; CPUs outside every group of a level stand alone there.
     pub fn new(cpus: Vec<CpuId>, ns: impl Fn(CpuId, CpuId) -> Option<f64>, groups: &[Vec<CpuSet>]) -> Site {
         let n = cpus.len();
         let mut costs = vec![f64::NAN; n * n];
@@ -35,7 +46,7 @@ impl Site {
                 costs[b * n + a] = cost;
             }
         }
-        let filled = fill(&mut costs, n);
+        let (filled, ends) = fill(&mut costs, n);
         for cpu in 0..n {
             costs[cpu * n + cpu] = 0.0;
         }
@@ -44,9 +55,9 @@ impl Site {
             .iter()
             .map(|level| {
                 let level = level.iter().map(|set| set.iter().filter_map(position).collect::<Vec<usize>>());
-                level.filter(|group| !group.is_empty()).collect::<Vec<_>>()
+                with_the_rest(level.filter(|group| !group.is_empty()).collect::<Vec<_>>(), n)
             })
-            .filter(|level| level.len() > 1 && level.iter().map(Vec::len).sum::<usize>() == n)
+            .filter(|level| level.len() > 1 && level.len() < n)
             .collect();
         let near = (0..n).map(|cpu| nearest(&costs[cpu * n..(cpu + 1) * n], cpu)).collect();
         let group_of = levels
@@ -59,7 +70,55 @@ impl Site {
                 of
             })
             .collect();
-        Site { cpus, ns: costs, levels, group_of, near, filled }
+        Site { cpus, ns: costs, ends, levels, group_of, near, filled }
+    }
+
+    /// A site of measured pairs with their intervals. Where a file has none, what a cell could be is how far the cells
+    /// between the same groups lie around their median, which holds their errors and more.
+    pub fn of_observations(
+        cpus: Vec<CpuId>,
+        observed: &Matrix<Option<Observation>>,
+        groups: &[Vec<CpuSet>],
+    ) -> Site {
+        let row_of: BTreeMap<CpuId, usize> =
+            observed.cpus().iter().enumerate().map(|(row, &cpu)| (cpu, row)).collect();
+        let seen = |a: CpuId, b: CpuId| {
+            let found = both_ways(observed, *row_of.get(&a)?, *row_of.get(&b)?)?;
+            (found.value.is_finite() && found.value > 0.0).then_some(found)
+        };
+        let mut site = Site::new(cpus, |a, b| Some(seen(a, b)?.value), groups);
+        let n = site.len();
+        // By the finest level that two CPUs share; by nothing where they share none.
+        let depth = |site: &Site, a: usize, b: usize| {
+            (0..site.levels.len()).rev().find(|&level| site.group_of(level, a) == site.group_of(level, b))
+        };
+        let mut bare: BTreeMap<Option<usize>, Vec<f64>> = BTreeMap::new();
+        for a in 0..n {
+            for b in 0..a {
+                if seen(site.cpus[a], site.cpus[b]).is_some_and(|cell| cell.half_width <= 0.0) {
+                    bare.entry(depth(&site, a, b)).or_default().push(site.ns(a, b).ln());
+                }
+            }
+        }
+        let scatter: BTreeMap<Option<usize>, f64> = bare
+            .into_iter()
+            .map(|(level, logs)| (level, REACH * mad(&logs, MadScale::Normal).unwrap_or(0.0)))
+            .collect();
+        for a in 0..n {
+            for b in 0..a {
+                let Some(cell) = seen(site.cpus[a], site.cpus[b]) else { continue };
+                let width = if cell.half_width > 0.0 {
+                    cell.half_width
+                } else {
+                    scatter.get(&depth(&site, a, b)).copied().unwrap_or(0.0).max(LEAST_WIDTH)
+                };
+                let width = width.min(MOST_WIDTH);
+                let ends = [cell.value * (1.0 - width), cell.value * (1.0 + width)];
+                site.ends[a * n + b] = ends;
+                site.ends[b * n + a] = ends;
+            }
+        }
+        site
     }
 
     /// The levels that a system reports, from the largest to the smallest, each once.
@@ -94,6 +153,23 @@ impl Site {
     #[inline]
     pub fn ns(&self, a: usize, b: usize) -> f64 {
         self.ns[a * self.cpus.len() + b]
+    }
+
+    /// The least that a pair could cost, by position.
+    #[inline]
+    pub fn low(&self, a: usize, b: usize) -> f64 {
+        self.ends[a * self.cpus.len() + b][0]
+    }
+
+    /// The most that it could cost.
+    #[inline]
+    pub fn high(&self, a: usize, b: usize) -> f64 {
+        self.ends[a * self.cpus.len() + b][1]
+    }
+
+    /// Whether there are groups of CPUs to spread over.
+    pub fn has_groups(&self) -> bool {
+        !self.levels.is_empty()
     }
 
     /// Groups by level, largest first, by position.
@@ -151,23 +227,44 @@ impl Site {
     }
 }
 
-/// Gives unknown pairs the median of what the two CPUs show, or of everything; counts them.
-fn fill(costs: &mut [f64], n: usize) -> usize {
+/// The groups of a level, and each CPU that is in none as a group of its own.
+fn with_the_rest(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
+    let mut inside = vec![false; n];
+    groups.iter().flatten().for_each(|&cpu| inside[cpu] = true);
+    if !groups.is_empty() {
+        groups.extend((0..n).filter(|&cpu| !inside[cpu]).map(|cpu| vec![cpu]));
+    }
+    groups
+}
+
+/// Gives unknown pairs the median of what the two CPUs show, or of everything; counts them. Beside it what each pair
+/// could cost: an unknown one anything from the least to the most that is seen.
+fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
     let known = |row: &[f64]| row.iter().copied().filter(|cost| cost.is_finite()).collect::<Vec<f64>>();
     let rows: Vec<Option<f64>> = (0..n).map(|row| median(&known(&costs[row * n..(row + 1) * n]))).collect();
     let all = median(&rows.iter().flatten().copied().collect::<Vec<f64>>()).unwrap_or(1.0);
+    let seen = known(costs);
+    let anything = if seen.is_empty() {
+        [f64::MIN_POSITIVE, f64::INFINITY]
+    } else {
+        [seen.iter().copied().fold(f64::INFINITY, f64::min), seen.iter().copied().fold(0.0, f64::max)]
+    };
+    let mut ends: Vec<[f64; 2]> = costs.iter().map(|&cost| [cost, cost]).collect();
     let mut filled = 0;
     for a in 0..n {
+        ends[a * n + a] = [0.0; 2];
         for b in 0..a {
             if costs[a * n + b].is_nan() {
                 let guess = rows[a].unwrap_or(all).max(rows[b].unwrap_or(all));
                 costs[a * n + b] = guess;
                 costs[b * n + a] = guess;
+                ends[a * n + b] = anything;
+                ends[b * n + a] = anything;
                 filled += 1;
             }
         }
     }
-    filled
+    (filled, ends)
 }
 
 fn nearest(row: &[f64], cpu: usize) -> Vec<u32> {
@@ -204,5 +301,30 @@ mod tests {
         assert_eq!(site.filled(), 2);
         assert!(site.ns(0, 3) > 0.0 && site.ns(1, 2) == site.ns(2, 1));
         assert_eq!(site.near(7)[0], 0);
+        assert_eq!([site.low(0, 3), site.high(0, 3)], [1.0, 13.0], "an unknown pair could be any");
+        assert_eq!([site.low(0, 4), site.high(0, 4)], [4.0, 4.0]);
+    }
+
+    #[test]
+    fn cells_without_intervals_are_trusted_as_far_as_their_level_is_narrow() {
+        let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+        let halves = ["0-3", "4-7"].map(|list| list.parse().unwrap()).to_vec();
+        let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+            let far = a / 4 != b / 4;
+            let value = if far { 80.0 + 5.0 * ((a + b) % 4) as f64 } else { 20.0 };
+            Some(if a + b == 1 { Observation { value, half_width: 0.1 } } else { Observation::bare(value) })
+        });
+        let site = Site::of_observations(cpus, &observed, &[halves]);
+        let width = |a, b| (site.high(a, b) - site.low(a, b)) / 2.0 / site.ns(a, b);
+        assert!((width(0, 1) - 0.1).abs() < 1e-9, "what has an interval keeps it");
+        assert!((width(0, 2) - LEAST_WIDTH).abs() < 1e-9, "alike cells are trusted most");
+        assert!(width(0, 4) > 2.0 * LEAST_WIDTH, "scattered ones less: {}", width(0, 4));
+    }
+
+    #[test]
+    fn cpus_outside_every_group_stand_alone() {
+        let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
+        let site = Site::new(cpus, |_, _| Some(1.0), &[vec!["0,1".parse().unwrap()]]);
+        assert_eq!(site.levels(), [[vec![0, 1], vec![2], vec![3]]]);
     }
 }

@@ -179,7 +179,7 @@ fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), Infer
 }
 
 /// The mean of both directions, which is half a round trip whatever the clocks did; one where the other is missing.
-pub(super) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<Observation> {
+pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<Observation> {
     let there = observed.get(a, b).copied().flatten();
     if observed.is_symmetric() {
         return there;

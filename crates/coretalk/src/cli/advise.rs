@@ -1,0 +1,272 @@
+//! `advise`: on which CPUs threads that talk should live, from a run, a file, or a brief measurement.
+
+use super::args::{AdviseArgs, Global};
+use super::facts::{Shape, hand_over, say, shape};
+use super::source::Source;
+use super::{brief, files, topology};
+use crate::document::Document;
+use crate::exit::{ExitCode, Failure};
+use crate::report::advise::{AdviceView, Origin, screen};
+use coretalk_model::advise::{
+    CandidateError, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
+};
+use coretalk_model::formats::Unit;
+use coretalk_model::infer::{
+    Findings, InferError, Observation, Refusal, Standing, levels_changed, observations,
+};
+use coretalk_model::latency::LatencyResult;
+use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Protocol, Topology};
+
+/// `advise`.
+///
+/// # Errors
+/// The graph or the source cannot be read, there are too few CPUs, or somebody wished to end.
+pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
+    let shape = shape(global, "advise")?;
+    let graph = graph(args)?;
+    let reported = args.reported.as_deref().map(topology::hwloc).transpose()?;
+    let known = match &args.from {
+        None => Known::of_machine(global, reported)?,
+        Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
+    };
+    let view = advised(global, args, &graph, known.0)?;
+    match shape {
+        Shape::Text => say(global, |width| screen(&view, width)),
+        Shape::Json(identity) => hand_over(global, &Document::of_advice(&view, known.1.as_ref(), identity)),
+    }
+}
+
+/// Who talks to whom.
+fn graph(args: &AdviseArgs) -> Result<Graph, Failure> {
+    let threads = args.threads.map(|threads| threads as usize);
+    match (&args.graph, threads) {
+        (Some(path), threads) => {
+            let shown = path.display();
+            let text = String::from_utf8(files::read(path)?)
+                .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not text in UTF-8")))?;
+            Graph::parse(&text, threads)
+                .map_err(|error| Failure::Input(format!("{shown}: failed to {error}")))
+        }
+        (None, threads) => Ok(Graph::of_pattern(pattern(args), threads.unwrap_or(1))),
+    }
+}
+
+fn pattern(args: &AdviseArgs) -> Pattern {
+    args.pattern.unwrap_or(Pattern::AllToAll)
+}
+
+/// What a placement can rest on.
+struct Known {
+    origin: Origin,
+    simulated: Option<String>,
+    unit: &'static str,
+    /// What a source reports; `None` where nobody was asked.
+    reported: Option<Topology>,
+    /// The latencies of all pairs that are known.
+    observed: Matrix<Option<Observation>>,
+    /// Whether the machine changed under the measurement, and what that looked like.
+    moved: Option<Refusal>,
+}
+
+impl Known {
+    fn of_machine(
+        global: &Global,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let brief = brief::measure(global, "advise", 2)?;
+        let result = brief.result.map_err(Failure::Environment)?;
+        let reported = reported.unwrap_or(brief.topology);
+        let known = Known::of_result(Origin::Measurement, &result, &brief.environment, reported)?;
+        Ok((known, Some(brief.environment)))
+    }
+
+    fn of_source(
+        source: Source,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let name = source.name();
+        match source {
+            Source::Run(report, _) => {
+                let reported = reported.unwrap_or(report.topology);
+                let known =
+                    Known::of_result(Origin::Run(name), &report.result, &report.environment, reported)?;
+                Ok((known, Some(report.environment)))
+            }
+            Source::File(matrices, path) => {
+                let Some(imported) = matrices.into_iter().next() else {
+                    return Err(Failure::Input(format!("{path}: the file holds no matrix")));
+                };
+                let unit = if imported.unit == Unit::Cycles { "cycles" } else { "ns" };
+                let known = Known {
+                    origin: Origin::File(name, imported.format.as_str().to_owned()),
+                    simulated: None,
+                    unit,
+                    reported,
+                    observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
+                    moved: None,
+                };
+                Ok((known, None))
+            }
+        }
+    }
+
+    fn of_result(
+        origin: Origin,
+        result: &LatencyResult,
+        environment: &Environment,
+        reported: Topology,
+    ) -> Result<Known, Failure> {
+        let Some(map) = result.maps.iter().find(|map| map.protocol != Protocol::OneWay) else {
+            return Err(Failure::Usage(
+                "this run holds no round trips, and a placement needs them; `coretalk latency` measures some"
+                    .into(),
+            ));
+        };
+        let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
+        Ok(Known {
+            origin,
+            simulated: environment.simulated.clone(),
+            unit: "ns",
+            reported: Some(reported),
+            observed: observations(map),
+            moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
+        })
+    }
+}
+
+fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> Result<AdviceView, Failure> {
+    let ids: CpuSet = known.observed.cpus().iter().copied().collect();
+    let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
+    let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
+    let sharing = args.sharing.unwrap_or_default();
+    if args.sharing.is_some() && known.reported.is_none() {
+        return Err(Failure::Usage(
+            "--sharing has no effect here, for the file does not say which CPUs share a core; --reported FILE.xml \
+             (hwloc) does, or choose CPUs with --cpus"
+                .into(),
+        ));
+    }
+    let among = chosen(global.cpus.as_ref(), &ids)?;
+    let constraints = Constraints {
+        avoid: args.avoid.clone().unwrap_or_default(),
+        class: args.class.clone(),
+        node: args.node,
+        sharing,
+    };
+    if let Some(cpu) = constraints.avoid.difference(&ids).first() {
+        return Err(Failure::Usage(format!("--avoid: CPU {cpu} does not exist; there are CPUs {ids}")));
+    }
+    // By number: the order of the system.
+    let all: Vec<CpuId> = among.iter().collect();
+    let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
+        CandidateError::Unknown(sentence) => Failure::Usage(sentence),
+        CandidateError::TooFew(sentence) => Failure::Environment(sentence),
+    })?;
+    let findings = Findings::of_matrix(&known.observed, &reported);
+    let mut view = AdviceView {
+        origin: known.origin,
+        simulated: known.simulated,
+        unit: known.unit,
+        threads: graph.len(),
+        pattern: args.graph.is_none().then(|| pattern(args)),
+        talking: graph.edges().count(),
+        candidates: cpus.iter().copied().collect(),
+        outcome: Err(String::new()),
+        remarks: Vec::new(),
+    };
+    let refused = known.moved.as_ref().or(findings.structure.as_ref().err().filter(|refusal| {
+        // Two CPUs have one placement, which needs no structure.
+        !matches!(refusal, Refusal::Matrix(InferError::TooFew { .. }))
+    }));
+    match refused {
+        Some(Refusal::Matrix(error @ InferError::Impossible { .. })) => {
+            return Err(Failure::Input(error.to_string()));
+        }
+        Some(refusal) => {
+            view.outcome = Err(refusal.to_string());
+            return Ok(view);
+        }
+        None => {}
+    }
+    let site = Site::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    if site.filled() * 2 > site.len() * (site.len() - 1) / 2 {
+        let pairs = site.len() * (site.len() - 1) / 2;
+        view.outcome = Err(format!(
+            "{} of the {pairs} pairs that could be chosen have no value; at least half of them are needed",
+            site.filled()
+        ));
+        return Ok(view);
+    }
+    let advice = advise(graph, &site, global.seed.unwrap_or(0));
+    view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    view.outcome = Ok(advice);
+    Ok(view)
+}
+
+/// The CPUs that were asked for, among those of the source.
+fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
+    let Some(asked) = asked else { return Ok(ids.clone()) };
+    match asked.difference(ids).first() {
+        Some(cpu) => Err(Failure::Usage(format!(
+            "CPU {cpu} does not exist: there are latencies of CPUs {ids}; choose among them with --cpus"
+        ))),
+        None => Ok(asked.clone()),
+    }
+}
+
+/// Groups from the largest to the smallest: as the latencies show them, or where they show none as they are reported.
+fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
+    match &findings.structure {
+        Ok(structure) if !structure.levels.is_empty() => {
+            structure.levels.iter().rev().map(|level| level.groups.clone()).collect()
+        }
+        _ => Site::groups_of(reported),
+    }
+}
+
+fn remarks(
+    cpus: &[CpuId],
+    site: &Site,
+    findings: &Findings,
+    reported: &Topology,
+    has_cores: bool,
+    sharing: Sharing,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
+    if site.filled() > 0 {
+        remarks.push(format!(
+            "{} of the pairs that could be chosen have no value: they are guessed from their CPUs, and the bounds let \
+             them be any",
+            site.filled()
+        ));
+    }
+    let shared = reported.level(Level::Core).iter().any(|core| both(&core.cpus));
+    if shared && sharing != Sharing::Allowed {
+        remarks.push(
+            "there are more threads than cores: those that share one compute at about half its speed".into(),
+        );
+    } else if shared {
+        remarks.push(
+            "threads share cores, where each computes at about half the speed; --sharing never keeps them \
+                      apart"
+                .into(),
+        );
+    }
+    let pairs = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
+    let siblings = pairs.filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
+    if siblings.is_some_and(|level| level.groups.iter().any(both)) {
+        remarks.push(
+            "closest pairs are used that may be threads of one core, where each computes at about half the speed; \
+             latency alone cannot tell"
+                .into(),
+        );
+    }
+    if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
+        remarks.push(
+            "the latencies contradict what is reported (`coretalk topology`); the groups are those of the latencies"
+                .into(),
+        );
+    }
+    remarks
+}

@@ -1,0 +1,300 @@
+//! The screen of `advise`: the placement, what it costs beside others, how sure that is, and what to type.
+
+use super::snippets::{Snippet, snippets};
+use super::table::{Align, Columns};
+use super::text::{count, cut, ns, percent, plain, wrap};
+use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
+use coretalk_model::{CpuId, CpuSet};
+
+/// Threads whose CPUs are listed one by one, and snippets with them.
+const MOST_LISTED: usize = 64;
+/// Threads up to which XML of a line each is shown.
+const MOST_IN_XML: usize = 16;
+
+/// Where the latencies come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Measured just now.
+    Measurement,
+    /// A saved run, by its short name.
+    Run(String),
+    /// A file and its format.
+    File(String, String),
+}
+
+/// Everything that is said.
+#[derive(Debug, Clone)]
+pub struct AdviceView {
+    /// Where the latencies come from.
+    pub origin: Origin,
+    /// The scenario of a simulated machine.
+    pub simulated: Option<String>,
+    /// `ns` or `cycles`.
+    pub unit: &'static str,
+    /// How many threads there are.
+    pub threads: usize,
+    /// Who talks to whom; `None` for a graph from a file.
+    pub pattern: Option<Pattern>,
+    /// Pairs of threads that talk.
+    pub talking: usize,
+    /// The CPUs that could be chosen.
+    pub candidates: CpuSet,
+    /// The placement, or why there is none.
+    pub outcome: Result<Advice, String>,
+    /// Doubts and conditions, whole sentences.
+    pub remarks: Vec<String>,
+}
+
+impl AdviceView {
+    /// The placement, where there is ground to recommend it.
+    pub fn recommended(&self) -> Option<&Advice> {
+        self.outcome.as_ref().ok().filter(|advice| advice.ground != Ground::Nothing)
+    }
+
+    /// Why nothing is recommended; `None` where something is.
+    pub fn reason(&self) -> Option<String> {
+        match &self.outcome {
+            Err(reason) => Some(reason.clone()),
+            Ok(advice) if advice.ground != Ground::Nothing => None,
+            Ok(_) if self.talking == 0 => {
+                Some("nobody talks, and nothing is known of what the CPUs share".to_owned())
+            }
+            Ok(_) if self.candidates.len() == self.threads && self.threads <= 2 => {
+                Some("there is one placement only".to_owned())
+            }
+            Ok(_) => Some("no placement of these threads is shown to be better than another".to_owned()),
+        }
+    }
+}
+
+/// The screen.
+pub fn screen(view: &AdviceView, width: usize) -> String {
+    let mut lines = Vec::new();
+    if let Some(simulated) = &view.simulated {
+        let words = format!("SIMULATED {}: this says nothing about hardware", plain(simulated));
+        lines.extend(wrap(&words, width, 2));
+    }
+    lines.extend(wrap(&title(view), width, 2));
+    lines.extend(wrap(&format!(" {}", origin(view)), width, 1));
+    lines.push(String::new());
+    let says = match (view.recommended(), view.reason()) {
+        (Some(advice), _) => recommendation(advice),
+        (None, reason) => format!(" No advice: {}.", reason.unwrap_or_default()),
+    };
+    lines.extend(wrap(&says, width, 1));
+    if let Ok(advice) = &view.outcome
+        && advice.mean.is_some()
+    {
+        lines.push(String::new());
+        lines.extend(prices(view, advice).lines(width));
+        lines.extend(wrap(&format!(" {}", certainty(advice)), width, 1));
+    }
+    lines.extend(view.remarks.iter().flat_map(|remark| wrap(&format!(" ! {remark}"), width, 3)));
+    if let Some(advice) = view.recommended() {
+        lines.push(String::new());
+        lines.extend(what_to_type(advice, width));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn title(view: &AdviceView) -> String {
+    let threads = count(view.threads as u64, "thread");
+    match view.pattern {
+        _ if view.threads == 1 => "Where one thread should live".to_owned(),
+        Some(Pattern::Independent) => format!("Where {threads} should live that do not talk (independent)"),
+        Some(Pattern::Pairs) => format!("Where {threads} should live, talking two by two (pairs)"),
+        Some(Pattern::Ring) => {
+            format!("Where {threads} should live, each talking to the next, the last to the first (ring)")
+        }
+        Some(Pattern::Pipeline) => {
+            format!("Where {threads} should live, each talking to the next (pipeline)")
+        }
+        Some(Pattern::AllToAll) => format!("Where {threads} should live, each talking to each (all-to-all)"),
+        None => {
+            let pairs = count(view.talking as u64, "pair");
+            format!("Where {threads} should live, of which {pairs} talk as the graph says")
+        }
+    }
+}
+
+fn origin(view: &AdviceView) -> String {
+    let from = match &view.origin {
+        Origin::Measurement => "From a measurement of some seconds".to_owned(),
+        Origin::Run(name) => format!("From the run {}", plain(name)),
+        Origin::File(name, format) => format!("From {} ({format})", plain(name)),
+    };
+    let chosen = count(view.candidates.len() as u64, "CPU");
+    format!("{from}; chosen among {chosen}, {}", cut(&view.candidates.to_string(), 60))
+}
+
+fn recommendation(advice: &Advice) -> String {
+    let placed = placed(&advice.cpus);
+    match advice.ground {
+        Ground::Structure => format!(
+            " {placed}: spread over groups of CPUs, so that they share as little as they can. Nobody talks, and \
+             latencies predict nothing."
+        ),
+        _ => format!(" {placed}."),
+    }
+}
+
+/// `Threads 0 to 5 on CPUs 0-5`, or one by one where the order is another.
+fn placed(cpus: &[CpuId]) -> String {
+    let set: CpuSet = cpus.iter().copied().collect();
+    match cpus {
+        [cpu] => format!("On CPU {cpu}"),
+        _ if cpus.is_sorted() => format!("Threads 0 to {} on CPUs {set}, in this order", cpus.len() - 1),
+        _ if cpus.len() > MOST_LISTED => {
+            format!("Threads 0 to {} on CPUs {set}; which thread goes where: --format json", cpus.len() - 1)
+        }
+        _ => {
+            let listed: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
+            format!("Threads 0 to {} on CPUs {}", cpus.len() - 1, listed.join(" "))
+        }
+    }
+}
+
+fn prices(view: &AdviceView, advice: &Advice) -> Columns {
+    let heading = format!("{} per message", view.unit);
+    let mut table = Columns::new(&[
+        ("placement", Align::Left),
+        (&heading, Align::Right),
+        ("between", Align::Left),
+        ("against the advice", Align::Left),
+    ]);
+    let bounds = |mean: &Bracket| format!("{} and {}", ns(mean.low), ns(mean.high));
+    let name = if view.recommended().is_some() { "advised" } else { "best found" };
+    if let Some(mean) = &advice.mean {
+        let worst =
+            advice.worst.map_or(String::new(), |worst| format!("slowest pair {} {}", ns(worst), view.unit));
+        table.row(vec![name.to_owned(), ns(mean.point), bounds(mean), worst]);
+    }
+    for baseline in &advice.baselines {
+        let Some(mean) = &baseline.mean else { continue };
+        table.row(vec![
+            words(baseline.name).to_owned(),
+            ns(mean.point),
+            bounds(mean),
+            against(baseline, advice),
+        ]);
+    }
+    table
+}
+
+/// A usual placement in words.
+fn words(name: &str) -> &str {
+    match name {
+        "system-order" => "first CPUs by number",
+        "compact" => "compact",
+        "spread" => "spread",
+        _ => "anywhere, on average",
+    }
+}
+
+fn against(baseline: &Baseline, advice: &Advice) -> String {
+    let Some(excess) = &baseline.excess else { return String::new() };
+    if !baseline.cpus.is_empty() && baseline.cpus == advice.cpus {
+        return "the same CPUs".to_owned();
+    }
+    if !baseline.is_worse() {
+        return "cannot be told apart".to_owned();
+    }
+    if excess.point >= 1.0 {
+        let times = |share: f64| format!("{:.1}", 1.0 + share);
+        return format!("{} × ({} to {})", times(excess.point), times(excess.low), times(excess.high));
+    }
+    format!("{} more ({} to {})", percent(excess.point), percent(excess.low), percent(excess.high))
+}
+
+fn certainty(advice: &Advice) -> String {
+    let Some(slack) = advice.slack else { return String::new() };
+    let how = if advice.optimal {
+        "every placement was looked at, and the rest is what the intervals of the cells leave open"
+    } else {
+        "by a bound that holds for all placements at once, and that perhaps none reaches"
+    };
+    let than = if advice.ground == Ground::Nothing { "the best found" } else { "the advised one" };
+    format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
+}
+
+fn what_to_type(advice: &Advice, width: usize) -> Vec<String> {
+    let all = snippets(&advice.cpus);
+    let (each, together): (Vec<&Snippet>, Vec<&Snippet>) = all.iter().partition(|snippet| snippet.each);
+    let mut lines = wrap(" the process on these CPUs, its threads moving among them:", width, 1);
+    // Lines to be copied are never broken.
+    lines.extend(together.iter().map(|snippet| format!("   {}", snippet.text)));
+    if advice.cpus.len() < 2 {
+        return lines;
+    }
+    if advice.cpus.len() > MOST_LISTED {
+        lines.extend(wrap(
+            " each thread on its own CPU: --format json holds OpenMP, Slurm and libvirt",
+            width,
+            1,
+        ));
+        return lines;
+    }
+    let brief = advice.cpus.len() <= MOST_IN_XML;
+    let last = if brief { "libvirt" } else { "libvirt with --format json" };
+    let heading = format!(" each thread on its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
+    lines.extend(wrap(&heading, width, 1));
+    let indented = |text: &String| text.lines().map(|line| format!("   {line}")).collect::<Vec<_>>();
+    let shown = each.iter().filter(|snippet| brief || !snippet.text.contains('\n'));
+    lines.extend(shown.flat_map(|snippet| indented(&snippet.text)));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::text::columns;
+    use coretalk_model::advise::{Graph, Site, advise};
+
+    /// Two halves of four, 20 and 85 ns.
+    fn view(threads: usize, pattern: Pattern, across: f64) -> AdviceView {
+        let halves = ["0,2,4,6", "1,3,5,7"].map(|list| list.parse::<CpuSet>().unwrap());
+        let ns = |a: CpuId, b: CpuId| Some(if a.0 % 2 == b.0 % 2 { 20.0 } else { across });
+        let groups = if across > 20.0 { vec![halves.to_vec()] } else { Vec::new() };
+        let site = Site::new((0..8).map(CpuId).collect(), ns, &groups);
+        let graph = Graph::of_pattern(pattern, threads);
+        AdviceView {
+            origin: Origin::Measurement,
+            simulated: None,
+            unit: "ns",
+            threads,
+            pattern: Some(pattern),
+            talking: graph.edges().count(),
+            candidates: "0-7".parse().unwrap(),
+            outcome: Ok(advise(&graph, &site, 1)),
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_matters_comes_with_its_gain_and_what_to_type() {
+        for width in [60, 80, 160] {
+            let text = screen(&view(4, Pattern::AllToAll, 85.0), width);
+            assert!(text.contains("on CPUs 0,2,4,6, in this order"), "{text}");
+            assert!(text.contains("taskset -c 0,2,4,6 COMMAND"), "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("3.2 ×") && words.contains("by more than 0 %"), "{text}");
+            let broken =
+                text.lines().filter(|line| !line.starts_with("   ")).find(|line| columns(line) > width);
+            assert_eq!(broken, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_ground_there_is_nothing_to_type() {
+        for (view, said) in [
+            (view(4, Pattern::AllToAll, 20.0), "shown to be better than another"),
+            (view(4, Pattern::Independent, 20.0), "nobody talks"),
+            (AdviceView { outcome: Err("it moved".into()), ..view(2, Pattern::Pairs, 85.0) }, "it moved"),
+        ] {
+            let text = screen(&view, 100);
+            assert!(text.contains(said) && !text.contains("taskset"), "{text}");
+        }
+        let spread = screen(&view(2, Pattern::Independent, 85.0), 100);
+        assert!(spread.contains("on CPUs 0,1") && spread.contains("taskset -c 0,1"), "{spread}");
+    }
+}

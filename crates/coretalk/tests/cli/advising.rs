@@ -1,0 +1,157 @@
+//! `advise`: which CPUs, at what cost, and when it keeps silent.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+fn advice(tool: &Tool, words: &[&str]) -> Value {
+    let out = tool.done(&[&["advise", "--format", "json", "-q"], words].concat()).out;
+    serde_json::from_str::<Value>(&out).unwrap()["advice"][0].clone()
+}
+
+fn write(tool: &Tool, name: &str, text: &str) {
+    std::fs::write(tool.path().join(name), text).unwrap();
+}
+
+/// Even and odd CPUs out of eight: 20.5 ns inside, `across` between them; a bare lower triangle. `hole` is empty.
+fn matrix(across: f64, hole: impl Fn(u32, u32) -> bool) -> String {
+    let cell = |row: u32, column: u32| match (column < row, row % 2 == column % 2) {
+        (true, _) if hole(row, column) => String::new(),
+        (true, true) => "20.5".to_owned(),
+        (true, false) => across.to_string(),
+        _ => String::new(),
+    };
+    (0..8).map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+fn cpus(advice: &Value) -> Vec<u64> {
+    advice["cpus"].as_array().unwrap().iter().map(|cpu| cpu.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn threads_that_talk_are_kept_together() {
+    let tool = Tool::new();
+    let screen = tool.done(&["advise", "-n", "8", "--machine", "sim:chiplet-16", "-q"]).out;
+    assert!(screen.contains("SIMULATED") && screen.contains("taskset -c 0-7 COMMAND"), "{screen}");
+    let found =
+        advice(&tool, &["-n", "8", "--pattern", "ring", "--machine", "sim:chiplet-16", "--cpus", "4-15"]);
+    assert!(cpus(&found).iter().all(|cpu| (8..16).contains(cpu)), "{found}");
+    assert_eq!((&found["ground"], &found["reason"]), (&"latency".into(), &Value::Null));
+    let [low, high] = [0, 1].map(|end| found["bounds"][end].as_f64().unwrap());
+    let mean = found["mean"].as_f64().unwrap();
+    assert!(low < mean && mean < high && high < 20.0, "{found}");
+    let worse = |name: &str| {
+        let baseline =
+            found["baselines"].as_array().unwrap().iter().find(|known| known["name"] == name).unwrap();
+        baseline["worse"] == true && baseline["excess_bounds_percent"][0].as_f64().unwrap() > 0.0
+    };
+    assert!(worse("spread") && worse("system-order") && worse("anywhere"), "{found}");
+    assert_eq!(found["snippets"].as_array().unwrap().len(), 7);
+    // Nothing is saved.
+    assert!(tool.call(&["runs", "show", "latest"]).err.contains("no runs"));
+}
+
+#[test]
+fn the_same_question_gets_the_same_answer() {
+    let words = ["-n", "12", "--pattern", "pipeline", "--machine", "sim:chiplet-16-smt"];
+    assert_eq!(advice(&Tool::new(), &words), advice(&Tool::new(), &words));
+}
+
+#[test]
+fn a_run_a_file_and_a_graph_are_taken() {
+    let tool = Tool::new();
+    tool.done(&["latency", "--machine", "sim:chiplet-16", "--seed", "1", "-q", "--name", "one"]);
+    let of_run = advice(&tool, &["-n", "4", "--from", "one"]);
+    assert_eq!((&of_run["from"], cpus(&of_run).len()), (&"run".into(), 4));
+    write(&tool, "m.csv", &matrix(85.5, |_, _| false));
+    // Threads 0, 2 and 4 talk; 1 and 3 talk a little.
+    write(&tool, "graph.txt", "0 2 9 # much\n2 4 9\n0 4 9\n1 3 1\n");
+    let of_file = advice(&tool, &["--graph", "graph.txt", "--from", "m.csv"]);
+    assert_eq!((&of_file["from"], &of_file["pattern"]), (&"file".into(), &Value::Null));
+    let at = cpus(&of_file);
+    assert!(at[0] % 2 == at[2] % 2 && at[2] % 2 == at[4] % 2 && at[1] % 2 == at[3] % 2, "{of_file}");
+    assert_eq!(of_file["mean"], 20.5);
+    let more = advice(&tool, &["--graph", "graph.txt", "-n", "8", "--from", "m.csv"]);
+    assert_eq!(cpus(&more).len(), 8);
+}
+
+#[test]
+fn constraints_narrow_the_choice() {
+    let tool = Tool::new();
+    let smt = ["--machine", "sim:chiplet-16-smt", "-n", "2", "--pattern", "pairs"];
+    let pair = |more: &[&str]| cpus(&advice(&tool, &[&smt[..], more].concat()));
+    let sibling = |pair: &[u64]| pair[0].abs_diff(pair[1]) == 16;
+    assert!(sibling(&pair(&["--sharing", "allowed"])), "threads of a core talk fastest");
+    assert!(!sibling(&pair(&[])) && !sibling(&pair(&["--sharing", "never"])));
+    assert!(pair(&["--avoid", "0-3,16-19"]).iter().all(|cpu| cpu % 16 >= 4));
+    let classes = advice(&tool, &["--machine", "sim:hybrid", "-n", "4", "--class", "e"]);
+    assert_eq!(classes["candidates"], "12-19");
+    let node = advice(&tool, &["--machine", "sim:epyc-2s-192", "-n", "3", "--node", "1"]);
+    assert_eq!(node["candidates"], "96-191");
+}
+
+#[test]
+fn where_there_is_no_ground_nothing_is_recommended() {
+    let tool = Tool::new();
+    write(&tool, "flat.csv", &matrix(20.5, |_, _| false));
+    write(&tool, "pair.csv", ",\n20.5,\n");
+    write(&tool, "holes.csv", &matrix(85.5, |row, column| (row + column) % 3 != 0));
+    for (words, reason) in [
+        (&["-n", "4", "--from", "flat.csv"][..], "shown to be better"),
+        (&["-n", "2", "--from", "pair.csv"], "one placement only"),
+        (&["-n", "4", "--from", "holes.csv"], "at least half of them"),
+        (&["-n", "3", "--machine", "sim:noisy-vm"], "changed level"),
+        (&["-n", "8", "--from", "flat.csv", "--pattern", "independent"], "nobody talks"),
+    ] {
+        let found = advice(&tool, words);
+        assert!(found["reason"].as_str().unwrap().contains(reason), "{found}");
+        assert_eq!(found["ground"], "none");
+        assert!(found["cpus"].is_null() && found["snippets"].as_array().unwrap().is_empty(), "{found}");
+        let screen = tool.done(&[&["advise", "-q"], words].concat()).out;
+        assert!(screen.contains("No advice:") && !screen.contains("taskset"), "{screen}");
+    }
+    let spread = advice(&tool, &["-n", "2", "--machine", "sim:chiplet-16", "--pattern", "independent"]);
+    assert_eq!((&spread["ground"], cpus(&spread)), (&"structure".into(), vec![0, 8]));
+}
+
+#[test]
+fn missing_pairs_are_said_and_widen_the_bounds() {
+    let tool = Tool::new();
+    write(&tool, "hole.csv", &matrix(85.5, |row, column| (row, column) == (2, 0)));
+    let found = advice(&tool, &["-n", "4", "--from", "hole.csv"]);
+    assert!(found["remarks"][0].as_str().unwrap().contains("1 of the pairs"), "{found}");
+    // The other half of the machine is known.
+    assert_eq!(cpus(&found), [1, 3, 5, 7]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_its_place() {
+    let tool = Tool::new();
+    write(&tool, "m.csv", &matrix(85.5, |_, _| false));
+    write(&tool, "negative.csv", ",,\n20.5,,\n-1,20.5,\n");
+    for (name, text) in [
+        ("self.txt", "0 1 1\n2 2 1\n"),
+        ("minus.txt", "0 1 -3\n"),
+        ("far.txt", "0 9 1\n"),
+        ("nobody.txt", "# nothing\n"),
+        ("words.txt", "a b c\n"),
+    ] {
+        write(&tool, name, text);
+    }
+    for (words, code, part) in [
+        (&["--graph", "self.txt"][..], 4, "self.txt: failed to read line 2: thread 2 talks to itself"),
+        (&["--graph", "minus.txt"], 4, "line 1: the weight -3 is negative"),
+        (&["--graph", "far.txt", "-n", "4"], 4, "there is no thread 9: 4 threads are counted from 0"),
+        (&["--graph", "far.txt"], 3, "10 threads need as many CPUs, and 8 (0-7) may be used"),
+        (&["--graph", "nobody.txt"], 4, "no threads talk"),
+        (&["--graph", "words.txt"], 4, "`a` is no thread"),
+        (&["-n", "9"], 3, "9 threads need as many CPUs"),
+        (&["-n", "2", "--sharing", "never"], 2, "--reported FILE.xml"),
+    ] {
+        let said = tool.call(&[&["advise", "--from", "m.csv"], words].concat());
+        assert_eq!(said.code, code, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+        assert_eq!(said.out, "");
+    }
+    let said = tool.call(&["advise", "-n", "2", "--from", "negative.csv"]);
+    assert_eq!((said.code, said.err.contains("line 3")), (4, true), "{}", said.err);
+}

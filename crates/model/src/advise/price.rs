@@ -1,0 +1,146 @@
+//! [`Bracket`]: what a placement costs, and between which bounds the intervals of the cells leave it.
+//!
+//! The best of many placements is partly the one whose cells were read too low, so an interval as of a placement chosen
+//! beforehand would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). What holds for every placement
+//! at once, however it was chosen, is what follows from all cells lying inside their intervals: a robust bound (Soyster
+//! 1973). It is wider than an interval for one placement, never narrower.
+
+use super::{Graph, Site};
+
+/// A value, and the bounds that hold while every cell lies in its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bracket {
+    /// At the values of the cells.
+    pub point: f64,
+    /// The least that the intervals allow.
+    pub low: f64,
+    /// The most that they allow.
+    pub high: f64,
+}
+
+/// Which share of everything that is said each pair of CPUs carries; below the diagonal, row by row.
+#[derive(Debug, Clone)]
+pub(super) struct Talk(Vec<f64>);
+
+impl Talk {
+    /// Threads on CPUs; `None` where nobody talks.
+    pub fn of(graph: &Graph, site: &Site, cpu_of: &[u32]) -> Option<Talk> {
+        let mut shares = vec![0.0; site.len() * site.len().saturating_sub(1) / 2];
+        for (a, b, weight) in graph.edges() {
+            let (a, b) = (cpu_of[a] as usize, cpu_of[b] as usize);
+            shares[place(a.max(b), a.min(b))] += weight / graph.total();
+        }
+        (graph.total() > 0.0).then_some(Talk(shares))
+    }
+
+    /// Every pair alike: the mean over all placements, which is what threads can expect that live just anywhere.
+    pub fn anywhere(site: &Site) -> Talk {
+        let pairs = site.len() * site.len().saturating_sub(1) / 2;
+        Talk(vec![1.0 / pairs as f64; pairs])
+    }
+
+    /// What is said, in the unit of the site.
+    pub fn price(&self, site: &Site) -> Bracket {
+        Bracket {
+            point: self.sum(site, Site::ns),
+            low: self.sum(site, Site::low),
+            high: self.sum(site, Site::high),
+        }
+    }
+
+    /// How much more `other` costs, as a share: 0.5 is half as much again. Cells that both use move both.
+    pub fn excess(&self, other: &Talk, site: &Site) -> Bracket {
+        let point = other.sum(site, Site::ns) / self.sum(site, Site::ns);
+        let most = other.extreme(self, site, point, Site::high, Site::low);
+        let least = other.extreme(self, site, point, Site::low, Site::high);
+        Bracket { point: point - 1.0, low: least.min(point) - 1.0, high: most.max(point) - 1.0 }
+    }
+
+    /// The extreme of `self ÷ other` while every cell lies in its interval: cells that push the quotient are at one end
+    /// of theirs, the others at the other (a fractional programme, Dinkelbach 1967).
+    fn extreme(&self, other: &Talk, site: &Site, start: f64, pushes: End, pulls: End) -> f64 {
+        let mut quotient = start;
+        for _ in 0..20 {
+            let (mut above, mut below) = (0.0, 0.0);
+            for high in 1..site.len() {
+                for low in 0..high {
+                    let at = place(high, low);
+                    let (mine, theirs) = (self.0[at], other.0[at]);
+                    if mine == 0.0 && theirs == 0.0 {
+                        continue;
+                    }
+                    let end = if mine > quotient * theirs { pushes } else { pulls };
+                    let value = end(site, high, low);
+                    above += mine * value;
+                    below += theirs * value;
+                }
+            }
+            if below <= 0.0 || (above / below - quotient).abs() <= 1e-9 * quotient {
+                break;
+            }
+            quotient = above / below;
+        }
+        quotient
+    }
+
+    fn sum(&self, site: &Site, end: End) -> f64 {
+        let mut sum = 0.0;
+        for high in 1..site.len() {
+            for low in 0..high {
+                let share = self.0[place(high, low)];
+                if share > 0.0 {
+                    sum += share * end(site, high, low);
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// A value of a pair of a site.
+type End = fn(&Site, usize, usize) -> f64;
+
+/// Where a pair stands below the diagonal.
+fn place(row: usize, column: usize) -> usize {
+    row * (row - 1) / 2 + column
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::infer::Observation;
+    use crate::{CpuId, Matrix};
+
+    /// 0–1 and 2–3 cost 20, all else 80; everything ± 10 %.
+    fn site() -> Site {
+        let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
+        let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+            Some(Observation { value: if a / 2 == b / 2 { 20.0 } else { 80.0 }, half_width: 0.1 })
+        });
+        Site::of_observations(cpus, &observed, &[])
+    }
+
+    #[test]
+    fn a_price_reaches_as_far_as_its_cells() {
+        let (site, graph) = (site(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
+        let price = Talk::of(&graph, &site, &[0, 1, 2]).unwrap().price(&site);
+        for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
+            assert!((found - expected).abs() < 1e-9, "{price:?}");
+        }
+        assert!((Talk::anywhere(&site).price(&site).point - 60.0).abs() < 1e-9);
+        assert!(Talk::of(&Graph::new(2, []), &site, &[0, 1]).is_none());
+    }
+
+    #[test]
+    fn cells_that_both_use_cancel() {
+        let (site, graph) = (site(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
+        let talk = |cpus: &[u32]| Talk::of(&graph, &site, cpus).unwrap();
+        let same = talk(&[0, 1, 2]).excess(&talk(&[2, 1, 0]), &site);
+        assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
+        // 0–1 in both; 1–2 at 80 against 1–3 at 80: apart by 16 of about 100 either way.
+        let near = talk(&[0, 1, 2]).excess(&talk(&[0, 1, 3]), &site);
+        assert!(near.point == 0.0 && near.low < -0.1 && near.high > 0.1, "{near:?}");
+        let only_far = talk(&[0, 1, 2]).excess(&talk(&[0, 2, 1]), &site);
+        assert!((only_far.point - 0.6).abs() < 1e-9 && only_far.low > 0.4, "{only_far:?}");
+    }
+}
