@@ -15,8 +15,10 @@ pub(super) struct PassTable {
     heads: Vec<PassHead>,
     /// Row by row, `width` each.
     values: Vec<Stored>,
-    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 24 bytes, 12 million times.
+    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 20 bytes, 12 million times.
     line_errors: Vec<f32>,
+    /// Batches kept and dropped, of the values that have too many for [`Stored`], by position in `values`.
+    many: BTreeMap<usize, [u32; 2]>,
     /// The run's slots.
     width: usize,
     /// Cells whose last visit gave nothing.
@@ -42,6 +44,10 @@ pub struct CellPasses<'a> {
     values: &'a [Stored],
     /// Beside `values`, or empty.
     line_errors: &'a [f32],
+    /// Of the whole table.
+    many: &'a BTreeMap<usize, [u32; 2]>,
+    /// Position of `values` in the table.
+    first: usize,
     width: usize,
     /// Why the last visit gave nothing, if it did.
     pub failure: Option<&'a TrialFailure>,
@@ -81,19 +87,23 @@ pub struct SlotValue {
     pub dropped: u32,
 }
 
-/// A [`SlotValue`] as it is kept.
+/// A [`SlotValue`] as it is kept: 16 bytes, 12 million times on a machine with 1,024 CPUs.
 #[derive(Debug, Clone, Copy)]
 struct Stored {
     location_ns: f32,
     floor_ns: f32,
     line_spread: f32,
-    kept: u32,
-    dropped: u32,
+    /// Batches kept and dropped, or [`Stored::MANY`].
+    batches: [u16; 2],
 }
 
 impl Stored {
     const NONE: Stored =
-        Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, kept: 0, dropped: 0 };
+        Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, batches: [0, 0] };
+
+    /// Stands for counts that are kept apart: those of an adaptive pass are below a thousand, those of a fixed count
+    /// are what was asked for.
+    const MANY: [u16; 2] = [u16::MAX; 2];
 }
 
 impl CellPasses<'_> {
@@ -104,13 +114,17 @@ impl CellPasses<'_> {
         }
         let at = pass * self.width + slot;
         let value = self.values.get(at).filter(|value| value.location_ns.is_finite())?;
+        let [kept, dropped] = match value.batches {
+            Stored::MANY => self.many.get(&(self.first + at)).copied().unwrap_or_default(),
+            few => few.map(u32::from),
+        };
         Some(SlotValue {
             location_ns: value.location_ns,
             line_error_ns: self.line_errors.get(at).copied().unwrap_or(f32::NAN),
             floor_ns: value.floor_ns,
             line_spread: value.line_spread,
-            kept: value.kept,
-            dropped: value.dropped,
+            kept,
+            dropped,
         })
     }
 }
@@ -124,6 +138,8 @@ impl PassTable {
         Some(CellPasses {
             passes: &self.heads[first..end],
             line_errors: self.line_errors.get(values.clone()).unwrap_or(&[]),
+            many: &self.many,
+            first: values.start,
             values: &self.values[values],
             width: self.width,
             failure: if self.failures.is_empty() { None } else { self.failures.get(&cell) },
@@ -172,12 +188,18 @@ impl PassTable {
         if let Some(line_error_ns) = self.line_errors.get_mut(at) {
             *line_error_ns = value.line_error_ns;
         }
+        let few = [value.kept, value.dropped].map(|count| u16::try_from(count).unwrap_or(u16::MAX));
+        let batches = if few.contains(&u16::MAX) {
+            self.many.insert(at, [value.kept, value.dropped]);
+            Stored::MANY
+        } else {
+            few
+        };
         self.values[at] = Stored {
             location_ns: value.location_ns,
             floor_ns: value.floor_ns,
             line_spread: value.line_spread,
-            kept: value.kept,
-            dropped: value.dropped,
+            batches,
         };
     }
 
@@ -207,6 +229,11 @@ impl PassTable {
             self.line_errors.extend_from_within(from * self.width..end * self.width);
             self.line_errors.resize(self.values.len(), f32::NAN);
         }
+        for column in 0..if self.many.is_empty() { 0 } else { (end - from) * self.width } {
+            if let Some(counts) = self.many.remove(&(from * self.width + column)) {
+                self.many.insert(to * self.width + column, counts);
+            }
+        }
         self.cells[cell] = Rows { first: to as u32, made, room: room as u32 };
     }
 
@@ -225,6 +252,8 @@ impl PassTable {
             }
             self.line_errors = line_errors;
         }
+        let many = std::mem::take(&mut self.many).into_iter();
+        self.many = many.map(|(at, counts)| (at / old * width + at % old, counts)).collect();
         (self.values, self.width) = (values, width);
     }
 }
@@ -241,9 +270,12 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn value(location_ns: f32, line_error_ns: f32) -> SlotValue {
-        SlotValue { location_ns, line_error_ns, floor_ns: 1.0, line_spread: 1.1, kept: 32, dropped: 0 }
+    fn value(location_ns: f32, line_error_ns: f32, [kept, dropped]: [u32; 2]) -> SlotValue {
+        SlotValue { location_ns, line_error_ns, floor_ns: 1.0, line_spread: 1.1, kept, dropped }
     }
+
+    /// Few, as adaptive passes have, and as many as can be asked for.
+    const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfffe, 3], [0xffff, 0], [7, 0xffff], [u32::MAX, u32::MAX]];
 
     #[test]
     fn a_failure_lasts_until_the_next_visit() {
@@ -256,17 +288,17 @@ mod tests {
     }
 
     proptest! {
-        /// Cells in any order, slots that appear late, and line errors that some visits have.
+        /// Cells in any order, slots that appear late, line errors that some visits have, and counts of any size.
         #[test]
         fn every_cell_keeps_what_was_said_of_it(
-            visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>()), 0..200),
+            visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..200),
         ) {
             let mut table = PassTable::default();
             let mut said: BTreeMap<usize, Vec<(usize, SlotValue)>> = BTreeMap::new();
-            for (index, (cell, slot, has_error)) in visits.into_iter().enumerate() {
+            for (index, (cell, slot, has_error, batches)) in visits.into_iter().enumerate() {
                 let row = table.begin(cell, PassHead { pass: index as u32, ..PassHead::NONE });
                 let line_error_ns = if has_error { 0.5 } else { f32::NAN };
-                let value = value(index as f32, line_error_ns);
+                let value = value(index as f32, line_error_ns, BATCHES[batches]);
                 table.set(row, slot, value);
                 said.entry(cell).or_default().push((slot, value));
             }
@@ -281,6 +313,7 @@ mod tests {
                         if let Some(found) = found {
                             prop_assert_eq!(found.location_ns, value.location_ns);
                             prop_assert_eq!(found.line_error_ns.to_bits(), value.line_error_ns.to_bits());
+                            prop_assert_eq!([found.kept, found.dropped], [value.kept, value.dropped]);
                         }
                     }
                 }
