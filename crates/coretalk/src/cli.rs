@@ -21,6 +21,7 @@ pub mod runs;
 pub mod series;
 pub mod shell;
 pub mod signals;
+pub mod sitting;
 mod source;
 pub mod topology;
 pub mod value;

@@ -19,7 +19,7 @@ pub mod tails;
 pub mod visit;
 pub mod watch;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use kinds::Kinds;
 pub use record::{CellPasses, Entry, Record, cells, representatives};

@@ -1,8 +1,8 @@
 //! [`Brief`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise` stand on.
 
 use super::args::{Global, LatencyArgs};
-use super::measure::Keeper;
 use super::resolve::{self, Measuring};
+use super::sitting::Keeper;
 use super::watcher::Watcher;
 use super::{machine, signals};
 use crate::exit::Failure;

@@ -3,20 +3,18 @@
 use super::args::FormatWord;
 use super::output::{self, Out};
 use super::parse::Invocation;
-use super::resolve::{self, Keeping, Measuring, Request, Strictness, Talk, Wish};
+use super::resolve::{self, Measuring, Strictness, Talk, Wish};
+use super::sitting::{Closed, Opening, Sitting, Ways};
 use super::watcher::{Watcher, line_outputs};
-use super::{machine, resume, runs, signals};
+use super::{machine, resume, signals};
+use crate::RunReport;
 use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
 use crate::report::{Saved, Screen, latency_screen};
-use crate::store::{NewRun, RunWriter};
-use crate::{RunHeader, RunReport};
-use coretalk_measure::session::latency::{self, Ended, Past, RunError};
-use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
-use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, cells};
-use coretalk_model::series::{SeriesEntry, SeriesResult};
-use coretalk_model::{CpuId, Environment, Finding, Grade, Topology};
+use coretalk_measure::Machine;
+use coretalk_measure::session::latency::{self, Past};
+use coretalk_model::latency::{Imitated, LatencyMap, LatencySettings, cells};
+use coretalk_model::{CpuId, Grade};
 use std::path::{Path, PathBuf};
 
 /// Measures, or goes on with a run.
@@ -40,46 +38,20 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         ));
     }
     let outputs = Outputs::open(&request.wish)?;
-    let findings = machine.examine();
-    let granted = machine.engage(&request.crew)?;
-    let mut environment = machine.environment().clone();
-    environment.priority = Some(granted.priority);
-    environment.label = request.remarks.label.clone();
-    environment.notes.extend(request.remarks.notes.clone());
-    let topology = machine.topology().clone();
-    let header = header(invocation, &request, &environment);
-    let (sink, path) = open_sink(&*machine, &request, &header, &environment, &findings)?;
-    let sitting = Sitting {
-        header,
-        environment,
-        findings,
-        topology,
-        settings: request.settings,
-        past: Past::default(),
-        sink,
-        path,
+    let opening = Opening {
+        invocation,
+        crew: &request.crew,
+        keeping: &request.keeping,
+        remarks: &request.remarks,
+        settings: &request.settings,
+        series: None,
+        talk: request.wish.talk,
+        stop: &stop,
     };
-    sit(&mut *machine, sitting, &request.wish, request.strictness, outputs, &stop)
-}
-
-/// One sitting of a run, ready to begin.
-pub struct Sitting {
-    /// What the run is called.
-    pub header: RunHeader,
-    /// What it is measured under, as its first sitting says.
-    pub environment: Environment,
-    /// What `doctor` said.
-    pub findings: Vec<Finding>,
-    /// What the machine reports.
-    pub topology: Topology,
-    /// What is asked.
-    pub settings: LatencySettings,
-    /// What earlier sittings said.
-    pub past: Past,
-    /// Where rounds go.
-    pub sink: Keeper,
-    /// The run file, where there is one.
-    pub path: Option<PathBuf>,
+    let sitting = opening.open(&mut *machine)?;
+    let (settings, past) = (request.settings, Past::default());
+    let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
+    sit(&mut *machine, sitting, settings, past, outputs, ways)
 }
 
 /// Where the results go, opened before anything is measured.
@@ -101,143 +73,30 @@ impl Outputs {
     }
 }
 
-/// A run file, or nothing.
-pub enum Keeper {
-    /// A file.
-    File(Box<RunWriter>),
-    /// `--no-save`.
-    Nothing,
-}
-
-impl Sink for Keeper {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.commit(slot),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.decide(decision),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.finish(result),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-    fn interrupt(&mut self) -> Result<Kept, SinkError> {
-        match self {
-            Keeper::File(writer) => writer.interrupt(),
-            Keeper::Nothing => Ok(Kept::Nothing),
-        }
-    }
-}
-
-impl SeriesSink for Keeper {
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.commit_passes(passes),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.finish_series(result),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-}
-
 /// Performs a sitting and writes what came out.
 ///
 /// # Errors
 /// [`Failure`]; what was measured until then is saved.
 pub fn sit(
     machine: &mut dyn Machine,
-    sitting: Sitting,
-    wish: &Wish,
-    strictness: Strictness,
+    mut sitting: Sitting,
+    settings: LatencySettings,
+    past: Past,
     mut outputs: Outputs,
-    stop: &Stop,
+    Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    let Sitting { mut header, environment, findings, topology, settings, past, mut sink, path } = sitting;
-    announce(&settings, wish, path.as_deref());
+    announce(&settings, wish, sitting.path.as_deref());
     let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
-    let mut watcher = Watcher::new(wish, &topology, &settings, past.segments, lines, stop);
-    let measured = latency::run(machine, &settings, past, &mut sink, &mut watcher, stop);
+    let mut watcher = Watcher::new(wish, &sitting.topology, &settings, past.segments, lines, stop);
+    let measured = latency::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
     let told = watcher.end();
-    let path = match sink {
-        Keeper::File(writer) => Some(writer.close()?),
-        Keeper::Nothing => None,
-    };
-    let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
-    // Whatever fails from here on, what was measured is not lost, and nobody should have to look for it.
-    let say_where = |failure: &Failure| {
-        // A closed pipe ends quietly.
-        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
-            let text = format!("what was measured until the failure is saved as {name}");
-            output::remark(wish.talk, Talk::Normal, &text);
-        }
-    };
-    let (result, ended) = match (measured, &name) {
-        (Err(RunError::Interrupted), Some(name)) => {
-            // An output that failed is what ended the run then.
-            told.inspect_err(say_where)?;
-            return Err(Failure::Interrupted(format!(
-                "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it \
-                 with `coretalk runs show {name}`"
-            )));
-        }
-        (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
-    };
-    told.inspect_err(say_where)?;
+    let (closed, result) = sitting.close(measured, told, wish.talk)?;
+    let Closed { mut header, environment, findings, topology, end } = closed;
     header.complete = result.complete;
-    let interrupted = ended == Ended::Interrupted;
     let report =
         RunReport { header, environment, findings, topology, settings, result, series: None, place: None };
-    write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
-    if interrupted {
-        return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
-    }
+    end.write(stop, |name| write(&report, name, wish, &mut outputs))?;
     Ok(trust(&report, strictness))
-}
-
-fn header(invocation: &Invocation, request: &Request, environment: &Environment) -> RunHeader {
-    let tags = match &request.keeping {
-        Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
-        Keeping::Nowhere => Vec::new(),
-    };
-    let simulated = environment.simulated.is_some();
-    RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), request.settings.seed) }
-}
-
-fn open_sink(
-    machine: &dyn Machine,
-    request: &Request,
-    header: &RunHeader,
-    environment: &Environment,
-    findings: &[Finding],
-) -> Result<(Keeper, Option<PathBuf>), Failure> {
-    let Keeping::Store { directory, .. } = &request.keeping else { return Ok((Keeper::Nothing, None)) };
-    let directory = runs::directory(directory.as_ref())?;
-    let new = NewRun {
-        header,
-        environment,
-        findings,
-        topology: machine.topology(),
-        settings: &request.settings,
-        series: None,
-        allowed: &machine.allowance().cpuset,
-    };
-    let writer = RunWriter::create(directory.path(), &new)?;
-    if let Some(notice) = writer.notice() {
-        output::remark(request.wish.talk, Talk::Normal, &notice);
-    }
-    let path = writer.path().to_owned();
-    Ok((Keeper::File(Box::new(writer)), Some(path)))
 }
 
 fn announce(settings: &LatencySettings, wish: &Wish, path: Option<&Path>) {

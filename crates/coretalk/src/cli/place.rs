@@ -6,10 +6,11 @@ mod request;
 pub use args::PlaceArgs;
 
 use super::args::FormatWord;
-use super::measure::{Keeper, Outputs};
+use super::measure::Outputs;
 use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{Keeping, Remarks, Talk, Wish, wish};
+use super::sitting::{self, Keeper};
 use super::watcher::{Watcher, line_outputs};
 use super::{machine, runs, series, signals};
 use crate::exit::{ExitCode, Failure};
@@ -50,7 +51,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     } else {
         Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
-    let mut header = series::header(invocation, &keeping, seed, &environment);
+    let mut header = sitting::header(invocation, &keeping, seed, &environment);
     let (asked, topology) = (settings.to_series(), machine.topology().clone());
     let latency = series::nothing(&asked);
     let new = NewRun {
@@ -62,7 +63,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (mut sink, path) = series::keeper(&new, &keeping, wish.talk)?;
+    let (mut sink, path) = sitting::keeper(&new, &keeping, wish.talk, &stop)?;
     announce(&settings, &wish, path.as_deref());
     let lines = line_outputs(&wish, &mut outputs.result, &mut outputs.exports);
     let mut watcher = Watcher::new(&wish, &topology, &latency, 0, lines, &stop).of_trials(&asked.trials);

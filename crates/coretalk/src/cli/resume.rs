@@ -1,18 +1,23 @@
 //! `--resume RUN`: going on where a run ended, under its own settings.
 
-use super::measure::{Keeper, Outputs, Sitting, sit};
+use super::measure::{Outputs, sit};
 use super::output;
 use super::parse::Invocation;
 use super::relevance::flag;
-use super::resolve::{self, Measuring, Strictness, Talk};
+use super::resolve::{self, Measuring, Strictness, Talk, Wish};
+use super::sitting::{Keeper, Sitting, Ways};
 use super::value::MachineWord;
 use super::{machine, runs};
+use crate::RunHeader;
 use crate::exit::{ExitCode, Failure};
 use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
 use coretalk_measure::session::latency::Past;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Crew, Machine, Stop};
-use coretalk_model::latency::LatencySettings;
+use coretalk_model::latency::{LatencySettings, Record};
+use coretalk_model::series::{SeriesRecord, SeriesSettings};
+use coretalk_model::{CpuId, Picos};
+use std::path::PathBuf;
 
 /// Goes on with a run.
 ///
@@ -24,11 +29,8 @@ pub fn act(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let global = &invocation.cli.global;
-    let wish = resolve::wish(global);
-    let path = runs::locate(global, run)?;
-    let file = RunFile::open(&path)?;
-    if file.series_settings()?.is_some() {
+    let found = Found::open(invocation, run)?;
+    if found.file.series_settings()?.is_some() {
         return match measuring {
             Measuring::QuickLook => super::series::resume(invocation, None, run, stop),
             Measuring::Latency(_) => {
@@ -36,59 +38,132 @@ pub fn act(
             }
         };
     }
-    let header = file.header()?;
-    let settings = file.settings()?;
-    let name = runs::name_of(&header.id, &path);
-    let by_budget = file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
-    let environment = file.environment()?;
-    let word = machine_word(invocation, environment.simulated.as_deref())?;
-    let mut machine = machine::open(word.as_ref(), header.seed)?;
+    let settings = found.file.settings()?;
+    let mut machine = found.machine(invocation)?;
     same_settings(invocation, measuring, &*machine, &settings)?;
-    let more_time = global.budget.is_some_and(|budget| budget > settings.budget);
-    if header.complete && !(by_budget && more_time) {
+    if found.needs_nothing(invocation, settings.budget)? {
+        return Ok(ExitCode::Done);
+    }
+    let outputs = Outputs::open(&found.wish)?;
+    let crew = settings.cpus.clone();
+    let (wish, GoingOn { sitting, settings, record, segments, .. }) =
+        found.go_on(invocation, &mut *machine, crew, stop)?;
+    let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
+    sit(&mut *machine, sitting, settings, Past { record, segments }, outputs, ways)
+}
+
+/// When what cannot be trusted matters to the exit code.
+pub(super) fn strictness(invocation: &Invocation) -> Strictness {
+    if invocation.cli.global.strict { Strictness::Strict } else { Strictness::Lenient }
+}
+
+/// A saved run that is to go on.
+pub(super) struct Found {
+    /// What is written, where and how.
+    pub wish: Wish,
+    /// Its file.
+    pub file: RunFile,
+    /// What output calls it.
+    pub name: String,
+    path: PathBuf,
+    header: RunHeader,
+}
+
+/// A run that goes on.
+pub(super) struct GoingOn {
+    /// Its new sitting.
+    pub sitting: Sitting,
+    /// What is asked of the latency map.
+    pub settings: LatencySettings,
+    /// What is asked of series, and what the segments before have said of it.
+    pub series: Option<(SeriesSettings, SeriesRecord)>,
+    /// What the segments before have said of the map.
+    pub record: Record,
+    /// How many they are.
+    pub segments: u32,
+}
+
+impl Found {
+    /// Opens the file of a run.
+    ///
+    /// # Errors
+    /// There is no such run, or its file cannot be used.
+    pub fn open(invocation: &Invocation, run: &str) -> Result<Found, Failure> {
+        let global = &invocation.cli.global;
+        let path = runs::locate(global, run)?;
+        let file = RunFile::open(&path)?;
+        let header = file.header()?;
+        let name = runs::name_of(&header.id, &path);
+        Ok(Found { wish: resolve::wish(global), file, name, path, header })
+    }
+
+    /// Opens its machine.
+    ///
+    /// # Errors
+    /// The machine cannot measure, or came from a file that was not named again.
+    pub fn machine(&self, invocation: &Invocation) -> Result<Box<dyn Machine>, Failure> {
+        let word = machine_word(invocation, self.file.environment()?.simulated.as_deref())?;
+        machine::open(word.as_ref(), self.header.seed)
+    }
+
+    /// Shows a run that needs nothing more; gives whether it is one. `budget` is what it had.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the output not be written.
+    pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<bool, Failure> {
+        let global = &invocation.cli.global;
+        let by_budget =
+            self.file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
+        let more_time = global.budget.is_some_and(|more| more > budget);
+        if !self.header.complete || (by_budget && more_time) {
+            return Ok(false);
+        }
+        let name = &self.name;
         let text = if by_budget {
             format!(
-                "the run {name} is complete: it ended at its budget of {}; a longer --budget goes on",
-                settings.budget
+                "the run {name} is complete: it ended at its budget of {budget}; a longer --budget goes on"
             )
         } else {
             format!("the run {name} is complete: it needs nothing more")
         };
-        output::remark(wish.talk, Talk::Normal, &text);
-        let saved = runs::read(global, &path.to_string_lossy())?;
-        runs::write(global, &saved, wish.format, None)?;
-        return Ok(ExitCode::Done);
+        output::remark(self.wish.talk, Talk::Normal, &text);
+        let saved = runs::read(global, &self.path.to_string_lossy())?;
+        runs::write(global, &saved, self.wish.format, None)?;
+        Ok(true)
     }
-    drop(file);
-    let outputs = Outputs::open(&wish)?;
-    let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
-    let findings = machine.examine();
-    let here = Surroundings {
-        environment: machine.environment().clone(),
-        allowed: machine.allowance().cpuset.clone(),
-    };
-    let Resumed { writer, header, settings, topology, environment, record, .. } =
-        RunWriter::resume(&path, &here, global.budget)?;
-    machine.engage(&crew)?;
-    let sitting = Sitting {
-        past: Past { record, segments: header.segments - 1 },
-        header,
-        environment,
-        findings,
-        topology,
-        settings,
-        sink: Keeper::File(Box::new(writer)),
-        path: Some(path),
-    };
-    let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    sit(&mut *machine, sitting, &wish, strictness, outputs, stop)
+
+    /// Begins a new segment on a machine that engages these CPUs.
+    ///
+    /// # Errors
+    /// Another machine than that of the run, or one that refuses the crew.
+    pub fn go_on(
+        self,
+        invocation: &Invocation,
+        machine: &mut dyn Machine,
+        cpus: Vec<CpuId>,
+        stop: &Stop,
+    ) -> Result<(Wish, GoingOn), Failure> {
+        let Found { wish, file, path, .. } = self;
+        drop(file);
+        let global = &invocation.cli.global;
+        let findings = machine.examine();
+        let here = Surroundings {
+            environment: machine.environment().clone(),
+            allowed: machine.allowance().cpuset.clone(),
+        };
+        let Resumed { mut writer, header, settings, series, topology, environment, record } =
+            RunWriter::resume(&path, &here, global.budget)?;
+        writer.heed(stop);
+        machine.engage(&Crew { cpus, nice: global.nice, realtime: global.rt })?;
+        let segments = header.segments - 1;
+        let sink = Keeper::File(Box::new(writer));
+        let sitting = Sitting { header, environment, findings, topology, sink, path: Some(path) };
+        Ok((wish, GoingOn { sitting, settings, series, record, segments }))
+    }
 }
 
 /// The machine of the run: as typed, else as its file says.
-pub(super) fn machine_word(
-    invocation: &Invocation,
-    simulated: Option<&str>,
-) -> Result<Option<MachineWord>, Failure> {
+fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
     match (&invocation.cli.global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
         (None, None) => Ok(None),

@@ -12,25 +12,22 @@ pub use request::{SeriesRequested, request};
 pub use resume::act as resume;
 pub use wake::WakeArgs;
 
-use super::measure::Keeper;
 use super::output::{self, Out};
 use super::parse::Invocation;
-use super::resolve::{Keeping, Strictness, Talk, Wish};
+use super::resolve::{Strictness, Talk, Wish};
+use super::sitting::{Closed, Opening, Sitting, Ways};
 use super::value::PairsWord;
 use super::watcher::Watcher;
-use super::{machine, runs, signals};
+use super::{machine, signals};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::store::{NewRun, RunWriter, fresh_id, now};
-use crate::{RunHeader, RunReport, SeriesReport};
-use coretalk_measure::session::latency::{Ended, RunError};
+use crate::{RunReport, SeriesReport};
 use coretalk_measure::session::series::{self, SeriesPast};
-use coretalk_measure::{Machine, Stop, probes};
+use coretalk_measure::{Machine, probes};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::{Parameters, SeriesSettings};
-use coretalk_model::{Environment, Finding, Grade, Picos, Topology};
+use coretalk_model::{Grade, Picos};
 use outputs::Outputs;
-use std::path::PathBuf;
 
 /// The options of a command that measures series: what a family adds to the command line.
 pub trait Family {
@@ -70,37 +67,23 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, family, seed)?;
     let outputs = Outputs::open(&requested.wish, &requested.settings)?;
-    let findings = machine.examine();
-    let granted = machine.engage(&requested.crew)?;
-    let mut environment = machine.environment().clone();
-    environment.priority = Some(granted.priority);
-    environment.label = requested.remarks.label.clone();
-    environment.notes.extend(requested.remarks.notes.clone());
     for notice in &requested.notices {
         output::remark(requested.wish.talk, Talk::Normal, notice);
     }
-    let header = header(invocation, &requested.keeping, seed, &environment);
-    let new = NewRun {
-        header: &header,
-        environment: &environment,
-        findings: &findings,
-        topology: machine.topology(),
+    let opening = Opening {
+        invocation,
+        crew: &requested.crew,
+        keeping: &requested.keeping,
+        remarks: &requested.remarks,
         settings: &nothing(&requested.settings),
         series: Some(&requested.settings),
-        allowed: &machine.allowance().cpuset,
+        talk: requested.wish.talk,
+        stop: &stop,
     };
-    let (sink, path) = keeper(&new, &requested.keeping, requested.wish.talk)?;
-    let sitting = Sitting {
-        header,
-        environment,
-        findings,
-        topology: machine.topology().clone(),
-        settings: requested.settings,
-        past: SeriesPast::default(),
-        sink,
-        path,
-    };
-    sit(&mut *machine, sitting, &requested.wish, requested.strictness, outputs, &stop)
+    let sitting = opening.open(&mut *machine)?;
+    let (settings, past) = (requested.settings, SeriesPast::default());
+    let ways = Ways { wish: &requested.wish, strictness: requested.strictness, stop: &stop };
+    sit(&mut *machine, sitting, settings, past, outputs, ways)
 }
 
 /// `plan` of a family.
@@ -119,57 +102,24 @@ pub fn plan(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fa
     Ok(ExitCode::Done)
 }
 
-/// One sitting of a run, ready to begin.
-struct Sitting {
-    header: RunHeader,
-    environment: Environment,
-    findings: Vec<Finding>,
-    topology: Topology,
-    settings: SeriesSettings,
-    past: SeriesPast,
-    sink: Keeper,
-    path: Option<PathBuf>,
-}
-
 /// Performs a sitting and writes what came out.
 fn sit(
     machine: &mut dyn Machine,
-    sitting: Sitting,
-    wish: &Wish,
-    strictness: Strictness,
+    mut sitting: Sitting,
+    settings: SeriesSettings,
+    past: SeriesPast,
     mut outputs: Outputs,
-    stop: &Stop,
+    Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    let Sitting { mut header, environment, findings, topology, settings, past, mut sink, path } = sitting;
-    announce(&settings, wish, path.as_deref());
+    announce(&settings, wish, sitting.path.as_deref());
     let latency = nothing(&settings);
-    let mut watcher = Watcher::new(wish, &topology, &latency, past.segments, outputs.lines(wish), stop)
+    let lines = outputs.lines(wish);
+    let mut watcher = Watcher::new(wish, &sitting.topology, &latency, past.segments, lines, stop)
         .of_trials(&settings.trials);
-    let measured = series::run(machine, &settings, past, &mut sink, &mut watcher, stop);
+    let measured = series::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
     let told = watcher.end();
-    let path = match sink {
-        Keeper::File(writer) => Some(writer.close()?),
-        Keeper::Nothing => None,
-    };
-    let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
-    let say_where = |failure: &Failure| {
-        // A closed pipe ends quietly.
-        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
-            let text = format!("what was measured until the failure is saved as {name}");
-            output::remark(wish.talk, Talk::Normal, &text);
-        }
-    };
-    let (result, ended) = match (measured, &name) {
-        (Err(RunError::Interrupted), Some(name)) => {
-            told.inspect_err(say_where)?;
-            return Err(Failure::Interrupted(format!(
-                "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it \
-                 with `coretalk runs show {name}`"
-            )));
-        }
-        (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
-    };
-    told.inspect_err(say_where)?;
+    let (closed, result) = sitting.close(measured, told, wish.talk)?;
+    let Closed { mut header, environment, findings, topology, end } = closed;
     header.complete = result.complete;
     let doubted =
         result.trials.iter().filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count();
@@ -183,10 +133,7 @@ fn sit(
         series: Some(SeriesReport { settings, result }),
         place: None,
     };
-    outputs.write(&report, name.as_deref(), wish).inspect_err(say_where)?;
-    if ended == Ended::Interrupted {
-        return Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()));
-    }
+    end.write(stop, |name| outputs.write(&report, name, wish))?;
     if strictness == Strictness::Lenient || doubted == 0 {
         return Ok(ExitCode::Done);
     }
@@ -200,45 +147,6 @@ fn sit(
 /// What a run of series asks of the latency map.
 pub(super) fn nothing(settings: &SeriesSettings) -> LatencySettings {
     LatencySettings::nothing(settings.cpus.clone(), settings.precision, settings.budget, settings.seed)
-}
-
-/// Where a new run is kept, and its file.
-pub(super) fn keeper(
-    new: &NewRun<'_>,
-    keeping: &Keeping,
-    talk: Talk,
-) -> Result<(Keeper, Option<PathBuf>), Failure> {
-    let Keeping::Store { directory, .. } = keeping else { return Ok((Keeper::Nothing, None)) };
-    let writer = RunWriter::create(runs::directory(directory.as_ref())?.path(), new)?;
-    if let Some(notice) = writer.notice() {
-        output::remark(talk, Talk::Normal, &notice);
-    }
-    let path = writer.path().to_owned();
-    Ok((Keeper::File(Box::new(writer)), Some(path)))
-}
-
-/// What a new run is called.
-pub(super) fn header(
-    invocation: &Invocation,
-    keeping: &Keeping,
-    seed: u64,
-    environment: &Environment,
-) -> RunHeader {
-    let tags = match keeping {
-        Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
-        Keeping::Nowhere => Vec::new(),
-    };
-    RunHeader {
-        id: fresh_id(),
-        started: now(),
-        command: invocation.words.clone(),
-        seed,
-        simulated: environment.simulated.is_some(),
-        complete: false,
-        tags,
-        segments: 1,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
 }
 
 fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Path>) {

@@ -3,12 +3,16 @@
 //! Values are whole thousandths (picoseconds, MHz, per mille): SQLite stores those in two to four bytes where a float
 //! takes eight, which on 1,024 CPUs is a tenth of the file. The views divide.
 
+use coretalk_measure::Stop;
 use coretalk_model::Flag;
 use coretalk_model::latency::{Cell, CellValue, LatencyResult};
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, Statement, ffi, params};
 
 /// Writes what follows from a run, in place of what followed before.
-pub(super) fn write_cells(db: &Connection, result: &LatencyResult) -> rusqlite::Result<()> {
+///
+/// # Errors
+/// SQLite's; that of an interrupted operation where `stop` was raised, since half a million rows take a second.
+pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) -> rusqlite::Result<()> {
     db.execute_batch("DELETE FROM cells; DELETE FROM maps;")?;
     let mut map_row = db.prepare(
         "INSERT INTO maps (map, protocol, kernel, hint_reason, regime) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -29,6 +33,10 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult) -> rusqlite::
         ))?;
         let cpus = map.cells.cpus();
         for (row, column, cell) in map.cells.iter() {
+            if stop.is_raised() {
+                let interrupted = ffi::Error::new(ffi::SQLITE_INTERRUPT);
+                return Err(rusqlite::Error::SqliteFailure(interrupted, None));
+            }
             // A symmetric map keeps the cell of a pair where the row stands after the column.
             let (from, to) = if map.cells.is_symmetric() { (column, row) } else { (row, column) };
             let place = [number as u32, cpus[from].0, cpus[to].0];

@@ -9,6 +9,7 @@ use super::run_file::{BLOB_LIMIT_BYTES, RunFile, connect, fingerprint, journal, 
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 use super::{ENDING, tags};
 use crate::RunHeader;
+use coretalk_measure::Stop;
 use coretalk_measure::session::{Decision, Kept, RecordedRound, SeriesSink, Sink, SinkError, Slot};
 use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
 use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
@@ -62,6 +63,8 @@ pub struct RunWriter {
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
+    /// Whoever raises it need not wait for derived tables.
+    stop: Stop,
 }
 
 impl RunWriter {
@@ -126,7 +129,12 @@ impl RunWriter {
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
             .map_err(sqlite_error("write", &path))?;
-        Ok(RunWriter { path, place, db, shapes, segment })
+        Ok(RunWriter { path, place, db, shapes, segment, stop: Stop::new() })
+    }
+
+    /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
+    pub fn heed(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
     }
 
     /// Where the run is, or will be once it is closed.
@@ -256,9 +264,9 @@ impl Sink for RunWriter {
     }
 
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
-        let segment = self.segment;
+        let (segment, stop) = (self.segment, self.stop.clone());
         self.write(|db| {
-            write_cells(db, result)?;
+            write_cells(db, result, &stop)?;
             write_end(db, segment, result.complete, result.budget_ended)
         })
         .map_err(sink_error)?;

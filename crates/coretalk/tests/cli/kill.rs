@@ -45,6 +45,11 @@ impl Running {
         Running { child, lines: thread::spawn(read) }
     }
 
+    /// A run whose output is somebody else's to read.
+    pub fn unread(child: Child) -> Running {
+        Running { child, lines: thread::spawn(Vec::new) }
+    }
+
     /// Every whole line, once nobody writes any more.
     pub fn lines(self) -> Vec<String> {
         self.lines.join().unwrap()

@@ -4,7 +4,7 @@ use super::kill::{Running, run_file, two_cpus};
 use super::tool::Tool;
 use serde_json::Value;
 use std::io::Read;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -178,4 +178,27 @@ fn a_command_does_not_outlive_a_comparison_that_is_killed() {
         assert!(began.elapsed() < PATIENCE, "the command is still there");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn whoever_interrupts_the_drawing_does_not_wait_for_it() {
+    let tool = Tool::new();
+    // The document is larger than a pipe holds and nobody reads it: the drawing never ends.
+    let words = ["latency", "--machine", "sim:epyc-2s-192", "--seed", "1", "--format", "json", "-q"];
+    let mut command = tool.command(&words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let out = child.stdout.take();
+    let began = Instant::now();
+    while !tool.done(&["runs", "list"]).out.contains("complete") {
+        assert!(began.elapsed() < 6 * PATIENCE, "the run does not end");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let mut running = Running::unread(child);
+    send("INT", &running);
+    let (code, said) = end(&mut running);
+    drop(out);
+    assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
+    assert!(said.contains("the run is complete and saved as"), "{said}");
+    assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
+    tool.done(&["runs", "show", "latest"]);
 }

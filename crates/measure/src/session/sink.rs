@@ -18,7 +18,8 @@ pub trait Sink {
     /// As [`commit`](Sink::commit).
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
 
-    /// Notes how the run ended and what follows from it.
+    /// Notes how the run ended and what follows from it. A sink that keeps everything may give up what can be derived
+    /// again when somebody wishes to end; it is told to [`interrupt`](Sink::interrupt) then.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).

@@ -1,8 +1,10 @@
 //! However a run ends, what was measured is kept, said honestly, and can be gone on with.
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, run, toml};
-use coretalk_measure::session::latency::{Ended, Past};
-use coretalk_model::latency::{Cell, Counts, LatencySettings, Parallel, Purpose};
+use coretalk_measure::Stop;
+use coretalk_measure::session::latency::{Ended, Past, RunError};
+use coretalk_measure::session::{self, Decision, Sink, SinkError, Slot};
+use coretalk_model::latency::{Cell, Counts, LatencyResult, LatencySettings, Parallel, Purpose};
 use coretalk_model::{Flag, Picos};
 
 #[test]
@@ -162,4 +164,81 @@ fn nothing_to_measure_is_refused_in_words() {
         ended.map(|_| ()).unwrap_err().to_string(),
         "measure: the choice of CPUs and pairs leaves no pair to measure"
     );
+}
+
+/// A sink under which somebody wishes to end when everything is measured: before the analysis, or while the result is
+/// being kept.
+struct Impatient {
+    kept: Kept,
+    stop: Stop,
+    during: During,
+    keeps: session::Kept,
+    interrupts: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum During {
+    Analysis,
+    Finish,
+}
+
+impl Sink for Impatient {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.kept.commit(slot)
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        if self.during == During::Analysis && decision.key == "complete" && decision.value == "true" {
+            self.stop.raise();
+        }
+        self.kept.decide(decision)
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        if self.during == During::Finish {
+            self.stop.raise();
+            return Err(SinkError("given up".into()));
+        }
+        self.kept.finish(result)
+    }
+    fn interrupt(&mut self) -> Result<session::Kept, SinkError> {
+        self.interrupts += 1;
+        Ok(self.keeps)
+    }
+}
+
+#[test]
+fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
+    for (during, keeps) in [
+        (During::Analysis, session::Kept::Everything),
+        (During::Finish, session::Kept::Everything),
+        (During::Analysis, session::Kept::Nothing),
+        (During::Finish, session::Kept::Nothing),
+    ] {
+        let mut machine = open(builtin("laptop-smt"), 3);
+        let settings = defaults(&machine, 3);
+        let stop = Stop::new();
+        let (kept, interrupts) = (Kept::default(), 0);
+        let mut sink = Impatient { kept, stop: stop.clone(), during, keeps, interrupts };
+        let past = Past::default();
+        let ended = session::latency::run(&mut machine, &settings, past, &mut sink, &mut (), &stop);
+        assert_eq!(sink.interrupts, 1);
+        let said_complete = sink.kept.decisions.iter().rfind(|decision| decision.key == "complete");
+        let said_complete = said_complete.map(|decision| decision.value.as_str());
+        match (during, keeps) {
+            (_, session::Kept::Everything) => {
+                assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+                assert_eq!(said_complete, Some("false"));
+                // Everything measured is there: going on makes no trial.
+                let second = resume("laptop-smt", 4, &settings, &[&sink.kept]);
+                assert_eq!((second.ended, second.kept.rounds.len()), (Ended::Complete, 0));
+                assert_eq!(second.result.maps, run(builtin("laptop-smt"), 3, |_| ()).result.maps);
+            }
+            (During::Analysis, session::Kept::Nothing) => {
+                let (result, ended) = ended.unwrap();
+                assert_eq!((ended, result.maps.len()), (Ended::Complete, 1), "it is all that is left");
+            }
+            (During::Finish, session::Kept::Nothing) => {
+                assert!(matches!(ended, Err(RunError::Sink(_))), "{ended:?}");
+            }
+        }
+    }
 }

@@ -20,21 +20,35 @@ pub fn analyse(
     rate: TickRate,
     record: &Record,
 ) -> LatencyResult {
+    analyse_while(topology, settings, rate, record, &|| true).unwrap_or_default()
+}
+
+/// [`analyse`] for somebody who may lose patience: `None` as soon as `go_on` says no. Half a million cells take a
+/// second or two.
+pub fn analyse_while(
+    topology: &Topology,
+    settings: &LatencySettings,
+    rate: TickRate,
+    record: &Record,
+    go_on: &dyn Fn() -> bool,
+) -> Option<LatencyResult> {
     let choices = Choices::of(record);
     let pairs = cells(topology, settings);
-    let maps: Vec<LatencyMap> = if settings.imitate.is_empty() {
-        settings
-            .protocols
-            .iter()
-            .map(|&protocol| match protocol {
-                Protocol::OneWay => one_way::map(settings, rate, record, &pairs),
-                _ => map(topology, settings, record, &choices, &pairs, protocol),
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
-    LatencyResult {
+    let protocols = if settings.imitate.is_empty() { &settings.protocols[..] } else { &[] };
+    let mut maps: Vec<LatencyMap> = Vec::with_capacity(protocols.len());
+    for &protocol in protocols {
+        if !go_on() {
+            return None;
+        }
+        maps.push(match protocol {
+            Protocol::OneWay => one_way::map(settings, rate, record, &pairs),
+            _ => map(topology, settings, record, &choices, &pairs, protocol, go_on)?,
+        });
+    }
+    if !go_on() {
+        return None;
+    }
+    Some(LatencyResult {
         watch: maps.first().and_then(|map| watch::watch(record, settings, &pairs, map)),
         ladder: ladder::ladder(topology, record, &pairs, &maps),
         tails: tails::tails(settings, rate, record, &choices, &pairs),
@@ -44,7 +58,7 @@ pub fn analyse(
         passes: passes_made(record, pairs.len()),
         watched: record.watched(),
         maps,
-    }
+    })
 }
 
 fn passes_made(record: &Record, cells: usize) -> u32 {
@@ -58,13 +72,14 @@ fn map(
     choices: &Choices,
     pairs: &[[CpuId; 2]],
     protocol: Protocol,
-) -> LatencyMap {
+    go_on: &dyn Fn() -> bool,
+) -> Option<LatencyMap> {
     let chosen =
         choices.hints.get(&protocol).cloned().unwrap_or_else(|| hint::choose(settings, record, protocol));
     let kernel = KernelId::of(protocol, chosen.hint);
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
-    let judged = judge_all(&survey, choices);
+    let judged = judge_all(&survey, choices, go_on)?;
     let every = settings.pairs == PairChoice::All;
     let listed = if every { &[][..] } else { pairs };
     let place: BTreeMap<[CpuId; 2], usize> =
@@ -86,7 +101,7 @@ fn map(
         0 | 1 => Regime::Serial,
         pairs => Regime::Parallel { pairs, gate: regime.gate },
     };
-    LatencyMap { protocol, kernel, hint, hint_reason, regime, cells: matrix }
+    Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells: matrix })
 }
 
 /// The cells of one kernel with everything they are judged by. Shared with the session, which asks it which cells
@@ -223,15 +238,20 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
+fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>> {
     let again = again(survey);
     let mut scratch = Scratch::default();
-    let mut cells: Vec<Cell> = (0..survey.len())
-        .map(|cell| match survey.judge_with(cell, &mut scratch) {
+    let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
+    for cell in 0..survey.len() {
+        // Each takes a microsecond or two.
+        if cell.is_multiple_of(1024) && !go_on() {
+            return None;
+        }
+        cells.push(match survey.judge_with(cell, &mut scratch) {
             Some(value) => Cell::Measured(Box::new(value)),
             None => Cell::Missing { reason: missing(survey, cell) },
-        })
-        .collect();
+        });
+    }
     flag_outliers(survey, &mut cells);
     let refused: BTreeMap<Relation, &GateOutcome> = survey
         .regime
@@ -259,7 +279,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices) -> Vec<Cell> {
             value.reason = Some(format!("{lost}; what is shown was measured before"));
         }
     }
-    cells
+    Some(cells)
 }
 
 /// Why a cell that had passes got no more of them, where that is for good.

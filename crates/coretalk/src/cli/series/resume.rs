@@ -1,16 +1,14 @@
 //! `--resume RUN` of a run of series: going on where it ended, under its own settings.
 
 use super::outputs::Outputs;
-use super::{Family, Sitting, request, sit};
-use crate::cli::measure::Keeper;
+use super::{Family, request, sit};
 use crate::cli::parse::Invocation;
 use crate::cli::relevance::flag;
-use crate::cli::resolve::{self, Strictness, Talk};
-use crate::cli::{machine, output, resume, runs};
+use crate::cli::resume::{self, Found, GoingOn};
+use crate::cli::sitting::Ways;
 use crate::exit::{ExitCode, Failure};
-use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
 use coretalk_measure::session::series::SeriesPast;
-use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
 use coretalk_model::series::SeriesSettings;
 
@@ -24,68 +22,34 @@ pub fn act(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let global = &invocation.cli.global;
-    let wish = resolve::wish(global);
-    let path = runs::locate(global, run)?;
-    let file = RunFile::open(&path)?;
-    let header = file.header()?;
-    let name = runs::name_of(&header.id, &path);
-    let Some(settings) = file.series_settings()? else {
+    let found = Found::open(invocation, run)?;
+    let Some(settings) = found.file.series_settings()? else {
+        let name = &found.name;
         return Err(Failure::Usage(format!(
             "the run {name} is one of `latency`; go on with `coretalk latency --resume {name}`"
         )));
     };
     if settings.probes == [PROBE] {
+        let name = &found.name;
         return Err(Failure::Usage(format!(
             "the run {name} compares placements, and a comparison begins anew: the order of its runs is balanced over all \
              of them; see those that were made with `coretalk runs show {name}`"
         )));
     }
-    let by_budget = file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
-    let word = resume::machine_word(invocation, file.environment()?.simulated.as_deref())?;
-    let mut machine = machine::open(word.as_ref(), header.seed)?;
+    let mut machine = found.machine(invocation)?;
     same_settings(invocation, family, &*machine, &settings)?;
-    let more_time = global.budget.is_some_and(|budget| budget > settings.budget);
-    if header.complete && !(by_budget && more_time) {
-        let text = if by_budget {
-            let budget = settings.budget;
-            format!(
-                "the run {name} is complete: it ended at its budget of {budget}; a longer --budget goes on"
-            )
-        } else {
-            format!("the run {name} is complete: it needs nothing more")
-        };
-        output::remark(wish.talk, Talk::Normal, &text);
-        let saved = runs::read(global, &path.to_string_lossy())?;
-        runs::write(global, &saved, wish.format, None)?;
+    if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
-    drop(file);
-    let outputs = Outputs::open(&wish, &settings)?;
-    let findings = machine.examine();
-    let here = Surroundings {
-        environment: machine.environment().clone(),
-        allowed: machine.allowance().cpuset.clone(),
-    };
-    let Resumed { writer, header, series, topology, environment, .. } =
-        RunWriter::resume(&path, &here, global.budget)?;
+    let outputs = Outputs::open(&found.wish, &settings)?;
+    let crew = request::crew(&settings, &found.file.topology()?);
+    let (wish, GoingOn { sitting, series, segments, .. }) =
+        found.go_on(invocation, &mut *machine, crew, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
-    let cpus = request::crew(&settings, &topology);
-    machine.engage(&Crew { cpus, nice: global.nice, realtime: global.rt })?;
-    let sitting = Sitting {
-        past: SeriesPast { record, segments: header.segments - 1 },
-        header,
-        environment,
-        findings,
-        topology,
-        settings,
-        sink: Keeper::File(Box::new(writer)),
-        path: Some(path),
-    };
-    let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    sit(&mut *machine, sitting, &wish, strictness, outputs, stop)
+    let ways = Ways { wish: &wish, strictness: resume::strictness(invocation), stop };
+    sit(&mut *machine, sitting, settings, SeriesPast { record, segments }, outputs, ways)
 }
 
 /// Settings come from the file; those that are typed again must say the same.

@@ -94,6 +94,9 @@ fn suspects(driver: &Driver<'_>) -> Vec<u32> {
                 }
             })
             .collect();
+        if driver.is_stopped() {
+            return Vec::new();
+        }
         flag_outliers(&survey, &mut cells);
         let with = |wanted: Flag| {
             let flagged = (0..)

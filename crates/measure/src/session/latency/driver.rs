@@ -8,7 +8,9 @@ use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
 use crate::session::{Decision, Event, Kept, Observer, Sink};
 use crate::stop::Stop;
-use coretalk_model::latency::{Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse, cells};
+use coretalk_model::latency::{
+    Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells,
+};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeSet;
@@ -275,6 +277,9 @@ impl<'a> Driver<'a> {
     }
 
     /// Ends the run: commits what is pending, notes how it ended, and says what follows from it.
+    ///
+    /// For a large machine that takes seconds, and whoever wishes to end need not wait for what a sink that keeps
+    /// everything can be asked for later.
     pub fn finish(mut self, flow: Flow) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
         let ended = match flow {
@@ -285,11 +290,32 @@ impl<'a> Driver<'a> {
         self.choices.complete = ended != Ended::Interrupted;
         self.choices.budget_ended = ended == Ended::Budget;
         self.decide()?;
-        if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
-            return Err(RunError::Interrupted);
+        let stop = self.stop;
+        let go_on = || !stop.is_raised();
+        let result = match self.analysed(&go_on) {
+            Some(result) => result,
+            None if self.is_kept()? => return Err(RunError::Interrupted),
+            // This is all that is left of the run.
+            None => self.analysed(&|| true).unwrap_or_default(),
+        };
+        match self.sink.finish(&result) {
+            Ok(()) => Ok((result, ended)),
+            Err(_) if stop.is_raised() && self.is_kept()? => Err(RunError::Interrupted),
+            Err(error) => Err(error.into()),
         }
-        let result = analyse(&self.topology, self.settings, self.scale.rate, &self.ledger.record);
-        self.sink.finish(&result)?;
-        Ok((result, ended))
+    }
+
+    fn analysed(&self, go_on: &dyn Fn() -> bool) -> Option<LatencyResult> {
+        analyse_while(&self.topology, self.settings, self.scale.rate, &self.ledger.record, go_on)
+    }
+
+    /// Notes that somebody wished to end; gives whether everything is kept.
+    fn is_kept(&mut self) -> Result<bool, RunError> {
+        if self.sink.interrupt()? == Kept::Nothing {
+            return Ok(false);
+        }
+        self.choices.complete = false;
+        self.decide()?;
+        Ok(true)
     }
 }

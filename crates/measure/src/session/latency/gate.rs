@@ -34,6 +34,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         if flow != Flow::On {
             return Ok(flow);
         }
+        if driver.is_stopped() {
+            return Ok(Flow::Stopped);
+        }
         let outcomes = judge(driver, &left, &widths);
         // A relation without a cell to compare has nothing to measure again either.
         let refused: Vec<GateOutcome> =

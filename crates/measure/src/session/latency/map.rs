@@ -251,7 +251,7 @@ fn look(driver: &mut Driver<'_>) {
     let due: Vec<usize> = (0..driver.pairs.len())
         .filter(|&cell| !driver.closed[cell] && made(driver, cell) as usize == LOOKS[0])
         .collect();
-    if due.is_empty() {
+    if due.is_empty() || driver.is_stopped() {
         return;
     }
     let regime = driver.choices.regime.clone().unwrap_or_default();
