@@ -55,6 +55,9 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Wake(args)) => series::act(invocation, &**args),
         Some(Command::Queue(args)) => series::act(invocation, &**args),
         Some(Command::Place(args)) => place::act(invocation, args),
+        Some(Command::Spawn(args)) => series::act(invocation, &**args),
+        Some(Command::Contend(args)) => series::act(invocation, &**args),
+        Some(Command::Jitter(args)) => series::act(invocation, &**args),
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;

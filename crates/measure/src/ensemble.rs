@@ -27,6 +27,9 @@ pub trait Hands: Sync {
     fn cpu_ns(&self) -> Option<u64>;
 }
 
+/// How often the coordinating thread looks at the wish to stop while roles play.
+const LOOK: Picos = Picos::from_ms(20);
+
 /// What [`Hands`] play.
 pub struct Cast<'a> {
     /// One CPU for each role; one may stand there twice.
@@ -37,6 +40,8 @@ pub struct Cast<'a> {
     pub role: &'a (dyn Fn(&Part<'_>) + Sync),
     /// Wakes whoever sleeps.
     pub rescue: &'a (dyn Fn() + Sync),
+    /// How long the coordinating thread may sleep between two looks at the wish to end.
+    pub nap: Picos,
 }
 
 /// The threads of a trial, for one pass.
@@ -114,6 +119,30 @@ impl<'a> Ensemble<'a> {
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
         rescue: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
+        self.play_looking(limit, LOOK, role, rescue)
+    }
+
+    /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a wish to end is seen
+    /// when the roles have left.
+    ///
+    /// # Errors
+    /// As [`play`](Ensemble::play).
+    pub fn play_undisturbed<R: Send>(
+        &self,
+        limit: Picos,
+        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        rescue: impl Fn() + Sync,
+    ) -> Result<Vec<R>, TrialFailure> {
+        self.play_looking(limit, limit, role, rescue)
+    }
+
+    fn play_looking<R: Send>(
+        &self,
+        limit: Picos,
+        nap: Picos,
+        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        rescue: impl Fn() + Sync,
+    ) -> Result<Vec<R>, TrialFailure> {
         let results: Vec<Mutex<Option<Result<R, Halt>>>> =
             self.cpus.iter().map(|_| Mutex::new(None)).collect();
         let whole = |part: &Part<'_>| {
@@ -124,7 +153,7 @@ impl<'a> Ensemble<'a> {
             }
             *results[part.role].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         };
-        let cast = Cast { cpus: self.cpus, limit, role: &whole, rescue: &rescue };
+        let cast = Cast { cpus: self.cpus, limit, role: &whole, rescue: &rescue, nap };
         let evidence = self.hands.play(&cast)?;
         self.note(&evidence);
         let mut said = Vec::with_capacity(self.cpus.len());
@@ -192,13 +221,20 @@ impl<'a> Part<'a> {
             return wait_until::<Pause>(self.guard, look);
         }
         while !look() {
+            self.give_way();
+            self.guard.check()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the others run where roles share a CPU.
+    pub fn give_way(&self) {
+        if self.shared {
             #[cfg(not(loom))]
             std::thread::yield_now();
             #[cfg(loom)]
             loom::thread::yield_now();
-            self.guard.check()?;
         }
-        Ok(())
     }
 
     /// Lets ticks of the counter pass, awake.

@@ -32,7 +32,7 @@ mod machine;
 #[cfg(target_os = "linux")]
 pub mod memory;
 #[cfg(target_os = "linux")]
-mod players;
+pub(crate) mod players;
 #[cfg(target_os = "linux")]
 pub mod priority;
 #[cfg(target_os = "linux")]

@@ -4,13 +4,16 @@
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
 pub mod counter;
+pub mod counters;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod creation;
 pub mod ensemble;
 // Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]
 pub mod host;
+pub mod interrupts;
 pub mod kernel;
 pub mod machine;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod primitives;
 pub mod probe;
 pub mod probes;

@@ -1,6 +1,8 @@
 //! Every probe, and every kernel by its name.
 
+pub mod contend;
 pub mod imitation;
+pub mod jitter;
 pub mod latency;
 pub mod latency_cas;
 pub mod latency_msg;
@@ -9,6 +11,7 @@ pub mod latency_store;
 pub mod latency_xfer;
 pub mod ping_pong;
 pub mod queue;
+pub mod spawn;
 pub mod wake;
 
 #[cfg(test)]
@@ -19,7 +22,8 @@ use crate::probe::Probe;
 use crate::series::SeriesProbe;
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
-pub const REGISTRY: &[&dyn Probe] = &[&latency::Latency, &wake::Wake, &queue::Queue];
+pub const REGISTRY: &[&dyn Probe] =
+    &[&latency::Latency, &wake::Wake, &queue::Queue, &spawn::Spawn, &contend::Contend, &jitter::Jitter];
 
 /// Every kernel of every probe.
 pub fn kernels() -> impl Iterator<Item = &'static Kernel> {

@@ -42,6 +42,12 @@ pub trait SeriesProbe: Probe {
     /// Names of distributions and values by which a trial is judged precise: the first of these that it has.
     fn headlines(&self) -> &'static [&'static str];
 
+    /// Whether a trial is over as soon as it has the samples asked for, however wide its interval: where how long was
+    /// looked is what was asked.
+    fn ends_with_samples(&self) -> bool {
+        false
+    }
+
     /// What the names in some trials mean, a sentence each: for whoever reads the table.
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
         Vec::new()

@@ -10,6 +10,7 @@
 mod builtin;
 mod chase;
 mod clock;
+pub mod contend;
 mod environment;
 mod ground;
 mod noise;
@@ -17,6 +18,7 @@ mod pingpong;
 mod place;
 mod rng;
 mod scenario;
+pub mod spawn;
 mod spec;
 mod stage;
 mod stalls;
@@ -33,7 +35,7 @@ mod world;
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
 pub use spec::Costs;
-pub use stage::SimStage;
+pub use stage::{HeldAs, SimStage};
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{

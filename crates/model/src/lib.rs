@@ -4,12 +4,14 @@
 
 pub mod advise;
 pub mod compare;
+pub mod contend;
 pub mod cpu;
 pub mod environment;
 pub mod flags;
 pub mod formats;
 pub mod histogram;
 pub mod infer;
+pub mod jitter;
 pub mod kernel;
 pub mod latency;
 pub mod lint;

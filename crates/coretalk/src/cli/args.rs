@@ -1,7 +1,7 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
 use super::place::PlaceArgs;
-use super::series::{QueueArgs, WakeArgs};
+use super::series::{ContendArgs, JitterArgs, QueueArgs, SpawnArgs, WakeArgs};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coretalk_model::advise::{Pattern, Sharing};
@@ -40,6 +40,12 @@ pub enum Command {
     Queue(Box<QueueArgs>),
     /// Compare placements: the same work on other CPUs
     Place(Box<PlaceArgs>),
+    /// Measure what it costs to start a thread or a process
+    Spawn(Box<SpawnArgs>),
+    /// Measure what it costs when many threads change one number
+    Contend(Box<ContendArgs>),
+    /// Measure how quiet each CPU is
+    Jitter(Box<JitterArgs>),
     /// List, show, name and remove saved runs (default: list)
     Runs(RunsArgs),
     /// Write a saved run as data
@@ -379,6 +385,12 @@ pub enum PlannedCommand {
     Queue(Box<QueueArgs>),
     /// Plan a comparison of placements
     Place(Box<PlaceArgs>),
+    /// Plan creations
+    Spawn(Box<SpawnArgs>),
+    /// Plan contention
+    Contend(Box<ContendArgs>),
+    /// Plan a look at how quiet each CPU is
+    Jitter(Box<JitterArgs>),
 }
 
 /// Options of `completions`.

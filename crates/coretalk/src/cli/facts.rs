@@ -151,6 +151,9 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
         Some(PlannedCommand::Wake(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Queue(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Place(args)) => return place::plan(invocation, args),
+        Some(PlannedCommand::Spawn(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Contend(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Jitter(args)) => return series::plan(invocation, &**args),
         None => Measuring::QuickLook,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };

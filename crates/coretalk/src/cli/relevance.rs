@@ -4,6 +4,8 @@ use clap::{ArgMatches, Command, parser::ValueSource};
 
 /// Options that choose what is measured and how.
 const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
+/// The same of a look at how quiet CPUs are.
+const JITTERED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
 /// Options that concern where a new run is kept and what is known of it.
 const KEPT: &[&str] = &["strict", "resume", "store", "no_save", "name", "keep_raw", "label", "note"];
 /// The same of a run of series, which has no raw ticks.
@@ -30,9 +32,16 @@ const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
+        "spawn" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
         "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
         "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
-        "plan wake" | "plan queue" => &[MEASURED, &["order", "output"]],
+        // Threads take CPUs in an arrangement of their own, and nothing is drawn in colour.
+        "contend" => &[MEASURED, KEPT_SERIES, &["format", "output"], EXPORTED_SERIES, SAID],
+        // How long is said by --for, and a rare gap has no precision.
+        "jitter" => &[JITTERED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
+        "plan jitter" => &[JITTERED, &["order", "output"]],
+        "plan contend" => &[MEASURED, &["output"]],
+        "plan wake" | "plan queue" | "plan spawn" => &[MEASURED, &["order", "output"]],
         "plan place" => &[MEASURED_PLACE, &["output"]],
         "place" => &[MEASURED_PLACE, KEPT_PLACE, &["format", "output"], EXPORTED_PLACE, SAID],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],

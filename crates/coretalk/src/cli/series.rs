@@ -1,15 +1,21 @@
 //! The commands that measure series: everything but their own options, which are a file each below.
 
+mod contend;
+mod jitter;
 mod outputs;
 mod queue;
 mod request;
 mod resume;
+mod spawn;
 mod wake;
 
+pub use contend::ContendArgs;
+pub use jitter::JitterArgs;
 pub use outputs::{is_folder, write_folder};
 pub use queue::QueueArgs;
 pub use request::{SeriesRequested, request};
 pub use resume::act as resume;
+pub use spawn::SpawnArgs;
 pub use wake::WakeArgs;
 
 use super::output::{self, Out};

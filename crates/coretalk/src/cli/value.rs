@@ -54,6 +54,23 @@ pub fn budget(text: &str) -> Result<Picos, String> {
     }
 }
 
+/// `500ns`, or `0` for none, in nanoseconds.
+pub fn section(text: &str) -> Result<f64, String> {
+    if text.trim() == "0" {
+        return Ok(0.0);
+    }
+    let ns = Picos::parse(text).map_err(|error| format!("failed to {error}"))?.ns();
+    let most_ns = coretalk_measure::probes::contend::MOST_SECTION_NS;
+    if ns <= most_ns { Ok(ns) } else { Err("a section takes at most `1ms`".into()) }
+}
+
+/// `90%`, as a share of 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.ok_or("expected a percentage such as `90%`")? / 100.0;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share lies between 0% and 100%".into()) }
+}
+
 /// `10k/s`.
 pub fn rate(text: &str) -> Result<f64, String> {
     time::parse_rate(text).map_err(|error| format!("failed to {error}"))

@@ -166,6 +166,8 @@ impl SeriesDoc {
         let none = Histogram::new();
         let counts = view.and_then(|view| trial.histograms.get(view)).unwrap_or(&none);
         let values = trial.values.iter().filter(|_| first);
+        // Sums that are to be held against each other stand with the values too.
+        let compared = trial.counts.iter().filter(|(name, _)| first && name.ends_with("_count"));
         let median =
             view.and_then(|view| trial.medians_ns.get(view)).map(|median| ("median_ns".into(), ci(median)));
         SeriesDoc {
@@ -180,7 +182,10 @@ impl SeriesDoc {
             histogram_v2_base64: view.and_then(|_| encoded(counts)),
             histogram_unit_ps: Histogram::UNIT_PS,
             intervals: values.clone().map(|(name, value)| (name.clone(), ci(value))).chain(median).collect(),
-            values: values.map(|(name, value)| (name.clone(), known(value.point))).collect(),
+            values: values
+                .map(|(name, value)| (name.clone(), known(value.point)))
+                .chain(compared.map(|(name, count)| (name.clone(), known(*count as f64))))
+                .collect(),
             counts: if first { trial.counts.clone() } else { BTreeMap::new() },
             passes: Some(trial.passes),
             grade: trial.grade.map(|grade| grade.to_string()),

@@ -1,10 +1,13 @@
 //! Series: a table of percentiles for each probe, and what is to be said below it.
 
+use super::contend;
 use super::heat_map::HeatMap;
+use super::jitter;
 use super::ladder::relation_words;
 use super::look::Look;
 use super::queue;
 use super::screen::{Saved, Screen};
+use super::spawn;
 use super::table::{Align, Columns};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, wrap};
 use super::view::parameters;
@@ -50,6 +53,18 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
         lines.push(String::new());
         if *name == names::PROBE {
             lines.extend(queue::lines(report, series, look));
+        }
+        if *name == coretalk_model::contend::names::PROBE {
+            lines.extend(contend::lines(probe, &series.result, look.width));
+            continue;
+        }
+        if *name == coretalk_model::jitter::names::PROBE {
+            lines.extend(jitter::lines(&trials, look.width));
+            continue;
+        }
+        if probe.spec().id == "spawn" {
+            lines.extend(spawn::lines(probe, &trials, look.width));
+            continue;
         }
         let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
         lines.extend(body(report, series, probe, &listed, look));

@@ -5,8 +5,10 @@ mod advising;
 #[cfg(target_os = "linux")]
 mod compared;
 mod comparing;
+mod contend;
 mod effects;
 mod generated;
+mod jitter;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(unix)]
@@ -22,6 +24,7 @@ mod series;
 #[cfg(target_os = "linux")]
 mod signals;
 mod simulated;
+mod spawn;
 #[cfg(target_os = "linux")]
 mod taken;
 mod tool;

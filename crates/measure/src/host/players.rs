@@ -17,8 +17,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the coordinating thread looks at the wish to stop while roles play.
-const LOOK: Duration = Duration::from_millis(20);
 /// How often whoever sleeps is woken once the pass is given up.
 const RESCUE: Duration = Duration::from_millis(1);
 
@@ -127,7 +125,7 @@ impl Players<'_> {
 
     /// Sleeps until everybody has left; tells them to where the wish to end or the limit says so.
     fn watch(&self, cast: &Cast<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
-        let mut nap = LOOK;
+        let mut nap = Duration::from_nanos(cast.nap.ns() as u64);
         while !left.are_all(roles, nap) {
             if self.stop.is_raised() {
                 guard.give_up(Halt::Stopped);

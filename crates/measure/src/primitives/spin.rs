@@ -41,6 +41,20 @@ impl<const TEST: bool> TasLock<TEST> {
         // Acquire pairs with the Release of whoever held it before.
         (self.taken.swap(1, Acquire) == 0).then(|| Taken(&self.taken, 0))
     }
+
+    /// Takes the lock as soon as it is free.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    pub fn lock(&self, guard: &Guard<'_>) -> Result<Taken<'_>, Halt> {
+        let mut taken = None;
+        wait_until::<Pause>(guard, || {
+            taken = self.try_lock();
+            taken.is_some()
+        })?;
+        // The wait ends with a lock or with a reason.
+        taken.ok_or(Halt::Partner)
+    }
 }
 
 impl<const TEST: bool> Primitive for TasLock<TEST> {
@@ -61,11 +75,7 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
     }
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        let mut taken = None;
-        wait_until::<Pause>(guard, || {
-            taken = self.try_lock();
-            taken.is_some()
-        })
+        self.lock(guard).map(drop)
     }
 
     fn wake(&self, held: Taken<'_>, _: u64) {
@@ -76,6 +86,16 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
 }
 
 impl TicketLock {
+    /// Takes the lock when it is its turn.
+    ///
+    /// # Errors
+    /// The reason to leave: whoever drew a later number then waits for ever, and leaves for the same reason.
+    pub fn lock(&self, guard: &Guard<'_>) -> Result<Taken<'_>, Halt> {
+        let ticket = self.draw();
+        wait_until::<Pause>(guard, || self.is_turn(ticket))?;
+        Ok(Taken(&self.serving, ticket + 1))
+    }
+
     fn draw(&self) -> u64 {
         // Relaxed: the number itself carries nothing; `serving` does.
         self.next.fetch_add(1, Relaxed)
@@ -104,10 +124,7 @@ impl Primitive for TicketLock {
     }
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        let ticket = self.draw();
-        wait_until::<Pause>(guard, || self.is_turn(ticket))?;
-        drop(Taken(&self.serving, ticket + 1));
-        Ok(())
+        self.lock(guard).map(drop)
     }
 
     fn wake(&self, held: Taken<'_>, _: u64) {
@@ -117,7 +134,7 @@ impl Primitive for TicketLock {
     fn rescue(&self) {}
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

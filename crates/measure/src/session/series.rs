@@ -235,7 +235,9 @@ impl<'a> Driver<'a> {
         if self.failures[trial] >= PATIENCE {
             return false;
         }
-        if !is_done(self.settings, &self.record, trial) {
+        let ends = self.probes[trial].ends_with_samples();
+        let enough = ends && self.made(trial) as usize >= LOOKS[0];
+        if !enough && !is_done(self.settings, &self.record, trial) {
             return true;
         }
         // Whoever asks for samples gets them, as far as the budget goes.

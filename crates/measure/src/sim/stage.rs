@@ -23,6 +23,19 @@ pub struct SimStage<'a> {
     roles: Vec<RoleEvidence>,
 }
 
+/// What a hold-up of a CPU looks like to the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldAs {
+    /// The tick of the timer.
+    Tick,
+    /// Another thread had the CPU.
+    Switch,
+    /// The hypervisor counts it.
+    Steal,
+    /// Nothing tells.
+    Nothing,
+}
+
 /// Performs one pass; says how long it took whatever came out.
 pub fn perform(
     world: &World,
@@ -182,6 +195,13 @@ impl<'a> SimStage<'a> {
         let held = self.stalls.take(self.elapsed_ns).ns;
         self.elapsed_ns += held;
         held
+    }
+
+    /// Everything that holds up one CPU in a span from now on, in nanoseconds, one by one.
+    pub fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)> {
+        let key = self.stream.bits();
+        let mut stalls = Stalls::of_trial(&self.world.spec.stalls, None, key, &[cpu], self.now());
+        stalls.each(span_ns)
     }
 
     /// Notes that a role worked for so long, and how often it slept.

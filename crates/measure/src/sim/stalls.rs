@@ -2,6 +2,7 @@
 
 use super::rng::{Stream, hash, unit};
 use super::spec::{ClockStep, Evidence, Rhythm, Stall};
+use super::stage::HeldAs;
 use coretalk_model::{CpuId, Disturbance, Picos};
 
 /// The stalls of one trial, in the time since it began.
@@ -88,6 +89,30 @@ impl<'a> Stalls<'a> {
         }
         self.next_ns = self.soonest();
         held
+    }
+
+    /// Every single one up to a time, in the order of their sources.
+    pub fn each(&mut self, until_ns: f64) -> Vec<(f64, HeldAs)> {
+        let mut each = Vec::new();
+        for source in &mut self.sources {
+            while source.next_ns <= until_ns {
+                let lasted_ns = source.stream.between(source.stall.us) * 1e3;
+                let held = match (source.stall.seen_as, source.stall.rhythm) {
+                    (Evidence::Switch, _) => HeldAs::Switch,
+                    (Evidence::Steal, _) => HeldAs::Steal,
+                    (Evidence::Nothing, Rhythm::Periodic) => HeldAs::Tick,
+                    (Evidence::Nothing | Evidence::Quota, _) => HeldAs::Nothing,
+                };
+                each.push((lasted_ns, held));
+                let mean_ns = 1e9 / source.stall.per_second;
+                source.next_ns += match source.stall.rhythm {
+                    Rhythm::Random => lasted_ns + source.stream.exponential(mean_ns),
+                    Rhythm::Periodic => mean_ns,
+                };
+            }
+        }
+        self.next_ns = self.soonest();
+        each
     }
 
     /// What the counters of the system say about it.

@@ -16,7 +16,7 @@ const FEWEST_PASSES: u32 = 6;
 pub fn analyse_series(settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
-        trials: trials.map(|(index, spec)| trial(settings, record, index, spec)).collect(),
+        trials: trials.flat_map(|(index, spec)| by_role(trial(settings, record, index, spec))).collect(),
         complete: record.complete,
         budget_ended: record.budget_ended,
     }
@@ -84,6 +84,42 @@ fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &
     };
     judge(settings, record, index, &mut result);
     result
+}
+
+/// What stands between a name and the number of the role that it is of.
+const OF_ROLE: char = '@';
+
+/// A trial in which every role says something for itself, under names such as `gaps@3`, is a result for each of them.
+fn by_role(whole: TrialResult) -> Vec<TrialResult> {
+    let names = whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys());
+    if !names.into_iter().any(|name| name.contains(OF_ROLE)) {
+        return vec![whole];
+    }
+    let roles = whole.spec.placement.iter().enumerate();
+    roles
+        .map(|(role, &cpu)| TrialResult {
+            spec: TrialSpec { placement: vec![cpu], ..whole.spec.clone() },
+            values: of_role(&whole.values, role),
+            medians_ns: of_role(&whole.medians_ns, role),
+            histograms: of_role(&whole.histograms, role),
+            counts: of_role(&whole.counts, role),
+            busy: whole.busy.get(role).copied().into_iter().collect(),
+            ..whole.clone()
+        })
+        .collect()
+}
+
+/// What a role says, and what is said of all.
+fn of_role<T: Clone>(all: &BTreeMap<String, T>, wanted: usize) -> BTreeMap<String, T> {
+    let mine = all.iter().filter_map(|(name, value)| {
+        let name = match name.split_once(OF_ROLE) {
+            None => name,
+            Some((name, role)) if role.parse() == Ok(wanted) => name,
+            Some(_) => return None,
+        };
+        Some((name.to_owned(), value.clone()))
+    });
+    mine.collect()
 }
 
 fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result: &mut TrialResult) {
@@ -257,6 +293,24 @@ mod tests {
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(!is_done(&settings(), &wide, 0), "a second look is due");
+    }
+
+    #[test]
+    fn roles_that_speak_for_themselves_have_a_result_each() {
+        let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+        for role in 0..2 {
+            outcome.observed.value(&format!("lost_share@{role}"), 0.1 + f64::from(role));
+            outcome.observed.count(&format!("watched_ms@{role}"), 7);
+        }
+        outcome.observed.count("samples", 5);
+        let mut record = SeriesRecord::new();
+        record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Ok(outcome) });
+        let result = analyse_series(&settings(), &record);
+        assert_eq!(result.trials.len(), 3, "one for each role of the first, and the second trial");
+        let second = &result.trials[1];
+        assert_eq!(second.spec.placement, [CpuId(1)]);
+        assert!((second.values["lost_share"].point - 1.1).abs() < 1e-12);
+        assert_eq!((second.counts["samples"], second.counts["watched_ms"]), (5, 7));
     }
 
     #[test]

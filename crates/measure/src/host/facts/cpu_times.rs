@@ -53,6 +53,11 @@ impl CpuTimes {
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
+    /// Milliseconds that a hypervisor took on these CPUs, in steps of 10; `None` where one of them is not known.
+    pub fn steal_ms(&self, cpus: &CpuSet) -> Option<f64> {
+        Some(sum(cpus, |cpu| self.of.get(&cpu).map(|times| times.steal))? as f64 * JIFFY_MS)
+    }
+
     /// The part of the time of these CPUs that a hypervisor took, 0 to 1; `None` where no time passed or a CPU is
     /// not known.
     pub fn steal_fraction(&self, cpus: &CpuSet) -> Option<f64> {

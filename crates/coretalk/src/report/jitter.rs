@@ -1,0 +1,119 @@
+//! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
+
+use super::table::{Align, Columns};
+use super::text::{count, duration, grouped, percent, wrap};
+use coretalk_model::CpuId;
+use coretalk_model::jitter::{Quietness, by_quietness, extremes, names};
+use coretalk_model::series::TrialResult;
+
+/// Rows of the table; of more CPUs the noisiest and the quietest are shown.
+const MOST_ROWS: usize = 32;
+/// CPUs that are named in words.
+const MOST_NAMED: usize = 8;
+/// From this width on the causes stand in the table.
+const ROOMY: usize = 96;
+
+/// Everything about the jitter of a run.
+pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let sorted = by_quietness(trials.iter().copied());
+    let mut lines = wrap(
+        " Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. Causes are shares of the \
+         time lost, as far as the counters of the system tell them.",
+        width,
+        1,
+    );
+    lines.push(String::new());
+    let left_out = sorted.len().saturating_sub(MOST_ROWS);
+    let shown = sorted.iter().rev().take(MOST_ROWS - usize::from(left_out > 0)).chain(
+        // The quietest closes the table.
+        sorted.first().filter(|_| left_out > 0),
+    );
+    lines.extend(table(trials, shown, width));
+    if left_out > 0 {
+        lines.extend(wrap(
+            &format!(" {} between them are in the data", count(left_out as u64, "CPU")),
+            width,
+            1,
+        ));
+    }
+    lines.push(String::new());
+    lines.extend(words(&sorted).iter().flat_map(|text| wrap(text, width, 1)));
+    lines
+}
+
+fn table<'a>(
+    trials: &[&TrialResult],
+    shown: impl Iterator<Item = &'a Quietness>,
+    width: usize,
+) -> Vec<String> {
+    let mut heading = vec![
+        ("CPU", Align::Right),
+        ("lost", Align::Right),
+        ("gaps", Align::Right),
+        ("per s", Align::Right),
+        ("p50", Align::Right),
+        ("p99.9", Align::Right),
+        ("longest", Align::Right),
+    ];
+    if width >= ROOMY {
+        heading.extend(names::CAUSES.map(|(_, title)| (title, Align::Right)));
+    }
+    let mut table = Columns::new(&heading);
+    for cpu in shown {
+        let Some(trial) = of_cpu(trials, cpu.cpu) else { continue };
+        let gaps = trial.histogram(names::GAPS);
+        let at = |share| {
+            let ns = gaps.and_then(|gaps| gaps.percentile_ns(share));
+            ns.map_or("·".to_owned(), |ns| duration(ns * 1e-9))
+        };
+        let value = |name: &str| trial.values.get(name).map(|estimate| estimate.point);
+        let mut row = vec![
+            cpu.cpu.to_string(),
+            percent(cpu.lost),
+            gaps.map_or("·".to_owned(), |gaps| grouped(gaps.count() as i64)),
+            value(names::RATE).map_or("·".to_owned(), |per_s| grouped(per_s.round() as i64)),
+            at(0.5),
+            at(0.999),
+            at(1.0),
+        ];
+        if width >= ROOMY {
+            row.extend(names::CAUSES.map(|(name, _)| match value(name) {
+                Some(share) if cpu.lost > 0.0 => percent(share / cpu.lost),
+                _ => "·".to_owned(),
+            }));
+        }
+        table.row(row);
+    }
+    table.lines(width)
+}
+
+fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult> {
+    trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
+}
+
+fn words(sorted: &[Quietness]) -> Vec<String> {
+    let [quiet, noisy] = extremes(sorted, MOST_NAMED);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    if quiet.is_empty() {
+        return vec![format!(
+            " No CPU stands out: each lost {} to {} of its time.",
+            percent(first.lost),
+            percent(last.lost)
+        )];
+    }
+    let named = |cpus: &[Quietness]| {
+        let mut ids: Vec<u32> = cpus.iter().take(MOST_NAMED).map(|cpu| cpu.cpu.0).collect();
+        ids.sort_unstable();
+        ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let worst = noisy.first().unwrap_or(last);
+    vec![format!(
+        " Quiet: CPUs {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
+        named(&quiet),
+        percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
+        named(&noisy),
+        worst.cpu,
+        percent(worst.lost),
+        duration(worst.longest_ns * 1e-9)
+    )]
+}

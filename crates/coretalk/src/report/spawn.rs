@@ -1,0 +1,82 @@
+//! Creation of threads and processes: a row for each kind, pause and place.
+
+use super::table::{Align, Columns};
+use super::text::{duration, ns, percent, plain, wrap};
+use coretalk_measure::series::SeriesProbe;
+use coretalk_model::series::TrialResult;
+
+/// From this width on the table has its tails.
+const ROOMY: usize = 96;
+
+/// Everything about the creations of a run.
+pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let roomy = width >= ROOMY;
+    let mut heading = vec![
+        ("kind", Align::Left),
+        ("pause", Align::Right),
+        ("CPUs", Align::Left),
+        ("cost µs", Align::Right),
+        ("runs", Align::Right),
+        ("±", Align::Right),
+        ("p99", Align::Right),
+    ];
+    if roomy {
+        heading.extend([("p99.9", Align::Right), ("max", Align::Right)]);
+    }
+    heading.extend([("joined", Align::Right), ("C−B", Align::Right)]);
+    let mut table = Columns::new(&heading);
+    for trial in trials {
+        let at = |name: &str, share: f64| {
+            let ns = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(share));
+            ns.map_or("·".to_owned(), micros)
+        };
+        let half_width = trial.medians_ns.get("latency").map(|median| percent(median.relative_half_width()));
+        let parameters = &trial.spec.parameters;
+        let mut row = vec![
+            plain(parameters.text("kind").unwrap_or_default()),
+            parameters
+                .number("pause_ns")
+                .filter(|ns| *ns > 0.0)
+                .map_or("none".to_owned(), |ns| duration(ns * 1e-9)),
+            place(trial),
+            at("cost", 0.5),
+            at("latency", 0.5),
+            half_width.unwrap_or("·".to_owned()),
+            at("latency", 0.99),
+        ];
+        if roomy {
+            row.extend([at("latency", 0.999), at("latency", 1.0)]);
+        }
+        row.push(at("join", 0.5));
+        row.push(trial.values.get("after_return_ns").map_or("·".to_owned(), |value| micros(value.point)));
+        table.row(row);
+    }
+    let mut lines = wrap(
+        " µs, medians: until the creator goes on (cost), until the new one runs, with its tail, and until its end is known \
+         (joined). C−B: first statement minus return; below zero the new one ran first.",
+        width,
+        1,
+    );
+    lines.push(String::new());
+    lines.extend(table.lines(width));
+    lines.push(String::new());
+    let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
+    for remark in probe.remarks(&specs) {
+        lines.extend(wrap(&format!(" {}", plain(&remark)), width, 3));
+    }
+    lines
+}
+
+/// Microseconds with three significant digits.
+fn micros(value_ns: f64) -> String {
+    ns(value_ns / 1e3)
+}
+
+/// Where creator and created run: `0 → 8`, `0 → any`.
+fn place(trial: &TrialResult) -> String {
+    match trial.spec.placement.as_slice() {
+        [from, to] => format!("{from} → {to}"),
+        [from] => format!("{from} → any"),
+        other => format!("{}", other.len()),
+    }
+}

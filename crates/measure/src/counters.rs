@@ -1,0 +1,88 @@
+//! Numbers that many threads add one to, each way of doing so behind one trait, so that loops over them are compiled
+//! for each.
+
+pub mod atomic;
+pub mod catalogue;
+pub mod flag;
+pub mod guarded;
+pub mod mcs;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod room;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod sleeping;
+#[cfg(not(loom))]
+pub mod wide;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+mod pass_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use crate::stage::{Guard, Halt};
+
+/// What a counter is made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setup {
+    /// Threads that add.
+    pub threads: usize,
+    /// The share of operations that only read, where the counter tells readers from writers.
+    pub read_share: f64,
+}
+
+/// What one thread brings along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// Its number, from 0.
+    pub thread: usize,
+    random: u64,
+}
+
+/// What one operation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Added one to this number.
+    Added(u64),
+    /// Added one; nobody can tell in which order.
+    AddedSomewhere,
+    /// Read the number.
+    Looked,
+}
+
+/// A number that many threads add one to.
+pub trait Counter: Sync + Sized {
+    /// One that holds 0.
+    fn new(setup: &Setup) -> Self;
+
+    /// Performs one operation. `inside` is what the thread does while it keeps others out; a counter that keeps nobody
+    /// out calls it when the operation is done, so that each has the same work in sum.
+    ///
+    /// # Errors
+    /// The reason to leave; then nothing was added.
+    fn step(&self, seat: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt>;
+
+    /// What stands in memory once all threads have left.
+    fn total(&self) -> u64;
+
+    /// Whether everything else that must hold did: no reader saw a number change.
+    fn is_sound(&self) -> bool {
+        true
+    }
+}
+
+impl Seat {
+    /// Of this thread.
+    pub fn new(thread: usize) -> Seat {
+        // Any odd number will do to begin with; threads begin apart.
+        Seat { thread, random: (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+    }
+
+    /// Whether the next operation is one of this share (Marsaglia 2003, xorshift).
+    pub fn draws(&mut self, share: f64) -> bool {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        ((self.random >> 11) as f64) < share * (1u64 << 53) as f64
+    }
+}

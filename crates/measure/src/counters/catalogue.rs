@@ -1,0 +1,91 @@
+//! The methods of `contend` by name: how each keeps others out, and how it waits.
+
+/// How a thread waits for its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// It never waits for another thread.
+    Never,
+    /// It looks again and again.
+    Awake,
+    /// It sleeps, at once or after a while.
+    Asleep,
+}
+
+/// One way to add one to a shared number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its name.
+    pub id: &'static str,
+    /// How a thread waits.
+    pub waits: Waits,
+    /// Whether the critical section is inside: others are kept out while it lasts.
+    pub locks: bool,
+    /// What it does, in words.
+    pub how: &'static str,
+}
+
+const fn method(id: &'static str, waits: Waits, locks: bool, how: &'static str) -> Method {
+    Method { id, waits, locks, how }
+}
+
+/// Every method, in the order of reports.
+pub const METHODS: [Method; 15] = [
+    method("fetch-add", Waits::Never, false, "one atomic addition"),
+    method("cas-loop", Waits::Never, false, "compare-exchange, again at once until it succeeds"),
+    method("cas-backoff", Waits::Never, false, "the same with 1, 2, 4 … 64 wait hints after each failure"),
+    method("std-mutex", Waits::Asleep, true, "std's futex mutex: looks 100 times with a hint, then sleeps"),
+    method(
+        "parking-lot-mutex",
+        Waits::Asleep,
+        true,
+        "looks and yields some 10 times, then parks; handed over fairly every half millisecond",
+    ),
+    method("pthread-mutex", Waits::Asleep, true, "the C library's plain mutex: sleeps at once on a futex"),
+    method("tas", Waits::Awake, true, "exchange until it was free"),
+    method("ttas", Waits::Awake, true, "looks until it is free, then exchanges"),
+    method("ticket", Waits::Awake, true, "served in the order of arrival, all look at one line"),
+    method("mcs", Waits::Awake, true, "served in the order of arrival, each looks at a line of its own"),
+    method(
+        "flag-wait",
+        Waits::Asleep,
+        true,
+        "a flag, exchanged until it was clear; sleeps at once, and every release is a system call",
+    ),
+    method("atomic-16", Waits::Never, false, "16 bytes: cmpxchg16b, again until it succeeds"),
+    method("rwlock", Waits::Asleep, true, "std's readers-writer lock over a futex"),
+    method(
+        "per-thread",
+        Waits::Never,
+        false,
+        "a number for each thread, added up at the end: the upper bound",
+    ),
+    method(
+        "racy",
+        Waits::Never,
+        false,
+        "a plain load and store: the wrong answer, whose lost updates are counted",
+    ),
+];
+
+/// What `atomic-16` does where the CPU cannot do it in one instruction.
+pub const REPLACED_WIDE: &str =
+    "16 bytes: no instruction for it here, so a lock (ttas) that looks until it is free replaces it";
+
+/// The method of a name.
+///
+/// # Errors
+/// One sentence that says what is known, and what was perhaps meant.
+///
+/// ```
+/// # use coretalk_measure::counters::catalogue::method_by_id;
+/// assert!(method_by_id("mcs").unwrap().locks);
+/// assert!(method_by_id("fetch-ad").unwrap_err().ends_with("a similar name exists: `fetch-add`"));
+/// ```
+pub fn method_by_id(name: &str) -> Result<&'static Method, String> {
+    METHODS.iter().find(|method| method.id == name).ok_or_else(|| {
+        let names: Vec<&'static str> = METHODS.iter().map(|method| method.id).collect();
+        let near = crate::series::nearest(name, &names);
+        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
+        format!("there is no method `{name}` (there are {}){near}", names.join(", "))
+    })
+}

@@ -1,0 +1,93 @@
+//! Passes of `contend` with counters that are right and one that is not.
+
+use super::atomic::FetchAdd;
+use super::guarded::Guarded;
+use super::mcs::McsLock;
+use super::{Counter, Seat, Setup, Step};
+use crate::counters::catalogue::method_by_id;
+use crate::counters::guarded::Lock;
+use crate::ensemble::Ensemble;
+use crate::host::affinity;
+use crate::host::players::Players;
+use crate::host::priority::Priority;
+use crate::probes::contend::{Meant, Pass};
+use crate::stage::Guard;
+use crate::stage::Halt;
+use crate::stop::Stop;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::Relaxed;
+use coretalk_model::contend::names;
+use coretalk_model::series::Observed;
+use coretalk_model::{CpuId, Flags, TickRate};
+use coretalk_model::{Flag, Picos};
+
+/// A lock that keeps nobody out: two threads are inside together, and both have read the number before either
+/// writes it.
+struct Broken;
+
+impl Lock for Broken {
+    type Held<'a> = ();
+    fn new(_: usize) -> Broken {
+        Broken
+    }
+    fn lock(&self, _: usize, _: &Guard<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
+}
+
+/// The same as [`Guarded`], held up between the load and the store, so that every schedule loses updates.
+struct Slow(Broken, AtomicU64);
+
+impl Counter for Slow {
+    fn new(setup: &Setup) -> Slow {
+        Slow(Broken::new(setup.threads), AtomicU64::new(0))
+    }
+    fn step(&self, seat: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        self.0.lock(seat.thread, guard)?;
+        inside();
+        let before = self.1.load(Relaxed);
+        std::thread::sleep(std::time::Duration::from_micros(50));
+        self.1.store(before + 1, Relaxed);
+        Ok(Step::Added(before))
+    }
+    fn total(&self) -> u64 {
+        self.1.load(Relaxed)
+    }
+}
+
+fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
+    let stop = Stop::new();
+    let players = Players { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop: &stop };
+    let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
+    let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
+    let ensemble = Ensemble::new(&players, &cpus, players.rate, 0.0);
+    let meant =
+        Meant { method: method_by_id(method).expect("a method"), sections_ns: [0.0, 0.0], read_share: 0.0 };
+    Pass { ensemble: &ensemble, meant, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
+}
+
+#[test]
+fn a_broken_lock_is_invalid() {
+    let observed = pass::<Slow>("tas", 2);
+    assert!(observed.flags.contains(Flag::Invalid), "{:?}", observed.counts);
+    assert!(observed.counts[names::FINAL] < observed.counts[names::EXPECTED]);
+}
+
+#[test]
+fn a_lock_that_holds_is_exact_and_says_everything() {
+    let observed = pass::<Guarded<McsLock>>("mcs", 2);
+    assert_eq!(observed.counts[names::FINAL], observed.counts[names::EXPECTED]);
+    assert!(!observed.flags.contains(Flag::Invalid));
+    assert!(observed.histograms[names::ACQUIRE].count() > 0);
+    for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS, names::OVERLAP] {
+        assert!(observed.values[name] > 0.0, "{name}");
+    }
+    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9 && observed.values[names::OVERLAP] <= 1.0);
+}
+
+#[test]
+fn one_thread_is_alone() {
+    let observed = pass::<FetchAdd>("fetch-add", 1);
+    assert_eq!(observed.flags, Flags::NONE);
+    assert_eq!((observed.values[names::JAIN], observed.values[names::OVERLAP]), (1.0, 1.0));
+}

@@ -1,0 +1,79 @@
+//! Counters under locks of the libraries, whose waiters sleep in the kernel.
+
+use super::guarded::Lock;
+use super::{Counter, Seat, Setup, Step};
+use crate::primitives::Primitive;
+use crate::stage::{Guard, Halt};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{PoisonError, RwLock};
+
+/// A primitive of `wake` that is a lock: arming it is taking it.
+#[derive(Debug)]
+pub struct Sleeping<P>(P);
+
+impl<P: Primitive> Lock for Sleeping<P> {
+    type Held<'a>
+        = P::Held<'a>
+    where
+        P: 'a;
+
+    fn new(_: usize) -> Self {
+        match P::new() {
+            Ok(lock) => Sleeping(lock),
+            // A mutex asks the system for nothing that it could refuse but memory.
+            Err(error) => panic!("failed to make a lock: {error}"),
+        }
+    }
+
+    /// Whoever holds it leaves its critical section before it looks whether to go on, so this ends.
+    #[inline(always)]
+    fn lock(&self, _: usize, _: &Guard<'_>) -> Result<P::Held<'_>, Halt> {
+        Ok(self.0.arm())
+    }
+}
+
+/// std's readers-writer lock: writers add, readers see that the number stands still while they hold it.
+#[derive(Debug)]
+pub struct ReadersWriter {
+    count: RwLock<AtomicU64>,
+    read_share: f64,
+    moved: AtomicBool,
+}
+
+impl Counter for ReadersWriter {
+    fn new(setup: &Setup) -> ReadersWriter {
+        ReadersWriter {
+            count: RwLock::new(AtomicU64::new(0)),
+            read_share: setup.read_share,
+            moved: AtomicBool::new(false),
+        }
+    }
+
+    #[inline(always)]
+    fn step(&self, seat: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        if self.read_share > 0.0 && seat.draws(self.read_share) {
+            let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
+            // Relaxed throughout: the lock orders everything, and keeps the number still.
+            let before = count.load(Relaxed);
+            inside();
+            if count.load(Relaxed) != before {
+                self.moved.store(true, Relaxed);
+            }
+            return Ok(Step::Looked);
+        }
+        let count = self.count.write().unwrap_or_else(PoisonError::into_inner);
+        inside();
+        let before = count.load(Relaxed);
+        count.store(before + 1, Relaxed);
+        Ok(Step::Added(before))
+    }
+
+    fn total(&self) -> u64 {
+        self.count.read().unwrap_or_else(PoisonError::into_inner).load(Relaxed)
+    }
+
+    fn is_sound(&self) -> bool {
+        !self.moved.load(Relaxed)
+    }
+}

@@ -1,0 +1,100 @@
+//! Every counter between real threads: exact where it says so, and it ends.
+
+use super::atomic::{CasLoop, FetchAdd, PerThread};
+use super::flag::FlagLock;
+use super::guarded::Guarded;
+use super::mcs::McsLock;
+use super::{Counter, Seat, Setup, Step};
+use crate::primitives::spin::{TasLock, TicketLock};
+use crate::stage::{Guard, Halt};
+use crate::sync::AtomicU64;
+
+const THREADS: usize = 3;
+const EACH: u64 = if cfg!(miri) { 20 } else { 2_000 };
+
+fn guarded(halt: &AtomicU64) -> Guard<'_> {
+    Guard { halt, deadline_ticks: u64::MAX, now_ticks: || 0 }
+}
+
+/// What stands in memory after every thread added its share, each number having been handed out once.
+fn exact<C: Counter>(read_share: f64) {
+    let counter = C::new(&Setup { threads: THREADS, read_share });
+    let halt = AtomicU64::new(0);
+    let guard = guarded(&halt);
+    let run = |thread: usize| {
+        let mut seat = Seat::new(thread);
+        let steps = (0..EACH).map(|_| counter.step(&mut seat, &guard, || ()).expect("nobody stops"));
+        steps.filter(|step| *step != Step::Looked).collect::<Vec<_>>()
+    };
+    let steps: Vec<Step> = std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no thread panics")).collect()
+    });
+    assert_eq!(counter.total(), steps.len() as u64, "{}", std::any::type_name::<C>());
+    assert!(counter.is_sound(), "{}", std::any::type_name::<C>());
+    let mut held: Vec<u64> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Added(before) => Some(*before),
+            _ => None,
+        })
+        .collect();
+    held.sort_unstable();
+    assert!(held.iter().enumerate().all(|(index, &before)| index as u64 == before));
+}
+
+#[test]
+fn every_number_is_handed_out_once() {
+    exact::<FetchAdd>(0.0);
+    exact::<CasLoop<false>>(0.0);
+    exact::<CasLoop<true>>(0.0);
+    exact::<PerThread>(0.0);
+    exact::<Guarded<TasLock<false>>>(0.0);
+    exact::<Guarded<TasLock<true>>>(0.0);
+    exact::<Guarded<TicketLock>>(0.0);
+    exact::<Guarded<McsLock>>(0.0);
+    exact::<Guarded<FlagLock>>(0.0);
+    exact::<super::wide::LockedWide>(0.0);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if super::wide::is_native() {
+        exact::<super::wide::Wide>(0.0);
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn locks_of_the_libraries_lose_nothing_either() {
+    use super::sleeping::{ReadersWriter, Sleeping};
+    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PthreadMutex};
+    exact::<Guarded<Sleeping<StdMutex>>>(0.0);
+    exact::<Guarded<Sleeping<LotMutex>>>(0.0);
+    exact::<Guarded<Sleeping<PthreadMutex<{ crate::primitives::pthread::NORMAL }, false>>>>(0.0);
+    exact::<ReadersWriter>(0.5);
+}
+
+#[test]
+fn whoever_waits_leaves_when_told_to() {
+    fn left<L: super::guarded::Lock>() {
+        let lock = L::new(2);
+        let halt = AtomicU64::new(0);
+        let guard = guarded(&halt);
+        let held = lock.lock(0, &guard).unwrap();
+        guard.give_up(Halt::Stopped);
+        assert_eq!(lock.lock(1, &guard).err(), Some(Halt::Stopped));
+        drop(held);
+    }
+    left::<TasLock<false>>();
+    left::<TasLock<true>>();
+    left::<TicketLock>();
+    left::<McsLock>();
+    left::<FlagLock>();
+}
+
+#[test]
+fn reads_come_in_their_share() {
+    let mut seat = Seat::new(3);
+    let reads = (0..10_000).filter(|_| seat.draws(0.9)).count();
+    assert!((8_800..9_200).contains(&reads), "{reads}");
+    assert!((0..100).all(|_| seat.draws(1.0)) && (0..100).all(|_| !seat.draws(0.0)));
+}

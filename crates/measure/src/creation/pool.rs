@@ -1,0 +1,113 @@
+//! `pool`: what a hand-off to a thread that waits takes, for contrast.
+
+use super::threads::{FEWEST, PATIENCE, finish, pause};
+use crate::counter;
+use crate::ensemble::{Apart, Ensemble, Part};
+use crate::host::futex;
+use crate::probes::spawn::{Meant, Tallies};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use coretalk_model::TrialFailure;
+use coretalk_model::series::Observed;
+use coretalk_model::stats::Key;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The task after which the worker leaves.
+const LAST: u32 = u32::MAX;
+
+/// What both say.
+#[derive(Debug, Default)]
+struct Desk {
+    /// The number of the task that is to be done; the worker sleeps on it.
+    task: Apart<AtomicU32>,
+    /// The number of the task that is done; the creator sleeps on it.
+    done: Apart<AtomicU32>,
+    /// When the worker began.
+    began: Apart<AtomicU64>,
+}
+
+impl Desk {
+    /// Sleeps until a word is no longer what it was.
+    fn await_change(part: &Part<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
+        loop {
+            // Acquire pairs with the Release of whoever changed it: what was done before, we see.
+            let now = word.load(Acquire);
+            if now != was {
+                return Ok(now);
+            }
+            futex::wait(word, was, None);
+            part.guard.check()?;
+        }
+    }
+
+    fn tell(word: &AtomicU32, now: u32) {
+        // Release pairs with the Acquire above.
+        word.store(now, Release);
+        futex::wake_one(word);
+    }
+}
+
+/// Performs one pass: role 0 hands over, role 1 works.
+pub fn perform(
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+    meant: &Meant,
+) -> Result<Observed, TrialFailure> {
+    let desk = Desk::default();
+    let rate = ensemble.rate();
+    let span_ticks = rate.ticks(order.span.ns()) as u64;
+    let pause_ticks = rate.ticks(meant.pause_ns);
+    let key = Key::of(&[order.key]);
+    let role = |part: &Part<'_>| match part.role {
+        0 => hand_over(part, &desk, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
+        _ => work(part, &desk).map(|()| None),
+    };
+    let rescue = || {
+        futex::wake_all(&desk.task);
+        futex::wake_all(&desk.done);
+    };
+    let said = ensemble.play(order.span + PATIENCE, role, rescue)?;
+    finish(ensemble, said.into_iter().flatten().next())
+}
+
+fn hand_over(
+    part: &Part<'_>,
+    desk: &Desk,
+    span_ticks: u64,
+    pause_ticks: f64,
+    key: Key,
+) -> Result<Tallies, Halt> {
+    let mut tallies = Tallies::new();
+    part.line_up()?;
+    let end = counter::now_ticks() + span_ticks;
+    for task in 1..LAST {
+        let before = counter::start();
+        Desk::tell(&desk.task, task);
+        let returned = counter::stop();
+        Desk::await_change(part, &desk.done, task - 1)?;
+        let ended = counter::stop();
+        tallies.count([before, returned, desk.began.load(Acquire), ended]);
+        if ended > end && tallies.samples() >= FEWEST {
+            break;
+        }
+        if pause_ticks > 0.0 {
+            part.linger(pause(pause_ticks, key, tallies.samples()))?;
+        }
+    }
+    Desk::tell(&desk.task, LAST);
+    Ok(tallies)
+}
+
+fn work(part: &Part<'_>, desk: &Desk) -> Result<(), Halt> {
+    part.line_up()?;
+    let mut known = 0;
+    loop {
+        known = Desk::await_change(part, &desk.task, known)?;
+        if known == LAST {
+            return Ok(());
+        }
+        desk.began.store(counter::stop(), Release);
+        Desk::tell(&desk.done, known);
+    }
+}

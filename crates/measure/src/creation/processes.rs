@@ -1,0 +1,313 @@
+//! Processes: a helper of stated size makes them, so that neither the memory nor the threads of the tool count.
+//!
+//! The helper is a fork of the tool in which one thread is left. It allocates nothing, talks through memory that both
+//! share, and dies with the thread that made it.
+
+use super::program::{self, TELLS};
+use super::threads::{FEWEST, PATIENCE, finish};
+use crate::counter;
+use crate::ensemble::{Ensemble, Part};
+use crate::host::affinity;
+use crate::probes::spawn::{Kind, Meant, PARENT_MIB, Tallies, names};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use coretalk_model::series::Observed;
+use coretalk_model::{CpuSet, TrialFailure};
+use std::ffi::c_char;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+
+/// Creations of a pass at most: one each 15 µs of the longest.
+const MOST: usize = 1 << 14;
+/// How often the thread that made the helper looks after it.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What helper, children and tool share.
+#[repr(C)]
+struct Board {
+    /// The first statement of the child.
+    began: AtomicU64,
+    /// Creations that are written down.
+    count: AtomicUsize,
+    /// Why the helper gave up; 0 where it did not.
+    errno: AtomicU64,
+    /// Pages that the helper holds.
+    pages: AtomicU64,
+    stamps: [[AtomicU64; 4]; MOST],
+}
+
+/// Memory that processes share.
+struct Shared(NonNull<Board>);
+
+impl Shared {
+    fn new() -> io::Result<Shared> {
+        let place = map(size_of::<Board>(), libc::MAP_SHARED)?;
+        Ok(Shared(place.cast()))
+    }
+
+    fn board(&self) -> &Board {
+        // SAFETY: the mapping holds a board for as long as this lives; zeros are one, and all of it is atomic.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and of this size, and no reference to it outlives this.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
+    }
+}
+
+/// Fresh zeroed memory, every page of which is there.
+fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
+    // SAFETY: a mapping at an address that the kernel chooses touches nothing that exists.
+    let place = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            kind | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+            -1,
+            0,
+        )
+    };
+    if place == libc::MAP_FAILED {
+        Err(io::Error::last_os_error())
+    } else {
+        NonNull::new(place.cast()).ok_or_else(io::Error::last_os_error)
+    }
+}
+
+/// Everything that the helper needs, made before it exists.
+struct Orders<'a> {
+    kind: Kind,
+    board: &'a Board,
+    mask: Option<&'a CpuSet>,
+    span_ticks: u64,
+    pause_ticks: u64,
+    program: Option<OwnedFd>,
+    /// `/proc/self/fd/N`, the program's name for posix_spawn.
+    path: [u8; 32],
+}
+
+/// Performs one pass.
+pub fn perform(
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+    meant: &Meant,
+) -> Result<Observed, TrialFailure> {
+    let cpu = ensemble.cpus()[0];
+    let refused = |error: io::Error| TrialFailure::NotPinned {
+        cpu,
+        errno: error.raw_os_error().unwrap_or(libc::ENOMEM),
+    };
+    let shared = Shared::new().map_err(refused)?;
+    let program = meant.kind.execs().then(program::open).transpose().map_err(refused)?;
+    let mut path = [0u8; 32];
+    if let Some(program) = &program {
+        let text = format!("/proc/self/fd/{}", program.as_raw_fd());
+        path[..text.len()].copy_from_slice(text.as_bytes());
+    }
+    let rate = ensemble.rate();
+    let orders = Orders {
+        kind: meant.kind,
+        board: shared.board(),
+        mask: meant.mask.as_ref(),
+        span_ticks: rate.ticks(order.span.ns()) as u64,
+        pause_ticks: rate.ticks(meant.pause_ns) as u64,
+        program,
+        path,
+    };
+    let role = |part: &Part<'_>| -> Result<Option<Result<(), i32>>, Halt> {
+        part.line_up()?;
+        if part.role > 0 { Ok(None) } else { look_after(part, &orders).map(Some) }
+    };
+    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    if let Some(Err(errno)) = said.into_iter().flatten().next() {
+        return finish(ensemble, Some(Err(errno)));
+    }
+    let board = shared.board();
+    // Acquire pairs with the Release of the helper: the stamps below the count are written.
+    let count = board.count.load(Acquire).min(MOST);
+    let mut tallies = Tallies::new();
+    for stamps in &board.stamps[..count] {
+        tallies.count([0, 1, 2, 3].map(|index| stamps[index].load(Relaxed)));
+    }
+    let mut observed = finish(ensemble, Some(Ok(tallies)))?;
+    let mib = board.pages.load(Relaxed) as f64 * page_bytes() / f64::from(1 << 20);
+    if mib > 0.0 {
+        observed.value(names::PARENT_MIB, mib);
+    }
+    Ok(observed)
+}
+
+fn page_bytes() -> f64 {
+    // SAFETY: no memory is involved.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 }
+}
+
+/// Makes the helper and waits for its end; it is ended where the pass is given up.
+fn look_after(part: &Part<'_>, orders: &Orders<'_>) -> Result<Result<(), i32>, Halt> {
+    // SAFETY: the child calls nothing but `help`, which keeps to system calls, atomics and the C library's own fork and
+    // spawn; both C libraries put their locks in order in the child of a fork.
+    let helper = unsafe { libc::fork() };
+    match helper {
+        -1 => return Ok(Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN))),
+        0 => {
+            let status = help(orders);
+            // SAFETY: ends the helper without running anything of the tool.
+            unsafe { libc::_exit(status) };
+        }
+        _ => {}
+    }
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is writable.
+        let ended = unsafe { libc::waitpid(helper, &mut status, libc::WNOHANG) };
+        if ended != 0 {
+            let errno = orders.board.errno.load(Acquire) as i32;
+            let failed = ended < 0 || errno != 0 || status != 0;
+            return Ok(if failed { Err(if errno != 0 { errno } else { libc::ECHILD }) } else { Ok(()) });
+        }
+        if let Err(halt) = part.guard.check() {
+            // SAFETY: the process is our child and not waited for yet, so the number is still its own.
+            unsafe {
+                libc::kill(helper, libc::SIGKILL);
+                libc::waitpid(helper, &mut status, 0);
+            }
+            return Err(halt);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The helper: creates processes one after another and writes down when.
+fn help(orders: &Orders<'_>) -> i32 {
+    let errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as u64;
+    let failed = |errno: u64| {
+        // Release pairs with the Acquire of the one who looks after us.
+        orders.board.errno.store(errno, Release);
+        1
+    };
+    // SAFETY: no memory is involved. Where this is refused, the one who looks after us still ends us.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if orders.mask.is_some_and(|mask| affinity::set_mask(mask).is_err()) {
+        return failed(errno());
+    }
+    let Ok(_ballast) = map((PARENT_MIB as usize) << 20, libc::MAP_PRIVATE) else { return failed(errno()) };
+    orders.board.pages.store(resident_pages(), Relaxed);
+    let mut ends = [0i32; 2];
+    if orders.program.is_some() {
+        // SAFETY: the array is writable, and the descriptors are those that were just made.
+        let piped = unsafe {
+            libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK) == 0 && libc::dup2(ends[1], TELLS) == TELLS
+        };
+        if !piped {
+            return failed(errno());
+        }
+    }
+    let end = counter::now_ticks() + orders.span_ticks;
+    for count in 0..MOST {
+        // Relaxed, and so below: one process writes at a time, and creation and end of a process order the two.
+        orders.board.began.store(0, Relaxed);
+        let before = counter::start();
+        let child = create(orders);
+        let returned = counter::stop();
+        let mut status = 0;
+        // SAFETY: the status is writable.
+        if child < 0 || unsafe { libc::waitpid(child, &mut status, 0) } != child {
+            return failed(errno());
+        }
+        let ended = counter::stop();
+        let mut began = orders.board.began.load(Relaxed);
+        if orders.program.is_some() {
+            // SAFETY: eight bytes are writable there.
+            unsafe { libc::read(ends[0], (&raw mut began).cast(), size_of::<u64>()) };
+        }
+        if status != 0 || began == 0 {
+            return failed(libc::ENOEXEC as u64);
+        }
+        let stamps = &orders.board.stamps[count];
+        for (place, stamp) in stamps.iter().zip([before, returned, began, ended]) {
+            place.store(stamp, Relaxed);
+        }
+        // Release pairs with the Acquire of the tool.
+        orders.board.count.store(count + 1, Release);
+        if ended > end && count as u64 + 1 >= FEWEST {
+            break;
+        }
+        let until = ended + orders.pause_ticks;
+        while counter::now_ticks() < until {
+            std::hint::spin_loop();
+        }
+    }
+    0
+}
+
+/// Creates one process; says its number, or −1.
+fn create(orders: &Orders<'_>) -> i32 {
+    let arguments: [*const c_char; 2] = [c"coretalk-child".as_ptr(), std::ptr::null()];
+    let surroundings: [*const c_char; 1] = [std::ptr::null()];
+    if orders.kind == Kind::PosixSpawn {
+        let mut child = -1;
+        // SAFETY: path, arguments and surroundings end as they must; no actions and no attributes are given.
+        let status = unsafe {
+            libc::posix_spawn(
+                &mut child,
+                orders.path.as_ptr().cast(),
+                std::ptr::null(),
+                std::ptr::null(),
+                arguments.as_ptr().cast(),
+                surroundings.as_ptr().cast(),
+            )
+        };
+        return if status == 0 { child } else { -1 };
+    }
+    // SAFETY: the child below stores a number and ends, or becomes another program.
+    let child = unsafe { libc::fork() };
+    if child != 0 {
+        return child;
+    }
+    match &orders.program {
+        None => {
+            orders.board.began.store(counter::stop(), Relaxed);
+            // SAFETY: ends the child without running anything of the tool.
+            unsafe { libc::_exit(0) }
+        }
+        Some(program) => {
+            // SAFETY: arguments and surroundings end as they must. It returns only where it was refused.
+            unsafe {
+                libc::fexecve(program.as_raw_fd(), arguments.as_ptr(), surroundings.as_ptr());
+                libc::_exit(127)
+            }
+        }
+    }
+}
+
+/// Pages that this process holds in memory; 0 where the system does not say.
+fn resident_pages() -> u64 {
+    let mut text = [0u8; 128];
+    // SAFETY: the path ends with a zero byte, the buffer is writable for the length given, and the descriptor is the one
+    // that was opened.
+    let length = unsafe {
+        let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY);
+        if file < 0 {
+            return 0;
+        }
+        let length = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        libc::close(file);
+        length
+    };
+    let text = usize::try_from(length).ok().and_then(|length| text.get(..length));
+    let second = text.and_then(|text| text.split(|byte| *byte == b' ').nth(1));
+    second.map_or(0, |digits| {
+        digits
+            .iter()
+            .filter(|byte| byte.is_ascii_digit())
+            .fold(0, |sum, byte| sum * 10 + u64::from(byte - b'0'))
+    })
+}

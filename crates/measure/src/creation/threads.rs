@@ -1,0 +1,207 @@
+//! Threads of the C library: made, run, joined, one after another.
+
+use crate::counter;
+use crate::ensemble::{Ensemble, Part};
+use crate::host::affinity;
+use crate::probes::spawn::{Kind, Meant, Tallies};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use coretalk_model::series::Observed;
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuSet, Picos, TrialFailure};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicI32, AtomicU64};
+
+/// A pass may take so much longer than asked before it is given up.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+/// A small stack; the C library wants 16 KiB and room for its own data.
+const SMALL_STACK: usize = 64 << 10;
+/// Each pause is up to so much shorter or longer, so that nothing periodic falls into step.
+const JITTER: f64 = 0.25;
+/// Creations of a pass at least: the first is cold and kept apart.
+pub const FEWEST: u64 = 3;
+
+/// Whether the C library can say in the attributes of a thread where it runs.
+pub const HAS_ATTRIBUTE: bool = cfg!(target_env = "gnu");
+
+/// What the new thread needs and tells.
+#[derive(Debug, Default)]
+struct Child {
+    /// Where it pins itself to.
+    own: Option<CpuSet>,
+    /// When it ran; 0 before.
+    began: AtomicU64,
+    errno: AtomicI32,
+}
+
+/// Attributes of a thread.
+struct Attributes(libc::pthread_attr_t);
+
+impl Attributes {
+    fn new() -> Result<Attributes, i32> {
+        // SAFETY: an all-zero attribute is memory that `pthread_attr_init` may write.
+        let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the attribute is writable.
+        checked(unsafe { libc::pthread_attr_init(&mut attributes) })?;
+        Ok(Attributes(attributes))
+    }
+
+    fn small(&mut self) -> Result<(), i32> {
+        // SAFETY: the attribute is initialised.
+        checked(unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) })
+    }
+
+    #[cfg(target_env = "gnu")]
+    fn pinned(&mut self, cpus: &CpuSet) -> Result<(), i32> {
+        let words = cpus.words();
+        // SAFETY: the attribute is initialised, the mask is readable for the length given and copied.
+        checked(unsafe {
+            libc::pthread_attr_setaffinity_np(&mut self.0, size_of_val(words), words.as_ptr().cast())
+        })
+    }
+
+    #[cfg(not(target_env = "gnu"))]
+    fn pinned(&mut self, _: &CpuSet) -> Result<(), i32> {
+        Err(libc::ENOSYS)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: the attribute is initialised and used no more.
+        unsafe { libc::pthread_attr_destroy(&mut self.0) };
+    }
+}
+
+fn checked(status: i32) -> Result<(), i32> {
+    if status == 0 { Ok(()) } else { Err(status) }
+}
+
+/// The first statement of the new thread, and its last.
+extern "C" fn body(child: *mut c_void) -> *mut c_void {
+    // SAFETY: the creator keeps the child's record until it has joined the thread, and shares it only by reference.
+    let child = unsafe { &*child.cast::<Child>() };
+    if let Some(own) = &child.own
+        && let Err(error) = affinity::set_mask(own)
+    {
+        child.errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Release);
+    }
+    // Release: read after the join, which orders it anyway.
+    child.began.store(counter::stop(), Release);
+    std::ptr::null_mut()
+}
+
+/// Performs one pass.
+pub fn perform(
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+    meant: &Meant,
+) -> Result<Observed, TrialFailure> {
+    let rate = ensemble.rate();
+    let span_ticks = rate.ticks(order.span.ns()) as u64;
+    let pause_ticks = rate.ticks(meant.pause_ns);
+    let key = Key::of(&[order.key]);
+    let target: CpuSet = ensemble.cpus().iter().rev().take(1).copied().collect();
+    let role = |part: &Part<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
+        let mut tallies = Tallies::new();
+        part.line_up()?;
+        if part.role > 0 {
+            // Its CPU is for the new threads.
+            return Ok(None);
+        }
+        let made = within(part, meant, || {
+            create_all(part, meant, &target, &mut tallies, [span_ticks as f64, pause_ticks], key)
+        })?;
+        Ok(Some(made.map(|()| tallies)))
+    };
+    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    finish(ensemble, said.into_iter().flatten().next())
+}
+
+/// Lets the creator run where the trial allows, and brings it back afterwards.
+pub fn within<T>(
+    part: &Part<'_>,
+    meant: &Meant,
+    task: impl FnOnce() -> Result<Result<T, i32>, Halt>,
+) -> Result<Result<T, i32>, Halt> {
+    let Some(mask) = &meant.mask else { return task() };
+    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EINVAL);
+    if let Err(error) = affinity::set_mask(mask) {
+        return Ok(Err(errno(error)));
+    }
+    let done = task();
+    if let Err(error) = affinity::pin_current_thread(part.cpu) {
+        return Ok(Err(error.errno()));
+    }
+    done
+}
+
+/// What the creator said, as a pass.
+pub fn finish(ensemble: &Ensemble<'_>, said: Option<Result<Tallies, i32>>) -> Result<Observed, TrialFailure> {
+    let cpu = ensemble.cpus()[0];
+    match said {
+        Some(Ok(tallies)) => Ok(tallies.observed(ensemble.rate())),
+        Some(Err(errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
+        None => Err(TrialFailure::PartnerLost { cpu }),
+    }
+}
+
+/// The pause after a creation, in ticks.
+pub fn pause(pause_ticks: f64, key: Key, round: u64) -> u64 {
+    (pause_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64
+}
+
+fn create_all(
+    part: &Part<'_>,
+    meant: &Meant,
+    target: &CpuSet,
+    tallies: &mut Tallies,
+    [span_ticks, pause_ticks]: [f64; 2],
+    key: Key,
+) -> Result<Result<(), i32>, Halt> {
+    let mut attributes = match Attributes::new() {
+        Ok(attributes) => attributes,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    let prepared = match meant.kind {
+        Kind::SmallStack => attributes.small(),
+        Kind::AttrPinned => attributes.pinned(target),
+        _ => Ok(()),
+    };
+    if let Err(errno) = prepared {
+        return Ok(Err(errno));
+    }
+    let own = (meant.kind == Kind::SelfPinned).then(|| target.clone());
+    let mut child = Box::new(Child { own, ..Child::default() });
+    let end = counter::now_ticks() + span_ticks as u64;
+    loop {
+        *child.began.get_mut() = 0;
+        let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
+        let record: *const Child = &raw const *child;
+        let before = counter::start();
+        // SAFETY: handle and attributes are valid; the record lives until the thread has been joined below.
+        let status = unsafe {
+            libc::pthread_create(thread.as_mut_ptr(), &attributes.0, body, record.cast_mut().cast())
+        };
+        let returned = counter::stop();
+        if status != 0 {
+            return Ok(Err(status));
+        }
+        // SAFETY: the handle was written by the creation that succeeded, and is joined once.
+        let joined = unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
+        let ended = counter::stop();
+        let errno = child.errno.load(Acquire);
+        if joined != 0 || errno != 0 {
+            return Ok(Err(if joined != 0 { joined } else { errno }));
+        }
+        tallies.count([before, returned, child.began.load(Acquire), ended]);
+        part.guard.glance(ended)?;
+        if ended > end && tallies.samples() >= FEWEST {
+            return Ok(Ok(()));
+        }
+        if pause_ticks > 0.0 {
+            part.linger(pause(pause_ticks, key, tallies.samples()))?;
+        }
+    }
+}

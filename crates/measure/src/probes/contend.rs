@@ -1,0 +1,112 @@
+//! `contend`: what it costs when many threads change one number.
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod perform;
+#[cfg(not(loom))]
+mod price;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod told;
+mod trials;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod work;
+
+use crate::counters::catalogue::REPLACED_WIDE;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+use coretalk_model::contend::names;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::TrialSpec;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub use perform::Pass;
+#[cfg(not(loom))]
+pub use price::{cost, sections};
+pub use trials::{ARRANGEMENTS, MOST_SECTION_NS, MOST_THREADS, Meant, SECTIONS_NS, thread_counts};
+
+/// What it costs when many threads change one number.
+#[derive(Debug, Clone, Copy)]
+pub struct Contend;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: names::PROBE,
+    title: "Contention on one counter",
+    question: "what does it cost when many threads change one number?",
+    unit: "ns",
+    quantity: "contention",
+};
+
+const COLUMNS: &[Column] = &[
+    Column::Parameter("method", "method"),
+    Column::Parameter("threads", "threads"),
+    Column::Percentiles(names::ACQUIRE, "acquire"),
+    Column::Value(names::THREAD_NS, "thread ns"),
+    Column::Value(names::WALL_NS, "wall ns"),
+];
+
+impl Probe for Contend {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Contend {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        trials::trials(request)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn lacks(&self, spec: &TrialSpec) -> Option<String> {
+        perform::lacks(spec)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(ensemble, order)
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        Ok(price::simulate(stage, order))
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::WALL_NS]
+    }
+
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for method in trials.iter().filter_map(|trial| Some(Meant::of(trial).ok()?.method)) {
+            #[cfg(not(loom))]
+            let replaced = method.id == "atomic-16" && !crate::counters::wide::is_native();
+            #[cfg(loom)]
+            let replaced = false;
+            let remark = format!("{}: {}", method.id, if replaced { REPLACED_WIDE } else { method.how });
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
+            }
+        }
+        remarks
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}

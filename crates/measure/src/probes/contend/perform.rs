@@ -1,0 +1,268 @@
+//! One pass of a trial on threads of this machine: once without a clock in the loop, once with.
+
+use super::told::{Memory, Told, acquired, rates, verify};
+use super::trials::Meant;
+use super::work::{step_ticks, work};
+use crate::counter;
+use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
+use crate::counters::catalogue::Waits;
+use crate::counters::flag::FlagLock;
+use crate::counters::guarded::Guarded;
+use crate::counters::mcs::McsLock;
+use crate::counters::sleeping::{ReadersWriter, Sleeping};
+use crate::counters::{Counter, Seat, Setup, Step, wide};
+use crate::ensemble::{Apart, Ensemble, Part};
+use crate::primitives::mutex::StdMutex;
+use crate::primitives::parking_lot::LotMutex;
+use crate::primitives::pthread::{NORMAL, PthreadMutex};
+use crate::primitives::spin::{TasLock, TicketLock};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::tally::Tally;
+use coretalk_model::series::{Observed, TrialSpec};
+use coretalk_model::{Flag, Picos, TrialFailure};
+use std::collections::BTreeSet;
+
+/// A pass may take so much longer than asked before it is given up: threads that spin on shared CPUs hand over once in
+/// a time slice.
+const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Of a pass, the share of the play that times how long it takes to get in.
+const STAMPED_SHARE: f64 = 0.25;
+/// Of a play, what threads do before their windows begin, at most 5 ms: then all are under load.
+const WARM_SHARE: f64 = 0.1;
+const MOST_WARM_NS: f64 = 5e6;
+/// Operations between two looks at the clock take about so long: a look costs 0.2 % of that.
+const BATCH_NS: f64 = 10_000.0;
+const MOST_BATCH: u32 = 1 << 20;
+const MOST_SHARED: u32 = 8;
+/// Fairness is told in windows of so long, too.
+const PART_NS: f64 = 1e6;
+/// Why so many threads cannot be had here.
+pub fn lacks(spec: &TrialSpec) -> Option<String> {
+    crate::counters::room::lacking(spec.placement.len())
+}
+
+/// Performs one pass.
+pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    // A plan of another version: nothing of it can be performed.
+    let unknown = |_| TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+    let meant = Meant::of(order.spec).map_err(unknown)?;
+    let pass = Pass { ensemble, meant, span: order.span };
+    match meant.method.id {
+        "fetch-add" => pass.of::<FetchAdd>(),
+        "cas-loop" => pass.of::<CasLoop<false>>(),
+        "cas-backoff" => pass.of::<CasLoop<true>>(),
+        "std-mutex" => pass.of::<Guarded<Sleeping<StdMutex>>>(),
+        "parking-lot-mutex" => pass.of::<Guarded<Sleeping<LotMutex>>>(),
+        "pthread-mutex" => pass.of::<Guarded<Sleeping<PthreadMutex<NORMAL, false>>>>(),
+        "tas" => pass.of::<Guarded<TasLock<false>>>(),
+        "ttas" => pass.of::<Guarded<TasLock<true>>>(),
+        "ticket" => pass.of::<Guarded<TicketLock>>(),
+        "mcs" => pass.of::<Guarded<McsLock>>(),
+        "flag-wait" => pass.of::<Guarded<FlagLock>>(),
+        #[cfg(target_arch = "x86_64")]
+        "atomic-16" if wide::is_native() => pass.of::<wide::Wide>(),
+        "atomic-16" => pass.of::<wide::LockedWide>(),
+        "rwlock" => pass.of::<ReadersWriter>(),
+        "per-thread" => pass.of::<PerThread>(),
+        _ => pass.of::<Racy>(),
+    }
+}
+
+/// One pass, whatever the counter.
+pub struct Pass<'a> {
+    /// The threads.
+    pub ensemble: &'a Ensemble<'a>,
+    /// What they do.
+    pub meant: Meant,
+    /// How long.
+    pub span: Picos,
+}
+
+/// How one play goes.
+struct Plan {
+    sections_ticks: [f64; 2],
+    warm_ticks: u64,
+    span_ticks: u64,
+    batch_ticks: u64,
+    part_ticks: u64,
+}
+
+/// What the threads tell each other.
+#[derive(Default)]
+struct Desk {
+    /// Steps of the critical and of the parallel section, as the first thread has measured them.
+    steps: Apart<[AtomicU64; 2]>,
+    /// Threads whose windows are over.
+    over: Apart<AtomicU64>,
+}
+
+impl Pass<'_> {
+    /// Performs it with this counter.
+    pub fn of<C: Counter>(&self) -> Result<Observed, TrialFailure> {
+        let rate = self.ensemble.rate();
+        let (plain, memory) = self.play::<C, false>(1.0 - STAMPED_SHARE)?;
+        let (stamped, beside) = self.play::<C, true>(STAMPED_SHARE)?;
+        let mut observed = Observed::default();
+        rates(&mut observed, &plain, rate);
+        acquired(&mut observed, &stamped, rate);
+        verify(&mut observed, &self.meant, &[(&plain, memory), (&stamped, beside)]);
+        let cpus = self.ensemble.cpus();
+        let crowded = cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len();
+        if crowded && self.meant.method.waits == Waits::Awake {
+            observed.flags.set(Flag::SharedSpin);
+        }
+        Ok(observed)
+    }
+
+    fn play<C: Counter, const STAMPED: bool>(&self, share: f64) -> Result<(Vec<Told>, Memory), TrialFailure> {
+        let rate = self.ensemble.rate();
+        let setup = Setup { threads: self.ensemble.cpus().len(), read_share: self.meant.read_share };
+        let counter = Apart(C::new(&setup));
+        let desk = Desk::default();
+        let span_ns = self.span.ns() * share;
+        let warm_ns = (span_ns * WARM_SHARE).min(MOST_WARM_NS);
+        let ticks = |ns: f64| rate.ticks(ns) as u64;
+        let plan = Plan {
+            sections_ticks: self.meant.sections_ns.map(|ns| rate.ticks(ns)),
+            warm_ticks: ticks(warm_ns),
+            span_ticks: ticks(span_ns - warm_ns),
+            batch_ticks: ticks(BATCH_NS),
+            part_ticks: ticks(PART_NS),
+        };
+        let limit = self.span + PATIENCE;
+        let role = |part: &Part<'_>| act::<C, STAMPED>(part, &counter.0, &desk, &plan, setup.threads as u64);
+        // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
+        let told = self.ensemble.play(limit, role, || ())?;
+        Ok((told, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
+    }
+}
+
+/// One thread: warms up, is measured, and stays under load until the windows of all are over.
+fn act<C: Counter, const STAMPED: bool>(
+    part: &Part<'_>,
+    counter: &C,
+    desk: &Desk,
+    plan: &Plan,
+    threads: u64,
+) -> Result<Told, Halt> {
+    if part.role == 0 {
+        let step = step_ticks();
+        for (steps, ticks) in desk.steps.iter().zip(plan.sections_ticks) {
+            // Relaxed: the start line orders this before what the others read.
+            steps.store((ticks / step).round() as u64, Relaxed);
+        }
+    }
+    let mut told = Told {
+        acquire: STAMPED.then(Tally::new),
+        ordered: true,
+        // Twice the window: a thread that shares its CPU is late.
+        parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
+        ..Told::default()
+    };
+    part.line_up()?;
+    let [critical, parallel] = [0, 1].map(|section| desk.steps[section].load(Relaxed) as u32);
+    let mut hand: Hand<'_, '_, C> =
+        Hand { part, counter, seat: Seat::new(part.role), critical, parallel, next: 0 };
+    let mut batch = 1u32;
+    let warm_until = counter::now_ticks() + plan.warm_ticks;
+    let mut last = counter::now_ticks();
+    while last < warm_until {
+        hand.work::<false>(batch, &mut told)?;
+        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+    }
+    let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+    told.window[0] = counter::now_ticks();
+    last = told.window[0];
+    while last - told.window[0] < plan.span_ticks {
+        hand.work::<STAMPED>(batch, &mut told)?;
+        told.operations += u64::from(batch);
+        let made = batch;
+        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+        let index = ((last - told.window[0]) / plan.part_ticks) as usize;
+        if index < told.parts.capacity() {
+            if index >= told.parts.len() {
+                told.parts.resize(index + 1, 0);
+            }
+            told.parts[index] += made;
+        }
+    }
+    told.window[1] = last;
+    told.cpu_ns = cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+    let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
+    told.switches = switches.zip(part.switches()).map(|(before, after)| since([before, after]));
+    // AcqRel and Acquire: who sees the last window over may leave; nothing else hangs on it.
+    desk.over.fetch_add(1, AcqRel);
+    while desk.over.load(Acquire) < threads {
+        hand.work::<false>(batch, &mut told)?;
+        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+        // Whoever has the same CPU may not have had its window yet.
+        part.give_way();
+    }
+    Ok(told)
+}
+
+/// What a thread works with.
+struct Hand<'a, 'b, C> {
+    part: &'a Part<'b>,
+    counter: &'a C,
+    seat: Seat,
+    critical: u32,
+    parallel: u32,
+    /// The number that the next addition finds if nobody else adds in between.
+    next: u64,
+}
+
+impl<C: Counter> Hand<'_, '_, C> {
+    #[inline(always)]
+    fn work<const STAMPED: bool>(&mut self, operations: u32, told: &mut Told) -> Result<(), Halt> {
+        let (critical, guard) = (self.critical, self.part.guard);
+        for _ in 0..operations {
+            let step = if STAMPED {
+                let wished = counter::start();
+                let mut acquired = wished;
+                let step = self.counter.step(&mut self.seat, guard, || {
+                    acquired = counter::stop();
+                    work(critical);
+                })?;
+                if let Some(tally) = &mut told.acquire {
+                    tally.count(acquired - wished);
+                }
+                step
+            } else {
+                self.counter.step(&mut self.seat, guard, || work(critical))?
+            };
+            match step {
+                Step::Added(before) => {
+                    told.added += 1;
+                    told.runs += u64::from(before != self.next || before == 0);
+                    self.next = before + 1;
+                }
+                Step::AddedSomewhere => {
+                    told.added += 1;
+                    told.ordered = false;
+                }
+                Step::Looked => {}
+            }
+            work(self.parallel);
+        }
+        Ok(())
+    }
+
+    /// Looks at the clock and chooses how much to do until the next look.
+    #[inline(always)]
+    fn look(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
+        let now = counter::now_ticks();
+        self.part.guard.glance(now)?;
+        let took = now.saturating_sub(last);
+        if took < batch_ticks / 2 {
+            // Threads that share CPUs may have to wait for time slices with every single operation.
+            *batch = batch.saturating_mul(2).min(if self.part.shared { MOST_SHARED } else { MOST_BATCH });
+        } else if took > batch_ticks * 2 {
+            *batch = (*batch / 2).max(1);
+        }
+        Ok(now)
+    }
+}

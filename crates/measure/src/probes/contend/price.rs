@@ -1,0 +1,120 @@
+//! What a trial costs on a simulated machine.
+
+use super::trials::Meant;
+use crate::series::TrialOrder;
+use crate::sim::SimStage;
+use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
+use crate::tally::Tally;
+use coretalk_model::contend::names;
+use coretalk_model::series::Observed;
+use coretalk_model::{Flag, Histogram};
+use std::collections::BTreeSet;
+
+/// Operations of a pass that are simulated one by one; what follows is more of the same.
+const SIMULATED: u64 = 4_000;
+/// Of a pass, the share that times how long it takes to get in.
+const STAMPED_SHARE: f64 = 0.25;
+
+/// What one operation of a method does, in events of the machine. About what a desktop part of 4 GHz needs; the tool
+/// holds none of it against reality, it only has to be of the right kind.
+pub fn cost(method: &str) -> ContendCost {
+    let line = ContendCost {
+        transfers: 1.0,
+        alone_cycles: 20.0,
+        turn: Turn::Arrival,
+        looks_ns: f64::INFINITY,
+        release_calls: 0.0,
+    };
+    let spin = ContendCost { transfers: 1.0, alone_cycles: 24.0, turn: Turn::Nearest(4), ..line };
+    let sleep = ContendCost { transfers: 1.5, alone_cycles: 48.0, looks_ns: 1_000.0, ..spin };
+    match method {
+        "fetch-add" => line,
+        // Attempts that fail take the line as well.
+        "cas-loop" => ContendCost { transfers: 1.5, turn: Turn::Nearest(2), ..line },
+        "cas-backoff" => ContendCost { turn: Turn::Nearest(8), ..line },
+        "parking-lot-mutex" => ContendCost { looks_ns: 1_500.0, alone_cycles: 44.0, ..sleep },
+        "std-mutex" | "rwlock" => sleep,
+        "pthread-mutex" => ContendCost { looks_ns: 0.0, ..sleep },
+        "tas" => ContendCost { transfers: 2.0, ..spin },
+        // Read, then exchanged: two transfers.
+        "ttas" => ContendCost { transfers: 2.0, alone_cycles: 28.0, ..spin },
+        // The number to draw and the number that is served.
+        "ticket" => ContendCost { transfers: 2.0, alone_cycles: 30.0, turn: Turn::Arrival, ..line },
+        // The end of the queue, the node of the one before and the own one.
+        "mcs" => ContendCost { transfers: 2.0, alone_cycles: 44.0, turn: Turn::Arrival, ..line },
+        "flag-wait" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
+        "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 40.0, turn: Turn::Nearest(2), ..line },
+        "per-thread" => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
+        // A store that has been waiting for its line overwrites what was stored meanwhile.
+        _ => ContendCost { alone_cycles: 4.0, turn: Turn::Nearest(32), ..line },
+    }
+}
+
+/// The sections as a method has them: one that keeps nobody out does all of its work beside the others.
+pub fn sections(meant: &Meant) -> Sections {
+    let [critical_ns, parallel_ns] = meant.sections_ns;
+    match meant.method.locks {
+        true => Sections { critical_ns, parallel_ns },
+        false => Sections { critical_ns: 0.0, parallel_ns: critical_ns + parallel_ns },
+    }
+}
+
+/// Prices one pass.
+pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+    let mut observed = Observed::default();
+    let Ok(meant) = Meant::of(order.spec) else { return observed };
+    let (cost, sections) = (cost(meant.method.id), sections(&meant));
+    let span_ns = order.span.ns();
+    let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
+    let mut tally = Tally::new();
+    let clock_ns = stage.clock_ns();
+    run(stage, cost, sections, span_ns * STAMPED_SHARE, SIMULATED, &mut |stage, waited_ns| {
+        let ticks = stage.ticks(waited_ns + clock_ns);
+        tally.count(ticks);
+    });
+    let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
+    let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
+    note(&mut observed, &plain, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
+    let mut acquire = Histogram::new();
+    acquire.add(&tally.histogram(stage.rate()));
+    observed.histogram(names::ACQUIRE, acquire);
+    for (role, (&busy_ns, &sleeps)) in plain.busy_ns.iter().zip(&plain.sleeps).enumerate() {
+        stage.spend(role, busy_ns, sleeps as u32);
+    }
+    let made = observed.counts[names::OPERATIONS];
+    let lost = match meant.method.id {
+        // Each change of the owner loses one, as far as somebody else is there.
+        "racy" if plain.operations.len() > 1 => made * plain.runs / plain.total().max(1),
+        _ => 0,
+    };
+    observed.count(names::EXPECTED, made);
+    observed.count(names::FINAL, made - lost);
+    if lost > 0 {
+        observed.flags.set(Flag::LostUpdates);
+    }
+    let cpus = stage.placement();
+    if cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() && meant.spins() {
+        observed.flags.set(Flag::SharedSpin);
+    }
+    observed
+}
+
+/// What follows from the simulated operations, `times` of which fill the pass.
+fn note(observed: &mut Observed, plain: &Contended, times: f64, whole_ns: f64) {
+    let (made, threads) = (plain.total() as f64, plain.operations.len() as f64);
+    let per_s = made * times / whole_ns * 1e9;
+    observed.value(names::RATE, per_s);
+    observed.value(names::WALL_NS, 1e9 / per_s);
+    observed.value(names::THREAD_NS, threads * 1e9 / per_s);
+    let shares = plain.operations.iter().map(|&count| count as f64 / made);
+    let [least, most] = [shares.clone().fold(f64::INFINITY, f64::min), shares.clone().fold(0.0, f64::max)];
+    observed.value(names::SHARE_MIN, least);
+    observed.value(names::SHARE_MAX, most);
+    observed.value(names::SLOWEST, least * per_s);
+    observed.value(names::JAIN, 1.0 / (threads * shares.map(|share| share * share).sum::<f64>()));
+    observed.value(names::RUN_LENGTH, made / plain.runs.max(1) as f64);
+    observed.value(names::OVERLAP, 1.0);
+    observed.value(names::CPU_NS, plain.busy_ns.iter().sum::<f64>() / made);
+    observed.value(names::VOLUNTARY, plain.sleeps.iter().sum::<u64>() as f64 / made);
+    observed.count(names::OPERATIONS, (made * times) as u64);
+}

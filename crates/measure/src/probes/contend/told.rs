@@ -1,0 +1,174 @@
+//! What the threads of one pass say, and what follows from it.
+
+use super::trials::Meant;
+use crate::tally::Tally;
+use coretalk_model::contend::names;
+use coretalk_model::series::Observed;
+use coretalk_model::{Flag, Histogram, TickRate};
+
+/// What one thread says.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Additions from its start to its end, the time before and after its window included.
+    pub added: u64,
+    /// Runs of additions by this thread with none of another in between; counted from its start to its end.
+    pub runs: u64,
+    /// Whether the order of additions is known.
+    pub ordered: bool,
+    /// Operations in its window, reads among them.
+    pub operations: u64,
+    /// When its window began and ended, in ticks.
+    pub window: [u64; 2],
+    /// Operations in each millisecond of its window.
+    pub parts: Vec<u32>,
+    /// CPU time in its window.
+    pub cpu_ns: Option<u64>,
+    /// Switches in its window: given away, taken.
+    pub switches: Option<[u32; 2]>,
+    /// How long it took to get in, where that was timed.
+    pub acquire: Option<Tally>,
+}
+
+/// Memory at the end of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// What stands there.
+    pub total: u64,
+    /// Whether everything else that must hold did.
+    pub sound: bool,
+}
+
+/// Notes what the pass without a clock in its loop says.
+pub fn rates(observed: &mut Observed, told: &[Told], rate: TickRate) {
+    let secs = |told: &Told| rate.ns((told.window[1] - told.window[0]) as f64) / 1e9;
+    let each: Vec<f64> = told.iter().map(|told| told.operations as f64 / secs(told)).collect();
+    let (all, threads) = (each.iter().sum::<f64>(), told.len() as f64);
+    observed.value(names::RATE, all);
+    observed.value(names::WALL_NS, 1e9 / all);
+    observed.value(names::THREAD_NS, 1e9 * threads / all);
+    let [slowest, fastest] =
+        [each.iter().copied().fold(f64::INFINITY, f64::min), each.iter().copied().fold(0.0, f64::max)];
+    observed.value(names::SLOWEST, slowest);
+    observed.value(names::SHARE_MIN, slowest / all);
+    observed.value(names::SHARE_MAX, fastest / all);
+    observed.value(names::JAIN, jain(each.iter().copied()));
+    // The last part of a window is not whole.
+    let whole = told.iter().map(|told| told.parts.len().saturating_sub(1)).min().unwrap_or(0);
+    let parts = (0..whole).map(|part| jain(told.iter().map(|told| f64::from(told.parts[part]))));
+    let parts: Vec<f64> = parts.filter(|jain| jain.is_finite()).collect();
+    observed.value(names::JAIN_1MS, parts.iter().sum::<f64>() / parts.len() as f64);
+    if told.iter().all(|told| told.ordered) {
+        let added: u64 = told.iter().map(|told| told.added).sum();
+        let runs: u64 = told.iter().map(|told| told.runs).sum();
+        observed.value(names::RUN_LENGTH, added as f64 / runs as f64);
+    }
+    observed.value(names::OVERLAP, overlap(told));
+    let operations: u64 = told.iter().map(|told| told.operations).sum();
+    observed.count(names::OPERATIONS, operations);
+    let per_op = |count: u64| count as f64 / operations as f64;
+    let cpu_ns: Option<u64> = told.iter().map(|told| told.cpu_ns).sum();
+    if let Some(cpu_ns) = cpu_ns {
+        observed.value(names::CPU_NS, per_op(cpu_ns));
+    }
+    for (kind, name) in [names::VOLUNTARY, names::INVOLUNTARY].into_iter().enumerate() {
+        let switches: Option<u64> =
+            told.iter().map(|told| told.switches.map(|switches| u64::from(switches[kind]))).sum();
+        if let Some(switches) = switches {
+            observed.value(name, per_op(switches));
+        }
+    }
+}
+
+/// Notes how long it took to get in, from the pass that times that.
+pub fn acquired(observed: &mut Observed, told: &[Told], rate: TickRate) {
+    let mut all = Histogram::new();
+    for tally in told.iter().filter_map(|told| told.acquire.as_ref()) {
+        all.add(&tally.histogram(rate));
+    }
+    observed.histogram(names::ACQUIRE, all);
+}
+
+/// Holds memory against what the threads say that they added; both plays of a pass.
+pub fn verify(observed: &mut Observed, meant: &Meant, plays: &[(&[Told], Memory)]) {
+    let made: u64 = plays.iter().flat_map(|(told, _)| *told).map(|told| told.added).sum();
+    let found: u64 = plays.iter().map(|(_, memory)| memory.total).sum();
+    observed.count(names::EXPECTED, made);
+    observed.count(names::FINAL, found);
+    let exact = plays.iter().all(|(told, memory)| {
+        memory.sound && memory.total == told.iter().map(|told| told.added).sum::<u64>()
+    });
+    if !exact {
+        observed.flags.set(if meant.method.id == "racy" { Flag::LostUpdates } else { Flag::Invalid });
+    }
+}
+
+/// Jain, Chiu and Hawe (1984): 1 where all have the same, 1/n where one has all.
+fn jain(each: impl Iterator<Item = f64> + Clone) -> f64 {
+    let (sum, squares, threads) = each.fold((0.0, 0.0, 0.0), |(sum, squares, threads), rate| {
+        (sum + rate, squares + rate * rate, threads + 1.0)
+    });
+    sum * sum / (threads * squares)
+}
+
+fn overlap(told: &[Told]) -> f64 {
+    let begins = told.iter().map(|told| told.window[0]);
+    let ends = told.iter().map(|told| told.window[1]);
+    let span = |from: Option<u64>, to: Option<u64>| match (from, to) {
+        (Some(from), Some(to)) => to.saturating_sub(from) as f64,
+        _ => 0.0,
+    };
+    span(begins.clone().max(), ends.clone().min()) / span(begins.min(), ends.max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::catalogue::method_by_id;
+
+    fn told(operations: u64, window: [u64; 2], parts: &[u32]) -> Told {
+        Told {
+            added: operations,
+            runs: operations / 2,
+            ordered: true,
+            operations,
+            window,
+            parts: parts.to_vec(),
+            ..Told::default()
+        }
+    }
+
+    #[test]
+    fn both_definitions_fairness_and_overlap_follow_from_the_counts() {
+        let mut observed = Observed::default();
+        let both = [told(3_000, [0, 1_000_000], &[3, 0, 9]), told(1_000, [100_000, 1_100_000], &[1, 4, 9])];
+        rates(&mut observed, &both, TickRate { hz: 1e9 });
+        let near = |name: &str, value: f64| {
+            assert!((observed.values[name] / value - 1.0).abs() < 1e-9, "{name}: {}", observed.values[name]);
+        };
+        near(names::WALL_NS, 250.0);
+        near(names::THREAD_NS, 500.0);
+        near(names::SHARE_MIN, 0.25);
+        near(names::JAIN, 0.8);
+        near(names::JAIN_1MS, (0.8 + 0.5) / 2.0);
+        near(names::OVERLAP, 0.9 / 1.1);
+        near(names::RUN_LENGTH, 2.0);
+        assert!(!observed.values.contains_key(names::CPU_NS), "unknown is left out");
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_invalid_and_of_the_racy_method_lost() {
+        let flags = |method: &str, total: u64, sound: bool| {
+            let meant =
+                Meant { method: method_by_id(method).unwrap(), sections_ns: [0.0; 2], read_share: 0.0 };
+            let mut observed = Observed::default();
+            let said = [told(7, [0, 10], &[]), told(5, [0, 10], &[])];
+            verify(&mut observed, &meant, &[(&said, Memory { total, sound })]);
+            (observed.flags, observed.counts[names::EXPECTED], observed.counts[names::FINAL])
+        };
+        use coretalk_model::Flags;
+        assert_eq!(flags("mcs", 12, true), (Flags::NONE, 12, 12));
+        assert_eq!(flags("mcs", 11, true).0, Flags::NONE.with(Flag::Invalid));
+        assert_eq!(flags("rwlock", 12, false).0, Flags::NONE.with(Flag::Invalid));
+        assert_eq!(flags("racy", 9, true).0, Flags::NONE.with(Flag::LostUpdates));
+    }
+}

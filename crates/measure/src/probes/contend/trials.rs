@@ -1,0 +1,217 @@
+//! The trials of `contend`: methods × sections × arrangements × numbers of threads.
+
+use crate::counters::catalogue::{Method, Waits, method_by_id};
+use crate::series::SeriesRequest;
+use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
+
+/// What is measured where nothing was asked: one of each kind, between the lower and the upper bound.
+const DEFAULT: &str = "fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread";
+/// Critical and parallel section where none were asked for, in nanoseconds: what programs do, and the unrealistic case
+/// beside it.
+pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
+/// The longest section, in nanoseconds: a pass must hold many.
+pub const MOST_SECTION_NS: f64 = 1e6;
+/// The most threads of a trial.
+pub const MOST_THREADS: u32 = 4_096;
+/// Up to so many CPUs every number of threads is measured; beyond, powers of two.
+const FEW_CPUS: usize = 8;
+/// Orders in which threads take CPUs.
+pub const ARRANGEMENTS: [&str; 4] = ["compact-core", "compact-smt", "scatter-l3", "scatter-node"];
+
+/// What one trial means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Meant {
+    /// How the number is changed.
+    pub method: &'static Method,
+    /// The critical and the parallel section.
+    pub sections_ns: [f64; 2],
+    /// The share of operations that only read.
+    pub read_share: f64,
+}
+
+impl Meant {
+    /// Reads the parameters of a trial.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+        let parameters = &spec.parameters;
+        let number = |name| parameters.number(name).unwrap_or(0.0);
+        Ok(Meant {
+            method: method_by_id(parameters.text("method").unwrap_or_default())?,
+            sections_ns: [number("critical_ns"), number("parallel_ns")],
+            read_share: number("read_share"),
+        })
+    }
+
+    /// Whether threads that wait stay awake.
+    pub fn spins(&self) -> bool {
+        self.method.waits == Waits::Awake
+    }
+}
+
+/// The trials of a request, in the order of reports.
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    let asked = request.asked;
+    let methods = list("--method", asked.text("method").unwrap_or(DEFAULT))?;
+    let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
+    let read_share = asked.number("read_share");
+    if read_share.is_some() && !methods.iter().any(|method| method.id == "rwlock") {
+        return Err("--read-ratio concerns the method `rwlock` only, and that is not asked for".into());
+    }
+    let counts = match asked.text("threads") {
+        Some(text) => list("--threads", text)?.into_iter().map(threads).collect::<Result<_, _>>()?,
+        None => thread_counts(request.cpus.len()),
+    };
+    let sections: Vec<[f64; 2]> = match (asked.number("critical_ns"), asked.number("parallel_ns")) {
+        (None, None) => SECTIONS_NS.to_vec(),
+        (critical, parallel) => {
+            vec![[critical.unwrap_or(SECTIONS_NS[0][0]), parallel.unwrap_or(SECTIONS_NS[0][1])]]
+        }
+    };
+    let orders = list("--arrange", asked.text("arrange").unwrap_or(ARRANGEMENTS[0]))?;
+    let orders = orders
+        .into_iter()
+        .map(|name| Ok((name, arranged(name, request.topology, request.cpus)?)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let mut trials: Vec<TrialSpec> = Vec::new();
+    for [critical_ns, parallel_ns] in sections {
+        for (name, cpus) in &orders {
+            for method in &methods {
+                for &threads in &counts {
+                    let parameters = Parameters::default()
+                        .with("method", method.id)
+                        .with("threads", f64::from(threads))
+                        .with("critical_ns", critical_ns)
+                        .with("parallel_ns", parallel_ns)
+                        .with("arrange", *name)
+                        .with_some("read_share", read_share.filter(|_| method.id == "rwlock"));
+                    let placement = cpus.iter().copied().cycle().take(threads as usize).collect();
+                    trials.push(TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement });
+                }
+            }
+        }
+    }
+    Ok(trials)
+}
+
+/// A list in which nothing stands twice.
+fn list<'a>(option: &str, text: &'a str) -> Result<Vec<&'a str>, String> {
+    let items: Vec<&str> = text.split(',').map(str::trim).collect();
+    match items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)) {
+        Some((_, twice)) => Err(format!("{option} names {twice} twice; name it once")),
+        None => Ok(items),
+    }
+}
+
+fn threads(text: &str) -> Result<u32, String> {
+    let count = text.parse::<u32>().ok().filter(|count| (1..=MOST_THREADS).contains(count));
+    count.ok_or_else(|| format!("`{text}` threads: a counter is changed by 1 to {MOST_THREADS} threads"))
+}
+
+/// 1 to N threads (powers of two and N where there are many CPUs), one more than CPUs, and twice as many.
+pub fn thread_counts(cpus: usize) -> Vec<u32> {
+    let within: Vec<usize> = match cpus {
+        0..=FEW_CPUS => (1..=cpus).collect(),
+        _ => (0..).map(|power| 1 << power).take_while(|&count| count < cpus).chain([cpus]).collect(),
+    };
+    let mut counts: Vec<u32> = within.into_iter().chain([cpus + 1, 2 * cpus]).map(|it| it as u32).collect();
+    counts.retain(|count| (1..=MOST_THREADS).contains(count));
+    counts.dedup();
+    counts
+}
+
+/// The CPUs in the order in which threads take them.
+fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId>, String> {
+    let set: CpuSet = cpus.iter().copied().collect();
+    let packed = topology.order(&set);
+    // First threads of all cores, then the second ones, …
+    let mut by_core: Vec<(usize, CpuId)> = Vec::with_capacity(packed.len());
+    for &cpu in &packed {
+        let siblings = topology.siblings(cpu).intersection(&set);
+        by_core.push((siblings.iter().position(|sibling| sibling == cpu).unwrap_or(0), cpu));
+    }
+    by_core.sort_by_key(|(thread, _)| *thread);
+    let compact: Vec<CpuId> = by_core.into_iter().map(|(_, cpu)| cpu).collect();
+    match name {
+        "compact-smt" => Ok(packed),
+        "compact-core" => Ok(compact),
+        "scatter-l3" => Ok(scattered(topology, &[Level::L3, Level::Cluster], compact)),
+        "scatter-node" => Ok(scattered(topology, &[Level::Node, Level::Package], compact)),
+        other => {
+            let near = crate::series::nearest(other, &ARRANGEMENTS);
+            let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
+            Err(format!("there is no arrangement `{other}` (there are {}){near}", ARRANGEMENTS.join(", ")))
+        }
+    }
+}
+
+/// One of each domain in turn, at the first of these levels that has several.
+fn scattered(topology: &Topology, levels: &[Level], cpus: Vec<CpuId>) -> Vec<CpuId> {
+    let Some(&level) = levels.iter().find(|level| topology.level(**level).len() > 1) else { return cpus };
+    let domains = topology.level(level);
+    let home = |cpu: CpuId| domains.iter().position(|domain| domain.cpus.contains(cpu));
+    let mut taken = vec![0usize; domains.len() + 1];
+    let mut turns: Vec<(usize, usize, CpuId)> = Vec::with_capacity(cpus.len());
+    for cpu in cpus {
+        let domain = home(cpu).unwrap_or(domains.len());
+        turns.push((taken[domain], domain, cpu));
+        taken[domain] += 1;
+    }
+    turns.sort();
+    turns.into_iter().map(|(_, _, cpu)| cpu).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Machine, Scenario, SimMachine};
+
+    fn of(scenario: &str, asked: Parameters) -> Result<Vec<TrialSpec>, String> {
+        let machine = SimMachine::open(Scenario::builtin(scenario).expect("a scenario"), 1);
+        let topology = machine.topology();
+        let cpus = topology.order(topology.cpus());
+        trials(&SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked })
+    }
+
+    fn ids(cpus: &[CpuId]) -> Vec<u32> {
+        cpus.iter().map(|cpu| cpu.0).collect()
+    }
+
+    #[test]
+    fn threads_go_up_to_twice_the_cpus() {
+        assert_eq!(thread_counts(1), [1, 2]);
+        assert_eq!(thread_counts(2), [1, 2, 3, 4]);
+        assert_eq!(thread_counts(16), [1, 2, 4, 8, 16, 17, 32]);
+        assert_eq!(thread_counts(192), [1, 2, 4, 8, 16, 32, 64, 128, 192, 193, 384]);
+    }
+
+    #[test]
+    fn arrangements_are_what_their_names_say() {
+        let placed = |scenario, arrange: &str, threads: &str| {
+            let asked = Parameters::default().with("method", "mcs").with("critical_ns", 0.0);
+            let all = of(scenario, asked.with("arrange", arrange).with("threads", threads)).unwrap();
+            ids(&all[0].placement)
+        };
+        assert_eq!(placed("chiplet-16-smt", "compact-smt", "4"), [0, 16, 1, 17]);
+        assert_eq!(placed("chiplet-16-smt", "compact-core", "4"), [0, 1, 2, 3]);
+        assert_eq!(placed("chiplet-16-smt", "compact-core", "17")[15..], [15, 16]);
+        assert_eq!(placed("chiplet-16", "scatter-l3", "4"), [0, 8, 1, 9]);
+        assert_eq!(placed("epyc-2s-192", "scatter-node", "3"), [0, 96, 1]);
+        assert_eq!(placed("laptop-smt", "compact-core", "9"), [0, 1, 2, 3, 4, 5, 6, 7, 0]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_a_sentence() {
+        let asked =
+            |name: &str, text: &str| of("chiplet-16", Parameters::default().with(name, text)).unwrap_err();
+        assert!(asked("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
+        assert_eq!(asked("method", "mcs,tas,mcs"), "--method names mcs twice; name it once");
+        assert_eq!(asked("threads", "0"), "`0` threads: a counter is changed by 1 to 4096 threads");
+        assert!(asked("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
+        let ratio = Parameters::default().with("read_share", 0.9);
+        assert!(of("chiplet-16", ratio.clone()).unwrap_err().contains("`rwlock` only"));
+        assert!(of("chiplet-16", ratio.with("method", "rwlock")).is_ok());
+    }
+}

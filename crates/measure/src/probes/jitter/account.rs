@@ -1,0 +1,128 @@
+//! [`Account`]: the gaps of one CPU in one pass, and what they are put down to.
+
+use crate::interrupts::Evidence;
+use crate::tally::Tally;
+use coretalk_model::TickRate;
+use coretalk_model::jitter::names;
+use coretalk_model::series::Observed;
+
+/// An interrupt takes no longer than that, unless the machine was taken away meanwhile.
+const LONGEST_INTERRUPT_NS: f64 = 200_000.0;
+
+/// The gaps of one CPU in one pass.
+#[derive(Debug)]
+pub struct Account {
+    gaps: Tally,
+    /// Ticks lost in gaps in which the thread was switched out.
+    switched: u64,
+    /// Length of the others, in ticks.
+    others: Vec<u64>,
+    /// Ticks that were watched, looks among them.
+    pub watched: u64,
+    /// Looks at the counter.
+    pub looks: u64,
+    /// Ticks that counting took, which are no gap and are not watched.
+    pub aside: u64,
+}
+
+/// Gaps that are kept one by one in a pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
+const MOST_KEPT: usize = 50_000;
+
+impl Account {
+    /// Nothing seen yet; takes all memory that it will need.
+    pub fn new() -> Account {
+        Account {
+            gaps: Tally::new(),
+            switched: 0,
+            others: Vec::with_capacity(MOST_KEPT),
+            watched: 0,
+            looks: 0,
+            aside: 0,
+        }
+    }
+
+    /// Counts a gap.
+    pub fn gap(&mut self, ticks: u64, switched: bool) {
+        self.gaps.count(ticks);
+        if switched {
+            self.switched += ticks;
+        } else if self.others.len() < MOST_KEPT {
+            self.others.push(ticks);
+        }
+    }
+
+    /// Notes everything about the CPU of a role. Only what is evident is put down to a cause: of the gaps without a
+    /// switch the shortest, as many as there were interrupts, to those, in the proportion in which they came; of the
+    /// others the longest to the hypervisor, as far as its own count goes.
+    pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
+        let watched_ns = rate.ns(self.watched as f64);
+        let mut value = |name: &str, value: f64| observed.value(&format!("{name}@{role}"), value);
+        let gaps = self.gaps.len();
+        let lost_ns = self.gaps.mean_ns(rate).unwrap_or(0.0) * gaps as f64;
+        let share = |ns: f64| ns / watched_ns;
+        value(names::LOST, share(lost_ns));
+        value(names::RATE, gaps as f64 / watched_ns * 1e9);
+        value(names::LOOK_NS, (watched_ns - lost_ns) / self.looks.max(1) as f64);
+        let switched_ns = rate.ns(self.switched as f64);
+        value(names::SWITCH, share(switched_ns));
+        self.others.sort_unstable();
+        let ns: Vec<f64> = self.others.iter().map(|&ticks| rate.ns(ticks as f64)).collect();
+        let counted = evidence.ticks.zip(evidence.interrupts);
+        let short = ns.iter().take_while(|ns| **ns <= LONGEST_INTERRUPT_NS).count();
+        let of_interrupts = counted.map_or(0, |(ticks, others)| short.min((ticks + others) as usize));
+        let interrupts_ns: f64 = ns[..of_interrupts].iter().sum();
+        if let Some((ticks, others)) = counted {
+            let of_tick = ticks as f64 / (ticks + others).max(1) as f64;
+            value(names::TICK, share(interrupts_ns * of_tick));
+            value(names::INTERRUPT, share(interrupts_ns * (1.0 - of_tick)));
+        }
+        let mut left_ns = evidence.stolen_ms.unwrap_or(0.0) * 1e6;
+        let mut stolen_ns = 0.0;
+        for &gap_ns in ns[of_interrupts..].iter().rev() {
+            if gap_ns > left_ns {
+                break;
+            }
+            left_ns -= gap_ns;
+            stolen_ns += gap_ns;
+        }
+        if evidence.stolen_ms.is_some() {
+            value(names::STEAL, share(stolen_ns));
+        }
+        value(names::UNEXPLAINED, share((lost_ns - switched_ns - interrupts_ns - stolen_ns).max(0.0)));
+        observed.histogram(&format!("{}@{role}", names::GAPS), self.gaps.histogram(rate));
+        observed.count(&format!("{}@{role}", names::WATCHED), (watched_ns / 1e6) as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(evidence: &Evidence) -> Vec<Option<f64>> {
+        let mut account = Account::new();
+        account.watched = 1_000_000_000;
+        for (ticks, switched) in
+            [(2_000, false), (3_000, false), (400_000, false), (9_000_000, false), (5_000_000, true)]
+        {
+            account.gap(ticks, switched);
+        }
+        let mut observed = Observed::default();
+        account.observe(&mut observed, 0, TickRate { hz: 1e9 }, evidence);
+        let value = |name: &str| observed.values.get(&format!("{name}@0")).copied();
+        let whole: f64 = names::CAUSES.iter().filter_map(|(name, _)| value(name)).sum();
+        assert!((whole / value(names::LOST).unwrap() - 1.0).abs() < 1e-9, "causes add up");
+        names::CAUSES.iter().map(|(name, _)| value(name)).collect()
+    }
+
+    #[test]
+    fn only_what_is_evident_has_a_cause() {
+        let known = shares(&Evidence { ticks: Some(1), interrupts: Some(1), stolen_ms: Some(10.0) });
+        let expected = [0.005, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
+        for (found, expected) in known.iter().zip(expected) {
+            assert!((found.unwrap() - expected).abs() < 1e-9, "{known:?}");
+        }
+        let unknown = shares(&Evidence::default());
+        assert_eq!((unknown[1], unknown[2], unknown[3]), (None, None, None));
+        assert!((unknown[4].unwrap() - 0.009_405).abs() < 1e-9, "{unknown:?}");
+    }
+}

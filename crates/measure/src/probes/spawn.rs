@@ -1,0 +1,129 @@
+//! `spawn`: what it costs to start a thread or a process, and how long until it runs.
+
+mod catalogue;
+#[cfg(not(loom))]
+mod price;
+#[cfg(not(loom))]
+mod told;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::creation;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::TrialSpec;
+
+pub use catalogue::{KINDS, Kind, Meant, PARENT_MIB, PAUSES_NS};
+#[cfg(not(loom))]
+pub use price::cost;
+#[cfg(not(loom))]
+pub use told::Tallies;
+
+/// What it costs to start a thread or a process, and how long until it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Spawn;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: "spawn",
+    title: "Creation of threads and processes",
+    question: "what does it cost to start a thread or a process, and how long until it runs?",
+    unit: "ns",
+    quantity: "creation",
+};
+
+/// Samples of a trial where nothing was asked, as far as the budget allows.
+pub const SAMPLES: f64 = 10_000.0;
+
+/// Distributions and values of a trial.
+pub mod names {
+    /// Until the creator goes on (A to B).
+    pub const COST: &str = "cost";
+    /// Until the first statement of the new one (A to C).
+    pub const LATENCY: &str = "latency";
+    /// Until it has ended and the creator knows (A to D).
+    pub const JOIN: &str = "join";
+    /// The latency of the first of each pass: cold.
+    pub const FIRST: &str = "first";
+    /// First statement minus return of the creation (C − B), with its sign: the median of a pass.
+    pub const AFTER_RETURN_NS: &str = "after_return_ns";
+    /// How often the new one ran before the creation had returned.
+    pub const CHILD_FIRST: &str = "child_first";
+    /// Resident memory of the process that creates processes.
+    pub const PARENT_MIB: &str = "parent_rss_mib";
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Parameter("kind", "kind"),
+    Column::Parameter("pause_ns", "pause"),
+    Column::Percentiles(names::COST, "cost"),
+    Column::Percentiles(names::LATENCY, "latency"),
+    Column::Percentiles(names::JOIN, "join"),
+    Column::Value(names::AFTER_RETURN_NS, "C−B ns"),
+];
+
+impl Probe for Spawn {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Spawn {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        catalogue::trials(request)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn lacks(&self, spec: &TrialSpec) -> Option<String> {
+        creation::lacks(Meant::of(spec).ok()?.kind)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        // A plan of another version: nothing of it can be performed.
+        let unknown = |_| TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+        let meant = Meant::of(order.spec).map_err(unknown)?;
+        creation::perform(ensemble, order, &meant)
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        Ok(price::simulate(stage, order))
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::LATENCY]
+    }
+
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for kind in trials.iter().filter_map(|trial| Some(Meant::of(trial).ok()?.kind)) {
+            let remark = format!("{}: {}", kind.name(), kind.how());
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
+            }
+        }
+        remarks
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}

@@ -1,0 +1,315 @@
+//! The pattern of contention: threads that want one thing in turn, be it a line or the lock on it.
+//!
+//! Simulated operation by operation. Between two owners the line travels; who waits longer than it looks goes to sleep
+//! and has to be woken; threads that share a CPU take turns on it by time slices.
+
+use super::SimStage;
+use coretalk_model::CpuId;
+use std::collections::BTreeMap;
+
+/// What one operation does, in events of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ContendCost {
+    /// Line transfers from one owner to the next.
+    pub transfers: f64,
+    /// Core cycles of an operation whose line is at hand.
+    pub alone_cycles: f64,
+    /// Who gets it next.
+    pub turn: Turn,
+    /// How long a thread looks before it sleeps, in nanoseconds; endless for one that never sleeps.
+    pub looks_ns: f64,
+    /// System calls of every release, whether somebody sleeps or not.
+    pub release_calls: f64,
+}
+
+/// Who gets it next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nobody waits for anybody.
+    Apart,
+    /// Whoever came first.
+    Arrival,
+    /// Whoever is soonest there, but the same thread at most so often in a row while another waits.
+    Nearest(u32),
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sections {
+    /// Inside, while others are kept out.
+    pub critical_ns: f64,
+    /// Outside.
+    pub parallel_ns: f64,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Contended {
+    /// Operations of each thread.
+    pub operations: Vec<u64>,
+    /// Until the last operation ended.
+    pub elapsed_ns: f64,
+    /// Changes of the owner.
+    pub runs: u64,
+    /// CPU time of each thread.
+    pub busy_ns: Vec<f64>,
+    /// How often each thread slept.
+    pub sleeps: Vec<u64>,
+}
+
+/// A time slice.
+const SLICE_NS: f64 = 3e6;
+/// Spreads the phases of CPUs evenly: the golden ratio.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+/// Work outside takes so much more or less, whatever else is uncertain: no two threads keep step to the nanosecond.
+const OUT_OF_STEP: f64 = 0.15;
+
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    cpu: CpuId,
+    /// When it wants, or wanted, its turn.
+    wants_ns: f64,
+    /// When it was woken from its sleep, while it has not had its turn since.
+    woken_ns: Option<f64>,
+    /// Its place among those on its CPU, and how many these are.
+    slot: [u32; 2],
+    /// How far the turns on its CPU are when the play begins.
+    phase_ns: f64,
+}
+
+struct Play<'s, 'w> {
+    stage: &'s mut SimStage<'w>,
+    cost: ContendCost,
+    sections: Sections,
+    threads: Vec<Thread>,
+    transfers: BTreeMap<(CpuId, CpuId), f64>,
+}
+
+/// Plays for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
+/// waited for its turn.
+pub fn run(
+    stage: &mut SimStage<'_>,
+    cost: ContendCost,
+    sections: Sections,
+    span_ns: f64,
+    most: u64,
+    acquire: &mut dyn FnMut(&mut SimStage<'_>, f64),
+) -> Contended {
+    let placement = stage.placement();
+    let mut on_cpu: BTreeMap<CpuId, u32> = BTreeMap::new();
+    let mut slots: Vec<u32> = Vec::with_capacity(placement.len());
+    for &cpu in placement {
+        let before = on_cpu.entry(cpu).or_default();
+        slots.push(*before);
+        *before += 1;
+    }
+    let threads: Vec<Thread> = placement
+        .iter()
+        .zip(slots)
+        .map(|(&cpu, slot)| {
+            let slot = [slot, on_cpu[&cpu]];
+            // CPUs do not take turns in step.
+            let phase_ns = f64::from(slot[1]) * SLICE_NS * (f64::from(cpu.0) * GOLDEN).fract();
+            Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
+        })
+        .collect();
+    let mut play = Play { stage, cost, sections, threads, transfers: BTreeMap::new() };
+    play.begin();
+    match cost.turn {
+        Turn::Apart => play.apart(span_ns, most, acquire),
+        _ => play.in_turn(span_ns, most, acquire),
+    }
+}
+
+impl Play<'_, '_> {
+    fn alone_ns(&self, thread: usize) -> f64 {
+        let calls_ns = self.cost.release_calls * self.stage.costs().syscall_ns;
+        self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu) + calls_ns
+    }
+
+    fn transfer_ns(&mut self, from: CpuId, to: CpuId) -> f64 {
+        let (stage, transfers) = (&*self.stage, self.cost.transfers);
+        *self.transfers.entry((from, to)).or_insert_with(|| transfers * stage.transfer_ns(from, to))
+    }
+
+    /// Threads come one after another, spread over one round of work.
+    fn begin(&mut self) {
+        let count = self.threads.len() as f64;
+        let round_ns = self.sections.critical_ns + self.sections.parallel_ns + 1.0;
+        for index in 0..self.threads.len() {
+            self.threads[index].wants_ns = self.on_cpu(index, round_ns * index as f64 / count);
+        }
+    }
+
+    /// Whether threads that share a CPU hold each other up by time slices: those that sleep make room.
+    fn slices(&self) -> bool {
+        self.cost.looks_ns == f64::INFINITY
+    }
+
+    /// The first time from then on at which a thread has its CPU.
+    fn on_cpu(&self, thread: usize, at_ns: f64) -> f64 {
+        let [slot, of] = self.threads[thread].slot.map(f64::from);
+        if of == 1.0 || !self.slices() {
+            return at_ns;
+        }
+        let round_ns = of * SLICE_NS;
+        let into = (at_ns + self.threads[thread].phase_ns).rem_euclid(round_ns);
+        let [begin, end] = [slot * SLICE_NS, (slot + 1.0) * SLICE_NS];
+        match into {
+            _ if into < begin => at_ns + (begin - into),
+            _ if into < end => at_ns,
+            _ => at_ns + (round_ns - into) + begin,
+        }
+    }
+
+    /// When work of a thread that begins then is done.
+    fn after(&self, thread: usize, at_ns: f64, mut work_ns: f64) -> f64 {
+        let of = f64::from(self.threads[thread].slot[1]);
+        if of == 1.0 {
+            return at_ns + work_ns;
+        }
+        if !self.slices() {
+            return at_ns + work_ns * of;
+        }
+        let mut now_ns = self.on_cpu(thread, at_ns);
+        loop {
+            let left_ns = SLICE_NS - (now_ns + self.threads[thread].phase_ns).rem_euclid(SLICE_NS);
+            if work_ns < left_ns {
+                return now_ns + work_ns;
+            }
+            work_ns -= left_ns;
+            // A hair beyond the end, so that the next turn is found and not this end again.
+            now_ns = self.on_cpu(thread, now_ns + left_ns + 1e-3);
+        }
+    }
+
+    fn apart(self, span_ns: f64, most: u64, acquire: &mut dyn FnMut(&mut SimStage<'_>, f64)) -> Contended {
+        let count = self.threads.len();
+        let each = (most / count as u64).max(1);
+        let mut out = Contended::of(count);
+        for thread in 0..count {
+            let mut now_ns = self.threads[thread].wants_ns;
+            while out.operations[thread] < each && now_ns < span_ns {
+                let alone_ns = self.alone_ns(thread);
+                let own_ns = self.stage.event(alone_ns);
+                acquire(self.stage, own_ns);
+                let beside_ns = self.stage.event(self.sections.critical_ns + self.sections.parallel_ns);
+                now_ns = self.after(thread, now_ns, own_ns + beside_ns);
+                out.operations[thread] += 1;
+                out.busy_ns[thread] += own_ns + beside_ns;
+            }
+            out.elapsed_ns = out.elapsed_ns.max(now_ns);
+        }
+        out.runs = count as u64;
+        out
+    }
+
+    fn in_turn(
+        mut self,
+        span_ns: f64,
+        most: u64,
+        acquire: &mut dyn FnMut(&mut SimStage<'_>, f64),
+    ) -> Contended {
+        let mut out = Contended::of(self.threads.len());
+        let (mut free_ns, mut owner, mut in_row) = (0.0f64, None::<usize>, 0u32);
+        for _ in 0..most {
+            let Some((thread, take_ns, travel_ns)) = self.next(free_ns, owner, in_row) else { break };
+            let wished_ns = self.threads[thread].wants_ns;
+            // What travels is as uncertain as everything else.
+            let take_ns = take_ns + self.stage.event(travel_ns) - travel_ns;
+            acquire(self.stage, take_ns - wished_ns);
+            in_row = if owner == Some(thread) { in_row + 1 } else { 1 };
+            out.runs += u64::from(owner != Some(thread));
+            let inside_ns = self.alone_ns(thread) + self.sections.critical_ns;
+            let inside_ns = self.stage.event(inside_ns);
+            free_ns = self.after(thread, take_ns, inside_ns);
+            let out_of_step = 1.0 + OUT_OF_STEP * (2.0 * self.stage.unit() - 1.0);
+            let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step);
+            self.threads[thread].woken_ns = None;
+            owner = Some(thread);
+            beside_ns += self.wake_one(free_ns, &mut out);
+            self.threads[thread].wants_ns = self.after(thread, free_ns, beside_ns);
+            out.operations[thread] += 1;
+            let waited_ns = (take_ns - wished_ns).min(self.cost.looks_ns);
+            out.busy_ns[thread] += waited_ns + inside_ns + beside_ns;
+            out.elapsed_ns = free_ns;
+            if free_ns > span_ns {
+                break;
+            }
+        }
+        out
+    }
+
+    /// Wakes whoever has slept longest, if nobody is on the way; says what that takes of the one who does it.
+    fn wake_one(&mut self, now_ns: f64, out: &mut Contended) -> f64 {
+        if self.threads.iter().any(|thread| thread.woken_ns.is_some()) {
+            return 0.0;
+        }
+        let asleep = |thread: &Thread| now_ns - thread.wants_ns > self.cost.looks_ns;
+        let longest = (0..self.threads.len())
+            .filter(|&index| asleep(&self.threads[index]))
+            .min_by(|&a, &b| self.threads[a].wants_ns.total_cmp(&self.threads[b].wants_ns));
+        let Some(index) = longest else { return 0.0 };
+        let costs = self.stage.costs();
+        let slept_ns = now_ns - self.threads[index].wants_ns - self.cost.looks_ns;
+        let wake_ns = costs.wake_ns + costs.idle_exit_ns(slept_ns) + costs.syscall_ns;
+        self.threads[index].woken_ns = Some(now_ns + self.stage.event(wake_ns));
+        out.sleeps[index] += 1;
+        costs.syscall_ns + costs.wake_ns / 3.0
+    }
+
+    /// Who is next, when it begins, and how much of that the line travelled.
+    fn next(&mut self, free_ns: f64, owner: Option<usize>, in_row: u32) -> Option<(usize, f64, f64)> {
+        let mut best: Option<(f64, usize, f64, f64)> = None;
+        let mut again: Option<(usize, f64, f64)> = None;
+        for index in 0..self.threads.len() {
+            let thread = self.threads[index];
+            let here_ns = match thread.woken_ns {
+                Some(woken_ns) => woken_ns,
+                None if free_ns - thread.wants_ns > self.cost.looks_ns => continue,
+                None => thread.wants_ns,
+            };
+            let from = owner.map_or(thread.cpu, |owner| self.threads[owner].cpu);
+            let travel_ns = if owner == Some(index) { 0.0 } else { self.transfer_ns(from, thread.cpu) };
+            let take_ns = self.on_cpu(index, here_ns.max(free_ns)) + travel_ns;
+            let rank_ns = match self.cost.turn {
+                Turn::Arrival => here_ns,
+                _ => take_ns,
+            };
+            // A thread that had it often enough comes after all who wait.
+            if let Turn::Nearest(most) = self.cost.turn
+                && owner == Some(index)
+                && in_row >= most
+            {
+                again = Some((index, take_ns, travel_ns));
+                continue;
+            }
+            if best.is_none_or(|(rank, ..)| rank_ns < rank) {
+                best = Some((rank_ns, index, take_ns, travel_ns));
+            }
+        }
+        let best = best.map(|(_, index, take_ns, travel_ns)| (index, take_ns, travel_ns));
+        match (best, again) {
+            // Nobody else waits: what is not there yet is not waited for.
+            (Some(other), Some(again)) if other.1 - other.2 > again.1 => Some(again),
+            (None, again) => again,
+            (best, _) => best,
+        }
+    }
+}
+
+impl Contended {
+    fn of(threads: usize) -> Contended {
+        Contended {
+            operations: vec![0; threads],
+            busy_ns: vec![0.0; threads],
+            sleeps: vec![0; threads],
+            ..Contended::default()
+        }
+    }
+
+    /// Operations of all threads.
+    pub fn total(&self) -> u64 {
+        self.operations.iter().sum()
+    }
+}

@@ -1,0 +1,64 @@
+//! The pattern of a creation: one role makes another, which runs, ends, and is waited for.
+
+use super::SimStage;
+
+/// What one creation does, in events of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpawnCost {
+    /// System calls of the creator until the creation returns.
+    pub calls: f64,
+    /// Core cycles of the creator until it returns, …
+    pub cycles: f64,
+    /// … of which so much has passed when the new one can run.
+    pub ready: f64,
+    /// Core cycles of the new one before its first statement.
+    pub begin_cycles: f64,
+    /// Core cycles of its end, and system calls of those who wait for it.
+    pub end_cycles: f64,
+}
+
+/// One creation, in nanoseconds since it began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpawnEvent {
+    /// Until the creator goes on.
+    pub cost_ns: f64,
+    /// Until the first statement of the new one.
+    pub latency_ns: f64,
+    /// Until the creator knows that it has ended.
+    pub join_ns: f64,
+}
+
+/// What one creation takes, without noise, after the new one's CPU has been idle for `idle_ns`: role 0 creates, on the
+/// CPU of role 1, or on another of its own kind where there is no role 1.
+pub fn price(stage: &SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+    let placement = stage.placement();
+    let (creator, created) = (placement[0], placement.get(1).copied());
+    let costs = stage.costs();
+    let cycle_ns = stage.cycle_ns(creator);
+    let cost_ns = cost.calls * costs.syscall_ns + cost.cycles * cycle_ns;
+    let begin_ns = cost.begin_cycles * stage.cycle_ns(created.unwrap_or(creator));
+    let end_ns = cost.end_cycles * stage.cycle_ns(created.unwrap_or(creator)) + 2.0 * costs.syscall_ns;
+    if created == Some(creator) {
+        // The new one gets the CPU when the creator waits for it.
+        let latency_ns = cost_ns + costs.switch_ns + begin_ns;
+        return SpawnEvent { cost_ns, latency_ns, join_ns: latency_ns + end_ns + costs.switch_ns };
+    }
+    let lines_ns = created.map_or(0.0, |created| 4.0 * stage.transfer_ns(creator, created));
+    let start_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + lines_ns;
+    let latency_ns = cost.ready * cost_ns + start_ns + begin_ns;
+    let ended_ns = latency_ns + end_ns;
+    // Whoever sleeps until then has to be woken.
+    let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + costs.idle_exit_ns(0.0);
+    SpawnEvent { cost_ns, latency_ns, join_ns }
+}
+
+/// Performs one creation with everything that the scenario adds.
+pub fn perform(stage: &mut SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+    stage.pass(idle_ns);
+    let bare = price(stage, cost, idle_ns);
+    let [cost_ns, latency_ns, join_ns] =
+        [bare.cost_ns, bare.latency_ns, bare.join_ns].map(|ns| stage.event(ns));
+    let held_ns = stage.pass(join_ns.max(latency_ns));
+    stage.spend(0, cost_ns, 1);
+    SpawnEvent { cost_ns, latency_ns, join_ns: join_ns.max(latency_ns) + held_ns }
+}

@@ -1,0 +1,157 @@
+//! Contention: names of what a pass says, and numbers behind the words about it.
+
+use crate::series::{SeriesResult, TrialResult};
+use crate::{CpuId, Flag};
+use std::collections::BTreeSet;
+
+/// Names of what a pass of `contend` says.
+pub mod names {
+    /// The probe.
+    pub const PROBE: &str = "contend";
+    /// Nanoseconds between two operations of all threads together: wall time / operations.
+    pub const WALL_NS: &str = "ns_per_op_wall";
+    /// Nanoseconds that a thread spends on an operation: wall time × threads / operations.
+    pub const THREAD_NS: &str = "ns_per_op_thread";
+    /// Operations per second of all threads together.
+    pub const RATE: &str = "ops_per_s";
+    /// Operations per second of the slowest thread.
+    pub const SLOWEST: &str = "slowest_ops_per_s";
+    /// Jain's index over the whole pass, …
+    pub const JAIN: &str = "jain";
+    /// … and its mean over windows of a millisecond.
+    pub const JAIN_1MS: &str = "jain_1ms";
+    /// The share of the operations that the slowest thread has.
+    pub const SHARE_MIN: &str = "share_min";
+    /// That of the fastest.
+    pub const SHARE_MAX: &str = "share_max";
+    /// Additions in a row by one thread, in the mean.
+    pub const RUN_LENGTH: &str = "run_length";
+    /// Time that all threads were measured at once, as a share of the time from the first begin to the last end.
+    pub const OVERLAP: &str = "overlap";
+    /// CPU time for each operation.
+    pub const CPU_NS: &str = "cpu_ns_per_op";
+    /// How often a thread gave its CPU away, or lost it, for each operation.
+    pub const VOLUNTARY: &str = "voluntary_switches_per_op";
+    /// As above: it was taken from it.
+    pub const INVOLUNTARY: &str = "involuntary_switches_per_op";
+    /// What stands in memory at the end.
+    pub const FINAL: &str = "final_count";
+    /// What the threads say that they added.
+    pub const EXPECTED: &str = "expected_count";
+    /// Operations in the measured windows.
+    pub const OPERATIONS: &str = "operations";
+    /// From the wish to have the lock until it is held; of a counter without a lock, the whole operation.
+    pub const ACQUIRE: &str = "acquire";
+}
+
+/// Additions that were made and do not stand in memory, and how many were made; `None` where nothing is known.
+pub fn lost(trial: &TrialResult) -> Option<[u64; 2]> {
+    let (found, made) = (*trial.counts.get(names::FINAL)?, *trial.counts.get(names::EXPECTED)?);
+    Some([made.saturating_sub(found), made])
+}
+
+/// Whether some threads of a trial share a CPU.
+pub fn is_crowded(trial: &TrialResult) -> bool {
+    trial.spec.placement.iter().collect::<BTreeSet<_>>().len() < trial.spec.placement.len()
+}
+
+/// Whether memory held what the threads added.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exactness<'a> {
+    /// Additions of trials in which it did.
+    pub exact: u64,
+    /// Trials in which it did not.
+    pub wrong: Vec<&'a TrialResult>,
+}
+
+/// Holds memory against the threads, over all trials of a run.
+pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exactness<'a> {
+    let mut exactness = Exactness::default();
+    for trial in trials {
+        let wrong = trial.flags.contains(Flag::Invalid) || trial.flags.contains(Flag::LostUpdates);
+        match (wrong, trial.counts.get(names::EXPECTED)) {
+            (true, _) => exactness.wrong.push(trial),
+            (false, Some(made)) => exactness.exact += made,
+            (false, None) => {}
+        }
+    }
+    exactness
+}
+
+/// The smallest overlap of all trials whose threads have a CPU each; `None` where there is none.
+pub fn least_overlap<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Option<f64> {
+    let alone = trials.into_iter().filter(|trial| !is_crowded(trial) && trial.spec.placement.len() > 1);
+    let overlaps = alone.filter_map(|trial| Some(trial.values.get(names::OVERLAP)?.point));
+    overlaps.min_by(f64::total_cmp)
+}
+
+/// Trials with the same sections and arrangement: the rows and columns of one table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet<'a> {
+    /// Critical and parallel section in nanoseconds.
+    pub sections_ns: [f64; 2],
+    /// How threads take CPUs.
+    pub arrange: &'a str,
+    /// Methods in the order asked for.
+    pub methods: Vec<&'a str>,
+    /// Numbers of threads in the order asked for.
+    pub threads: Vec<usize>,
+    trials: Vec<&'a TrialResult>,
+}
+
+impl<'a> Sheet<'a> {
+    /// The trial of a method with so many threads.
+    pub fn at(&self, method: &str, threads: usize) -> Option<&'a TrialResult> {
+        let of = |trial: &&&TrialResult| {
+            trial.spec.parameters.text("method") == Some(method) && trial.spec.placement.len() == threads
+        };
+        self.trials.iter().find(of).copied()
+    }
+
+    /// The most threads that have a CPU each, among those measured; where there is none, the fewest.
+    pub fn full(&self) -> Option<usize> {
+        let alone =
+            self.trials.iter().filter(|trial| !is_crowded(trial)).map(|trial| trial.spec.placement.len());
+        alone.max().or_else(|| self.threads.iter().copied().min())
+    }
+
+    /// The CPUs that threads take, in their order.
+    pub fn cpus(&self) -> &'a [CpuId] {
+        let longest = self.trials.iter().max_by_key(|trial| trial.spec.placement.len());
+        longest.map_or(&[], |trial| trial.spec.placement.as_slice())
+    }
+}
+
+/// The tables of a run, in the order asked for.
+pub fn sheets(result: &SeriesResult) -> Vec<Sheet<'_>> {
+    let mut sheets: Vec<Sheet<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
+        let parameters = &trial.spec.parameters;
+        let number = |name| parameters.number(name).unwrap_or(0.0);
+        let (sections_ns, arrange) =
+            ([number("critical_ns"), number("parallel_ns")], parameters.text("arrange").unwrap_or_default());
+        let known =
+            sheets.iter().position(|sheet| sheet.sections_ns == sections_ns && sheet.arrange == arrange);
+        let index = known.unwrap_or_else(|| {
+            sheets.push(Sheet {
+                sections_ns,
+                arrange,
+                methods: Vec::new(),
+                threads: Vec::new(),
+                trials: Vec::new(),
+            });
+            sheets.len() - 1
+        });
+        let sheet = &mut sheets[index];
+        let method = parameters.text("method").unwrap_or_default();
+        if !sheet.methods.contains(&method) {
+            sheet.methods.push(method);
+        }
+        let threads = trial.spec.placement.len();
+        if !sheet.threads.contains(&threads) {
+            sheet.threads.push(threads);
+        }
+        sheet.trials.push(trial);
+    }
+    sheets
+}

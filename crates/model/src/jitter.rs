@@ -1,0 +1,105 @@
+//! How quiet each CPU is: names of what a pass says, and numbers behind the words about it.
+
+use crate::CpuId;
+use crate::series::TrialResult;
+
+/// Names of what a pass of `jitter` says of each CPU.
+pub mod names {
+    /// The probe.
+    pub const PROBE: &str = "jitter";
+    /// Time that the CPU was away for longer than a moment, each time an event.
+    pub const GAPS: &str = "gaps";
+    /// The share of its time that a CPU lost in gaps, …
+    pub const LOST: &str = "lost_share";
+    /// … and by cause: the thread gave its CPU up or lost it to another, …
+    pub const SWITCH: &str = "switch_share";
+    /// … the timer tick, …
+    pub const TICK: &str = "tick_share";
+    /// … other interrupts, …
+    pub const INTERRUPT: &str = "interrupt_share";
+    /// … the hypervisor, as the system counts it, …
+    pub const STEAL: &str = "steal_share";
+    /// … and what nothing explains.
+    pub const UNEXPLAINED: &str = "unexplained_share";
+    /// The causes, in the order of reports, and what a reader calls them.
+    pub const CAUSES: [(&str, &str); 5] = [
+        (SWITCH, "switch"),
+        (TICK, "tick"),
+        (INTERRUPT, "interrupt"),
+        (STEAL, "steal"),
+        (UNEXPLAINED, "unexplained"),
+    ];
+    /// Gaps per second.
+    pub const RATE: &str = "gaps_per_s";
+    /// Nanoseconds between two looks at the counter, gaps aside: how fine the looking is.
+    pub const LOOK_NS: &str = "look_ns";
+    /// Milliseconds that a CPU was watched.
+    pub const WATCHED: &str = "watched_ms";
+    /// Milliseconds that all CPUs were watched at once.
+    pub const SAMPLES: &str = "samples";
+    /// The share of the passes in which all CPUs were watched.
+    pub const WATCHED_SHARE: &str = "watched_share";
+}
+
+/// One CPU of a run of `jitter`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quietness {
+    /// Which.
+    pub cpu: CpuId,
+    /// The share of its time that it lost.
+    pub lost: f64,
+    /// Its longest gap in nanoseconds; 0 where it had none.
+    pub longest_ns: f64,
+}
+
+/// The CPUs of a run, the quietest first: who lost less, and of equals whose longest gap was shorter.
+pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
+    let of = |trial: &TrialResult| {
+        let gaps = trial.histogram(names::GAPS)?;
+        Some(Quietness {
+            cpu: *trial.spec.placement.first()?,
+            lost: trial.values.get(names::LOST)?.point,
+            longest_ns: gaps.percentile_ns(1.0).unwrap_or(0.0),
+        })
+    };
+    let mut all: Vec<Quietness> =
+        trials.into_iter().filter(|trial| trial.spec.probe == names::PROBE).filter_map(of).collect();
+    all.sort_by(|a, b| a.lost.total_cmp(&b.lost).then(a.longest_ns.total_cmp(&b.longest_ns)));
+    all
+}
+
+/// How far the noisiest must lie from the quietest to be called noisy, and how near a CPU must be to be called quiet.
+const APART: f64 = 1.5;
+
+/// The quiet CPUs, at most so many, and the noisy ones, the noisiest first; none of either where all are alike.
+pub fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Default::default() };
+    if last.lost <= first.lost * APART {
+        return Default::default();
+    }
+    let middle = sorted[sorted.len() / 2].lost;
+    let quiet = sorted.iter().filter(|cpu| cpu.lost <= first.lost * APART && cpu.lost * APART <= last.lost);
+    let noisy = sorted.iter().rev().filter(|cpu| cpu.lost > first.lost * APART && cpu.lost >= middle);
+    [quiet.take(most).copied().collect(), noisy.take(most).copied().collect()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpus(lost: &[f64]) -> Vec<Quietness> {
+        let of = |(cpu, &lost): (usize, &f64)| Quietness { cpu: CpuId(cpu as u32), lost, longest_ns: 9e3 };
+        let mut all: Vec<Quietness> = lost.iter().enumerate().map(of).collect();
+        all.sort_by(|a, b| a.lost.total_cmp(&b.lost));
+        all
+    }
+
+    #[test]
+    fn the_noisiest_is_named_where_it_stands_out_and_nobody_where_all_are_alike() {
+        let [quiet, noisy] = extremes(&cpus(&[0.0031, 0.0004, 0.0005, 0.0004]), 4);
+        assert_eq!(noisy.iter().map(|cpu| cpu.cpu.0).collect::<Vec<_>>(), [0]);
+        assert_eq!(quiet.len(), 3);
+        assert_eq!(extremes(&cpus(&[0.001, 0.0011, 0.0012]), 4), [vec![], vec![]]);
+        assert_eq!(extremes(&[], 4), [vec![], vec![]]);
+    }
+}
