@@ -23,7 +23,7 @@ pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use kinds::Kinds;
 pub use record::{CellPasses, Entry, Record, cells, representatives};
-pub use reduce::{Scale, reduce};
+pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
     Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult,
     Regime, StateWatch, TailSeries, WatchedState,

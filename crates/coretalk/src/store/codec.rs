@@ -3,7 +3,8 @@
 //! Encoding is **exact**: every float keeps its bits, so that [`analyse`] says the same about a run that has just
 //! ended and about its file read back. What makes blobs small is that neighbours resemble each other: cells and
 //! clocks are stored as differences, kernels and homes once per file as a [`Shapes`] entry, raw ticks as
-//! Rice-coded residuals (within 0.2 bit of the entropy of their noise, see `ticks`).
+//! Rice-coded residuals (within 0.2 bit of the entropy of their noise, see `ticks`). Where ticks are kept, what a trial
+//! says is not: the reader reduces them as the session did, and the writer has made sure that nothing else comes out.
 //!
 //! [`analyse`]: coretalk_model::latency::analyse()
 

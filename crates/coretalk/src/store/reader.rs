@@ -3,10 +3,10 @@
 use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, kernel};
 use super::error::{StoreError, sqlite_error};
 use super::rows;
-use super::run_file::RunFile;
+use super::run_file::{RunFile, Segment};
 use crate::{PlaceReport, RunReport, SeriesReport};
 use coretalk_measure::session::RecordedRound;
-use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, analyse};
+use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale, analyse};
 use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
@@ -193,6 +193,13 @@ impl RunFile {
         // A transaction, so that a run that is still being measured is seen as it was at one moment.
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;
+        let counts = self.settings()?.counts;
+        let clock = |segment: &Segment| Scale {
+            rate: TickRate { hz: segment.clock_hz },
+            step_ns: segment.step_ns,
+        };
+        let mut reducers: Vec<Reducer> =
+            self.segments()?.iter().map(|segment| Reducer::new(clock(segment), counts)).collect();
         let mut recordings =
             snapshot.prepare("SELECT recordings FROM raw WHERE round = ?1").map_err(error.clone())?;
         let mut select = snapshot
@@ -220,8 +227,12 @@ impl RunFile {
                 .ok_or_else(|| self.damaged(format!("round {number} has the purpose {}", key.purpose)))?;
             let context = key.bytes();
             let started = Picos(key.started);
-            let mut trials = decode_trials(blob, started, &shapes, cells, &context).map_err(damage)?;
-            if raw.of(purpose) {
+            let reducer = reducers.get_mut(key.segment as usize);
+            let mut trials =
+                decode_trials(blob, started, &shapes, cells, reducer, &context).map_err(damage)?;
+            if !raw.of(purpose) {
+                trials.iter_mut().for_each(|trial| trial.raw = None);
+            } else {
                 let mut kept = recordings.query([number]).map_err(error.clone())?;
                 if let Some(row) = kept.next().map_err(error.clone())? {
                     let blob =

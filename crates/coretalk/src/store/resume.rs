@@ -2,7 +2,7 @@
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
-use super::writer::RunWriter;
+use super::writer::{RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
@@ -120,8 +120,8 @@ impl RunWriter {
             None => None,
         };
         let mut header = file.header()?;
-        let mut writer = file.into_writer(header.segments)?;
-        writer.begin_segment(here.environment.clock.hz, budget)?;
+        let mut writer = file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
+        writer.begin_segment(&here.environment.clock, budget)?;
         header.segments += 1;
         header.complete = false;
         Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })

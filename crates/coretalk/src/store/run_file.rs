@@ -38,6 +38,8 @@ pub struct Segment {
     pub started: String,
     /// Ticks per second of its clock.
     pub clock_hz: f64,
+    /// Smallest visible step of its clock in nanoseconds; `None` where unknown.
+    pub step_ns: Option<f64>,
     /// `complete`, `budget` or `interrupted`; `None` while it is measured, or after a crash.
     pub ended: Option<String>,
 }
@@ -152,9 +154,14 @@ impl RunFile {
     /// As [`header`](RunFile::header).
     pub fn segments(&self) -> Result<Vec<Segment>, StoreError> {
         self.read(|db| {
-            let mut select = db.prepare("SELECT started, clock_hz, ended FROM segments ORDER BY segment")?;
+            let mut select = db.prepare("SELECT started, clock_hz, step_ns, ended FROM segments ORDER BY segment")?;
             let segments = select.query_map([], |row| {
-                Ok(Segment { started: row.get(0)?, clock_hz: row.get(1)?, ended: row.get(2)? })
+                Ok(Segment {
+                    started: row.get(0)?,
+                    clock_hz: row.get(1)?,
+                    step_ns: row.get(2)?,
+                    ended: row.get(3)?,
+                })
             })?;
             segments.collect()
         })

@@ -11,9 +11,9 @@ use super::{ENDING, tags};
 use crate::RunHeader;
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Decision, Kept, RecordedRound, SeriesSink, Sink, SinkError, Slot};
-use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
+use coretalk_model::latency::{Counts, LatencyResult, LatencySettings, Purpose, Reducer, Scale};
 use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
-use coretalk_model::{CpuSet, Environment, Finding, Home, KernelId, Picos, Topology};
+use coretalk_model::{ClockFacts, CpuSet, Environment, Finding, Home, KernelId, Picos, TickRate, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{self, File};
@@ -63,6 +63,9 @@ pub struct RunWriter {
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
+    /// Of this sitting.
+    clock: Scale,
+    counts: Counts,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
 }
@@ -115,7 +118,7 @@ impl RunWriter {
         write_new(&new, run, fingerprint(&plan))
             .and_then(|()| into_place(&new, &path))
             .inspect_err(|_| discard(&new))?;
-        RunWriter::on(path, place, Shapes::default(), 0)
+        RunWriter::on(path, place, Shapes::default(), 0, scale(&run.environment.clock), run.settings.counts)
     }
 
     /// Writes on in a file that is there.
@@ -124,12 +127,14 @@ impl RunWriter {
         place: Option<PathBuf>,
         shapes: Shapes,
         segment: u32,
+        clock: Scale,
+        counts: Counts,
     ) -> Result<RunWriter, StoreError> {
         let db = connect(&path, None)?;
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
             .map_err(sqlite_error("write", &path))?;
-        Ok(RunWriter { path, place, db, shapes, segment, stop: Stop::new() })
+        Ok(RunWriter { path, place, db, shapes, segment, clock, counts, stop: Stop::new() })
     }
 
     /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
@@ -178,12 +183,12 @@ impl RunWriter {
 
     /// Notes that this sitting begins, with its own time line; what followed from the earlier ones is derived anew at
     /// the end.
-    pub(super) fn begin_segment(&mut self, clock_hz: f64, budget: Option<Picos>) -> Result<(), StoreError> {
+    pub(super) fn begin_segment(&mut self, clock: &ClockFacts, budget: Option<Picos>) -> Result<(), StoreError> {
         let segment = self.segment;
         self.write(|db| {
             db.execute(
-                "INSERT INTO segments (segment, started, clock_hz) VALUES (?1, ?2, ?3)",
-                (segment, now(), clock_hz),
+                "INSERT INTO segments (segment, started, clock_hz, step_ns) VALUES (?1, ?2, ?3, ?4)",
+                (segment, now(), clock.hz, clock.step_ns),
             )?;
             db.execute_batch("DELETE FROM cells; DELETE FROM maps; UPDATE run SET complete = 0;")?;
             let Some(budget) = budget else { return Ok(()) };
@@ -218,10 +223,11 @@ impl RunWriter {
 
     fn write_slot(&mut self, slot: &Slot) -> Result<(), StoreError> {
         let mut shapes = std::mem::take(&mut self.shapes);
+        let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
         let written = self.write(|db| {
             for round in &slot.rounds {
-                write_round(db, segment, round, &mut shapes)?;
+                write_round(db, segment, round, &mut shapes, &mut reducer)?;
             }
             let mut insert =
                 db.prepare_cached("INSERT INTO shapes (shape, spans, spans_check) VALUES (?1, ?2, ?3)")?;
@@ -331,6 +337,7 @@ fn write_round(
     segment: u32,
     round: &RecordedRound,
     shapes: &mut Shapes,
+    reducer: &mut Reducer,
 ) -> rusqlite::Result<()> {
     let key = RoundKey {
         segment,
@@ -340,12 +347,12 @@ fn write_round(
         elapsed: round.elapsed.0,
     };
     let context = key.bytes();
-    let trials = encode_trials(&round.trials, round.started, shapes, &context);
+    let (trials, beside) = encode_trials(&round.trials, round.started, shapes, reducer, &context);
     db.prepare_cached(
         "INSERT INTO rounds (segment, purpose, pass, started, elapsed, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute((key.segment, key.purpose, key.pass, key.started as i64, key.elapsed as i64, trials))?;
-    if let Some(recordings) = encode_recordings(&round.trials, round.started, shapes, &context) {
+    if let Some(recordings) = encode_recordings(&beside, round.started, shapes, &context) {
         let number = db.last_insert_rowid();
         db.prepare_cached("INSERT INTO raw (round, recordings) VALUES (?1, ?2)")?
             .execute((number, recordings))?;
@@ -409,10 +416,15 @@ fn write_first_rows(
         transaction.execute("INSERT OR IGNORE INTO tags VALUES (?1, ?2)", (tag, &header.started))?;
     }
     transaction.execute(
-        "INSERT INTO segments (segment, started, clock_hz) VALUES (0, ?1, ?2)",
-        (&header.started, run.environment.clock.hz),
+        "INSERT INTO segments (segment, started, clock_hz, step_ns) VALUES (0, ?1, ?2, ?3)",
+        (&header.started, run.environment.clock.hz, run.environment.clock.step_ns),
     )?;
     transaction.commit()
+}
+
+/// What the ticks of a clock mean.
+pub(super) fn scale(clock: &ClockFacts) -> Scale {
+    Scale { rate: TickRate { hz: clock.hz }, step_ns: clock.step_ns }
 }
 
 /// The file of a run in a directory.
@@ -470,10 +482,15 @@ fn discard(new: &Path) {
 
 impl RunFile {
     /// Goes on writing where this file ends, in a new segment.
-    pub(super) fn into_writer(self, segment: u32) -> Result<RunWriter, StoreError> {
+    pub(super) fn into_writer(
+        self,
+        segment: u32,
+        clock: Scale,
+        counts: Counts,
+    ) -> Result<RunWriter, StoreError> {
         let shapes = self.shapes()?;
         let RunFile { path, db } = self;
         drop(db);
-        RunWriter::on(path, None, shapes, segment)
+        RunWriter::on(path, None, shapes, segment, clock, counts)
     }
 }

@@ -1,6 +1,6 @@
 //! [`reduce`]: from a recording in ticks to what it says about a cell.
 
-use super::{SpanSummary, Visit};
+use super::{Counts, SpanSummary, Visit};
 use crate::stats::{LineScratch, summarize_lines};
 use crate::{Flag, Flags, Recording, Samples, Span, TickRate};
 
@@ -21,6 +21,31 @@ const DROPPED_SHARE: f64 = 0.10;
 const COARSE_SHARE: f64 = 0.01;
 /// Fewer lines have no p90 and p10 of their own.
 const LINES_FOR_SPREAD: u32 = 8;
+
+/// Reduces the recordings of one sitting, as its session does and as whoever reads its file does: both say the same.
+#[derive(Debug)]
+pub struct Reducer {
+    scale: Scale,
+    counts: Counts,
+    scratch: LineScratch,
+}
+
+impl Reducer {
+    /// For a sitting with this clock, of a run with these counts.
+    pub fn new(scale: Scale, counts: Counts) -> Reducer {
+        Reducer { scale, counts, scratch: LineScratch::default() }
+    }
+
+    /// What a recording says about a cell.
+    pub fn visit(&mut self, cell: u32, recording: &Recording) -> Visit {
+        let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
+        if self.counts == Counts::Adaptive {
+            // Only the interval of a fixed count asks for it, and a map of 1,024 CPUs has 12 million.
+            visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
+        }
+        visit
+    }
+}
 
 /// Reduces a recording. Spans of single events are represented by their median and minimum; their distribution is
 /// in the recording.
@@ -65,10 +90,11 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
             Some(of(f64::from(median), f64::from(floor), sorted.len() as u32, 0))
         }
         Samples::Counts { counts } => {
-            let total: u64 = counts.iter().map(|&(_, count)| count).sum();
+            // Wide sums: a file can hold any counts.
+            let total: u128 = counts.iter().map(|&(_, count)| u128::from(count)).sum();
             let mut below = 0;
             let median = counts.iter().find(|&&(_, count)| {
-                below += count;
+                below += u128::from(count);
                 2 * below >= total
             })?;
             let floor = counts.iter().find(|&&(_, count)| count > 0)?;

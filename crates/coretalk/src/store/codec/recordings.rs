@@ -1,53 +1,66 @@
-//! The raw recordings of one round, where they are kept.
+//! Raw recordings: alone, where what a trial says follows from it, and beside the trials of their round.
 
 use super::bytes::{Damage, Reader, Writer};
-use super::shapes::Shapes;
+use super::shapes::{Shape, Shapes};
 use super::ticks::{read_ticks, write_ticks};
 use super::trials::CLOCK_START_GHZ;
 use coretalk_measure::session::sink::RecordedTrial;
+use coretalk_model::latency::Reducer;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
 const VERSION: u8 = 1;
 
-/// Encodes the recordings of a round's trials; `None` where no trial has one.
+/// Encodes recordings that stand beside a summary, each with the position of its trial in the round; `None` where there
+/// is none.
 pub fn encode_recordings(
-    trials: &[RecordedTrial],
+    kept: &[(usize, &Recording)],
     started: Picos,
     shapes: &mut Shapes,
     context: &[u8],
 ) -> Option<Vec<u8>> {
-    let kept: Vec<(usize, &Recording)> = trials
-        .iter()
-        .enumerate()
-        .filter_map(|(position, trial)| trial.raw.as_ref().map(|raw| (position, raw)))
-        .collect();
     if kept.is_empty() {
         return None;
     }
     let mut out = Writer::new(VERSION);
     out.varint(kept.len() as u64);
-    for (position, recording) in kept {
+    for &(position, recording) in kept {
         out.varint(position as u64);
-        let shape = shapes.number(recording.spans.iter().map(|span| (span.kernel.clone(), span.home)));
-        out.varint(u64::from(shape));
-        out.signed(recording.started.0.wrapping_sub(started.0) as i64);
-        out.varint(recording.elapsed.0);
-        write_disturbance(&mut out, &recording.disturbance);
-        out.varint(recording.core_ghz.len() as u64);
-        let mut near = CLOCK_START_GHZ;
-        for clock in &recording.core_ghz {
-            out.float_near(clock.map(|[before, _]| before), near);
-            if let Some([before, after]) = *clock {
-                out.float_near(Some(after), before);
-                near = after;
-            }
-        }
-        for span in &recording.spans {
-            out.varint(u64::from(span.round_trips));
-            write_samples(&mut out, &span.samples);
-        }
+        out.varint(u64::from(shape_of(recording, shapes)));
+        write_recording(&mut out, recording, started);
     }
     Some(out.seal(context))
+}
+
+/// The recording of a trial, where what the trial says is what follows from it: then it is all that has to be kept.
+pub fn saying_all<'a>(trial: &'a RecordedTrial, reducer: &mut Reducer) -> Option<&'a Recording> {
+    let raw = trial.raw.as_ref()?;
+    let visit = trial.outcome.as_ref().ok()?;
+    (reducer.visit(trial.cell, raw) == *visit).then_some(raw)
+}
+
+/// The number of what a recording timed.
+pub fn shape_of(recording: &Recording, shapes: &mut Shapes) -> u32 {
+    shapes.number(recording.spans.iter().map(|span| (span.kernel.clone(), span.home)))
+}
+
+/// Appends a recording of a round that began at `started`, but for its shape.
+pub fn write_recording(out: &mut Writer, recording: &Recording, started: Picos) {
+    out.signed(recording.started.0.wrapping_sub(started.0) as i64);
+    out.varint(recording.elapsed.0);
+    write_disturbance(out, &recording.disturbance);
+    out.varint(recording.core_ghz.len() as u64);
+    let mut near = CLOCK_START_GHZ;
+    for clock in &recording.core_ghz {
+        out.float_near(clock.map(|[before, _]| before), near);
+        if let Some([before, after]) = *clock {
+            out.float_near(Some(after), before);
+            near = after;
+        }
+    }
+    for span in &recording.spans {
+        out.varint(u64::from(span.round_trips));
+        write_samples(out, &span.samples);
+    }
 }
 
 /// Decodes what [`encode_recordings`] wrote: each recording with the position of its trial in the round.
@@ -66,36 +79,39 @@ pub fn decode_recordings(
         let kernels = shapes
             .get(shape)
             .ok_or(Damage::Value { what: "the number of a shape", value: u64::from(shape) })?;
-        let recording_started = Picos(started.0.wrapping_add(from.signed()? as u64));
-        let elapsed = Picos(from.varint()?);
-        let disturbance = read_disturbance(&mut from)?;
-        let roles = from.count("the number of roles", 8)?;
-        let mut near = CLOCK_START_GHZ;
-        let mut core_ghz = Vec::with_capacity(roles);
-        for _ in 0..roles {
-            let clock = from
-                .float_near(near)?
-                .map(|before| read_known(&mut from, before).map(|after| [before, after]));
-            let clock = clock.transpose()?;
-            near = clock.map_or(near, |[_, after]| after);
-            core_ghz.push(clock);
-        }
-        let spans = kernels
-            .iter()
-            .map(|(kernel, home)| {
-                Ok(Span {
-                    kernel: kernel.clone(),
-                    home: *home,
-                    round_trips: from.varint32("the round trips of a batch")?,
-                    samples: read_samples(&mut from)?,
-                })
-            })
-            .collect::<Result<Vec<_>, Damage>>()?;
-        let recording = Recording { started: recording_started, elapsed, spans, core_ghz, disturbance };
-        recordings.push((position, recording));
+        recordings.push((position, read_recording(&mut from, started, kernels)?));
     }
     from.finish()?;
     Ok(recordings)
+}
+
+/// Reads what [`write_recording`] wrote, of this shape.
+pub fn read_recording(from: &mut Reader<'_>, started: Picos, kernels: &Shape) -> Result<Recording, Damage> {
+    let started = Picos(started.0.wrapping_add(from.signed()? as u64));
+    let elapsed = Picos(from.varint()?);
+    let disturbance = read_disturbance(from)?;
+    let roles = from.count("the number of roles", 8)?;
+    let mut near = CLOCK_START_GHZ;
+    let mut core_ghz = Vec::with_capacity(roles);
+    for _ in 0..roles {
+        let clock =
+            from.float_near(near)?.map(|before| read_known(from, before).map(|after| [before, after]));
+        let clock = clock.transpose()?;
+        near = clock.map_or(near, |[_, after]| after);
+        core_ghz.push(clock);
+    }
+    let spans = kernels
+        .iter()
+        .map(|(kernel, home)| {
+            Ok(Span {
+                kernel: kernel.clone(),
+                home: *home,
+                round_trips: from.varint32("the round trips of a batch")?,
+                samples: read_samples(from)?,
+            })
+        })
+        .collect::<Result<Vec<_>, Damage>>()?;
+    Ok(Recording { started, elapsed, spans, core_ghz, disturbance })
 }
 
 fn write_samples(out: &mut Writer, samples: &Samples) {

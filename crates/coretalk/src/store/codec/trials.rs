@@ -1,12 +1,15 @@
 //! The trials of one round: what each visit said, or why it said nothing.
 
 use super::bytes::{Damage, Reader, Writer};
+use super::recordings::{read_recording, saying_all, shape_of, write_recording};
 use super::shapes::Shapes;
 use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_model::latency::{SpanSummary, Visit};
-use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
+use coretalk_model::latency::{Reducer, SpanSummary, Visit};
+use coretalk_model::{CpuId, Flags, Picos, Recording, TrialFailure};
 
-const VERSION: u8 = 1;
+/// Version 1 had a summary of every trial, and no recording.
+const VERSION: u8 = 2;
+const ONLY_SUMMARIES: u8 = 1;
 
 /// Where differences of core clocks begin: any value of the usual size would do.
 pub(super) const CLOCK_START_GHZ: f32 = 3.0;
@@ -14,19 +17,29 @@ pub(super) const CLOCK_START_GHZ: f32 = 3.0;
 /// Encodes the trials of a round that began at `started`.
 ///
 /// A visit takes 10 to 13 bytes for each span and about 6 besides: four for the location, the rest as differences
-/// (floor from location, spread from 1, cell and clock from the trial before, start from that of the round).
-pub fn encode_trials(
-    trials: &[RecordedTrial],
+/// (floor from location, spread from 1, cell and clock from the trial before, start from that of the round). Where raw
+/// ticks are kept and say it all, they stand in its place; other recordings, with the positions of their trials, are
+/// given back.
+pub fn encode_trials<'a>(
+    trials: &'a [RecordedTrial],
     started: Picos,
     shapes: &mut Shapes,
+    reducer: &mut Reducer,
     context: &[u8],
-) -> Vec<u8> {
+) -> (Vec<u8>, Vec<(usize, &'a Recording)>) {
     let mut out = Writer::new(VERSION);
+    let mut beside = Vec::new();
     out.varint(trials.len() as u64);
     let (mut last_cell, mut last_clock) = (0, CLOCK_START_GHZ);
-    for trial in trials {
+    for (position, trial) in trials.iter().enumerate() {
         out.signed(i64::from(trial.cell) - i64::from(last_cell));
         last_cell = trial.cell;
+        if let Some(recording) = saying_all(trial, reducer) {
+            out.varint(2 * u64::from(shape_of(recording, shapes)) + 2);
+            write_recording(&mut out, recording, started);
+            continue;
+        }
+        beside.extend(trial.raw.as_ref().map(|recording| (position, recording)));
         match &trial.outcome {
             Err(failure) => {
                 out.varint(0);
@@ -34,7 +47,7 @@ pub fn encode_trials(
             }
             Ok(visit) => {
                 let shape = shapes.number(visit.spans.iter().map(|span| (span.kernel.clone(), span.home)));
-                out.varint(u64::from(shape) + 1);
+                out.varint(2 * u64::from(shape) + 1);
                 out.signed(visit.started.0.wrapping_sub(started.0) as i64);
                 out.varint(u64::from(visit.flags.0));
                 out.float_near(visit.core_ghz, last_clock);
@@ -45,18 +58,21 @@ pub fn encode_trials(
             }
         }
     }
-    out.seal(context)
+    (out.seal(context), beside)
 }
 
-/// Decodes what [`encode_trials`] wrote, without recordings. Every cell is below `cells`.
+/// Decodes what [`encode_trials`] wrote, without the recordings beside it. Every cell is below `cells`. `reducer` is that
+/// of the sitting; `None` where the file has none for it.
 pub fn decode_trials(
     blob: &[u8],
     started: Picos,
     shapes: &Shapes,
     cells: u32,
+    mut reducer: Option<&mut Reducer>,
     context: &[u8],
 ) -> Result<Vec<RecordedTrial>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
+    let only_summaries = blob.first() == Some(&ONLY_SUMMARIES);
     let count = from.count("the number of trials", 3 * 8)?;
     let mut trials = Vec::with_capacity(count);
     let (mut last_cell, mut last_clock) = (0i64, CLOCK_START_GHZ);
@@ -66,14 +82,22 @@ pub fn decode_trials(
             .ok()
             .filter(|&cell| cell < cells)
             .ok_or(Damage::Value { what: "the number of a cell", value: last_cell as u64 })?;
-        let Some(shape) = from.varint()?.checked_sub(1) else {
+        let Some(what) = from.varint()?.checked_sub(1) else {
             trials.push(RecordedTrial { cell, outcome: Err(read_failure(&mut from)?), raw: None });
             continue;
         };
+        let (shape, is_recording) = if only_summaries { (what, false) } else { (what / 2, what % 2 == 1) };
         let kernels = u32::try_from(shape)
             .ok()
             .and_then(|number| shapes.get(number))
             .ok_or(Damage::Value { what: "the number of a shape", value: shape })?;
+        if is_recording {
+            let recording = read_recording(&mut from, started, kernels)?;
+            let damage = Damage::Value { what: "the sitting of a recording", value: 0 };
+            let visit = reducer.as_mut().ok_or(damage)?.visit(cell, &recording);
+            trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(recording) });
+            continue;
+        }
         let visit_started = Picos(started.0.wrapping_add(from.signed()? as u64));
         let flags = Flags(from.varint32("a set of flags")?);
         let core_ghz = from.float_near(last_clock)?;
@@ -175,4 +199,69 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
         6 => TrialFailure::Command { reason: text(from)?, stdout: text(from)?, stderr: text(from)? },
         code => return Err(Damage::Value { what: "the kind of a failure", value: u64::from(code) }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::reader::RoundKey;
+    use super::*;
+    use coretalk_model::latency::{Counts, Scale};
+    use coretalk_model::{Disturbance, Hint, Home, KernelId, Protocol, Samples, Span, TickRate};
+
+    fn shape() -> Vec<(KernelId, Home)> {
+        [Hint::Pause, Hint::None].map(|hint| (KernelId::of(Protocol::Cas, hint), Home(0))).to_vec()
+    }
+
+    /// One trial of a file of schema 2, as the tool of then wrote it.
+    const OLD: &str = "0101A6020200009388FF03E8F8A942009493FB0195A3BC024000CCE7B54200F098F801C7EFA90210004A014DFD";
+
+    #[test]
+    fn trials_of_older_files_are_read_as_they_were_written() {
+        let blob: Vec<u8> =
+            (0..OLD.len()).step_by(2).map(|at| u8::from_str_radix(&OLD[at..at + 2], 16).unwrap()).collect();
+        let key =
+            RoundKey { segment: 0, purpose: 1, pass: 1, started: 256_047_348_383, elapsed: 312_427_515 };
+        let shapes = Shapes::stored(vec![Vec::new(), shape()]);
+        let started = Picos(key.started);
+        let trials = decode_trials(&blob, started, &shapes, 496, None, &key.bytes()).unwrap();
+        let [RecordedTrial { cell: 147, outcome: Ok(visit), raw: None }] = &trials[..] else {
+            panic!("{trials:?}")
+        };
+        assert_eq!((visit.started, visit.core_ghz.map(|ghz| ghz > 3.0)), (started, Some(true)));
+        let spans: Vec<(f32, u32, u32)> =
+            visit.spans.iter().map(|span| (span.location_ns.round(), span.kept, span.dropped)).collect();
+        assert_eq!(spans, [(85.0, 64, 0), (91.0, 16, 0)]);
+    }
+
+    #[test]
+    fn a_recording_stands_for_what_follows_from_it_and_for_nothing_else() {
+        let scale = Scale { rate: TickRate { hz: 2.5e9 }, step_ns: Some(0.4) };
+        let mut reducer = Reducer::new(scale, Counts::Adaptive);
+        let span = |(kernel, home): (KernelId, Home)| {
+            let samples = Samples::Batches { visits: 1, ticks: (1400..1464).collect() };
+            Span { kernel, home, round_trips: 16, samples }
+        };
+        let recording = Recording {
+            started: Picos(5_000),
+            elapsed: Picos(70),
+            spans: shape().into_iter().map(span).collect(),
+            core_ghz: vec![Some([4.0, 4.1]), None],
+            disturbance: Disturbance { voluntary_switches: Some(3), ..Disturbance::default() },
+        };
+        let follows = reducer.visit(7, &recording);
+        let differs = Visit { flags: Flags(1), ..follows.clone() };
+        let trials: Vec<RecordedTrial> = [follows, differs]
+            .map(|visit| RecordedTrial { cell: 7, outcome: Ok(visit), raw: Some(recording.clone()) })
+            .to_vec();
+        let mut shapes = Shapes::default();
+        let (blob, beside) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
+        assert_eq!(beside, [(1, &recording)]);
+        let mut read =
+            decode_trials(&blob, Picos(4_000), &shapes, 8, Some(&mut reducer), b"key").unwrap();
+        assert_eq!(read[1].raw, None);
+        read[1].raw = Some(recording);
+        assert_eq!(read, trials);
+        let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, b"key");
+        assert!(matches!(lost, Err(Damage::Value { what: "the sitting of a recording", .. })));
+    }
 }

@@ -4,9 +4,8 @@ use super::driver::RAW_CPUS;
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
 use crate::session::{RecordedRound, RecordedTrial, Slot};
-use coretalk_model::latency::{Counts, Entry, LatencySettings, Purpose, Record, Scale, Visit, reduce};
-use coretalk_model::stats::LineScratch;
-use coretalk_model::{Recording, Relation, TrialFailure};
+use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale};
+use coretalk_model::{Relation, TrialFailure};
 use std::collections::BTreeMap;
 
 /// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
@@ -17,8 +16,7 @@ pub struct Ledger<'a> {
     /// Number of this sitting.
     pub segment: u32,
     settings: &'a LatencySettings,
-    scale: Scale,
-    scratch: LineScratch,
+    reducer: Reducer,
     pending: Slot,
     /// How many trials of a cell gave nothing: in the map, and beside it.
     failures: BTreeMap<(Side, u32), u32>,
@@ -52,8 +50,7 @@ impl<'a> Ledger<'a> {
             record,
             segment,
             settings,
-            scale,
-            scratch: LineScratch::default(),
+            reducer: Reducer::new(scale, settings.counts),
             pending: Slot::default(),
             round_time: BTreeMap::new(),
         }
@@ -79,7 +76,7 @@ impl<'a> Ledger<'a> {
         let mut recorded = Vec::with_capacity(round.len());
         for (&cell, outcome) in round.iter().zip(trials) {
             let (outcome, raw) = match outcome {
-                Ok(recording) => (Ok(self.reduced(cell, &recording)), keep_raw.then_some(recording)),
+                Ok(recording) => (Ok(self.reducer.visit(cell, &recording)), keep_raw.then_some(recording)),
                 Err(TrialFailure::Interrupted) => continue,
                 Err(failure) => {
                     self.note_failure(purpose, cell, &failure);
@@ -102,15 +99,6 @@ impl<'a> Ledger<'a> {
             let entry = Entry { segment, purpose, pass, cell: *cell, outcome: outcome.clone() };
             self.record.push(entry, raw.as_ref());
         }
-    }
-
-    fn reduced(&mut self, cell: u32, recording: &Recording) -> Visit {
-        let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
-        if self.settings.counts == Counts::Adaptive {
-            // Only the interval of a fixed count asks for it, and a map of 1,024 CPUs has 12 million.
-            visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
-        }
-        visit
     }
 
     /// What has to be made durable, if there is anything.
