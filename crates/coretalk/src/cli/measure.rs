@@ -12,6 +12,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
 use crate::report::{Saved, Screen, latency_screen};
 use coretalk_measure::Machine;
+use coretalk_measure::host::room::{Bound, Room};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_model::latency::{Imitated, LatencyMap, LatencySettings, cells};
 use coretalk_model::{CpuId, Grade};
@@ -37,6 +38,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
                 .into(),
         ));
     }
+    enough_memory(cells(machine.topology(), &request.settings).len())?;
     let outputs = Outputs::open(&request.wish)?;
     let opening = Opening {
         invocation,
@@ -52,6 +54,34 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let (settings, past) = (request.settings, Past::default());
     let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
     sit(&mut *machine, sitting, settings, past, outputs, ways)
+}
+
+/// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.
+const BYTES_PER_PAIR: u64 = 1_100;
+/// Address space beyond that: code, stacks, and the regions of 64 MB that glibc reserves for each of a few threads.
+const RESERVED_BYTES: u64 = 300 << 20;
+/// Below so many pairs a run takes what every program takes.
+const MANY_PAIRS: usize = 50_000;
+
+/// Says before a long run begins that its memory would not suffice: Rust ends a program that gets none.
+fn enough_memory(pairs: usize) -> Result<(), Failure> {
+    let Some(room) = Room::of_this_process().filter(|_| pairs >= MANY_PAIRS) else { return Ok(()) };
+    let needed = pairs as u64 * BYTES_PER_PAIR;
+    let (needed, has, help) = match room.bound {
+        Bound::AddressSpace => {
+            (needed + RESERVED_BYTES, "the limit of the address space leaves", "raise it (ulimit -v)")
+        }
+        Bound::Available => (needed, "this machine has", "end other programs"),
+    };
+    if room.bytes >= needed {
+        return Ok(());
+    }
+    let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+    Err(Failure::Environment(format!(
+        "{pairs} pairs need about {} MB of memory, and {has} {}; {help}, or choose fewer CPUs with --cpus",
+        mb(needed),
+        mb(room.bytes)
+    )))
 }
 
 /// Where the results go, opened before anything is measured.

@@ -194,10 +194,8 @@ impl RunFile {
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;
         let counts = self.settings()?.counts;
-        let clock = |segment: &Segment| Scale {
-            rate: TickRate { hz: segment.clock_hz },
-            step_ns: segment.step_ns,
-        };
+        let clock =
+            |segment: &Segment| Scale { rate: TickRate { hz: segment.clock_hz }, step_ns: segment.step_ns };
         let mut reducers: Vec<Reducer> =
             self.segments()?.iter().map(|segment| Reducer::new(clock(segment), counts)).collect();
         let mut recordings =

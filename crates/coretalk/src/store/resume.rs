@@ -120,7 +120,8 @@ impl RunWriter {
             None => None,
         };
         let mut header = file.header()?;
-        let mut writer = file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
+        let mut writer =
+            file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
         writer.begin_segment(&here.environment.clock, budget)?;
         header.segments += 1;
         header.complete = false;

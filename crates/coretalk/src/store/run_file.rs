@@ -154,7 +154,8 @@ impl RunFile {
     /// As [`header`](RunFile::header).
     pub fn segments(&self) -> Result<Vec<Segment>, StoreError> {
         self.read(|db| {
-            let mut select = db.prepare("SELECT started, clock_hz, step_ns, ended FROM segments ORDER BY segment")?;
+            let mut select =
+                db.prepare("SELECT started, clock_hz, step_ns, ended FROM segments ORDER BY segment")?;
             let segments = select.query_map([], |row| {
                 Ok(Segment {
                     started: row.get(0)?,

@@ -183,7 +183,11 @@ impl RunWriter {
 
     /// Notes that this sitting begins, with its own time line; what followed from the earlier ones is derived anew at
     /// the end.
-    pub(super) fn begin_segment(&mut self, clock: &ClockFacts, budget: Option<Picos>) -> Result<(), StoreError> {
+    pub(super) fn begin_segment(
+        &mut self,
+        clock: &ClockFacts,
+        budget: Option<Picos>,
+    ) -> Result<(), StoreError> {
         let segment = self.segment;
         self.write(|db| {
             db.execute(

@@ -32,6 +32,10 @@ fn little_memory_is_enough_or_refused_in_a_sentence() {
     let tool = Tool::new();
     let unsaved = [&SIM[..], &["--no-save"]].concat();
     assert_eq!(limited(&tool, "-v 200000", &unsaved).code, 0);
+    let said = limited(&tool, "-v 600000", &["latency", "--machine", "sim:huge-1024", "-q"]);
+    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
+    assert!(said.err.contains("523776 pairs need about") && said.err.contains("ulimit -v"), "{}", said.err);
+    assert!(!tool.path().join("runs").exists(), "nothing was begun");
 }
 
 #[cfg(target_os = "linux")]

@@ -213,7 +213,8 @@ mod tests {
     }
 
     /// One trial of a file of schema 2, as the tool of then wrote it.
-    const OLD: &str = "0101A6020200009388FF03E8F8A942009493FB0195A3BC024000CCE7B54200F098F801C7EFA90210004A014DFD";
+    const OLD: &str =
+        "0101A6020200009388FF03E8F8A942009493FB0195A3BC024000CCE7B54200F098F801C7EFA90210004A014DFD";
 
     #[test]
     fn trials_of_older_files_are_read_as_they_were_written() {
@@ -256,8 +257,7 @@ mod tests {
         let mut shapes = Shapes::default();
         let (blob, beside) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
         assert_eq!(beside, [(1, &recording)]);
-        let mut read =
-            decode_trials(&blob, Picos(4_000), &shapes, 8, Some(&mut reducer), b"key").unwrap();
+        let mut read = decode_trials(&blob, Picos(4_000), &shapes, 8, Some(&mut reducer), b"key").unwrap();
         assert_eq!(read[1].raw, None);
         read[1].raw = Some(recording);
         assert_eq!(read, trials);
