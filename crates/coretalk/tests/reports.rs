@@ -296,6 +296,8 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
     let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
     assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
+    let picture = sheet(&subject(&compared()), DRAWING).unwrap();
+    assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }
 
 /// The laptop with its first pair a fifth slower and one that was not measured; in cycles, for the clock may differ.

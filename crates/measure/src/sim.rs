@@ -44,7 +44,7 @@ use crate::machine::{
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
-use coretalk_model::place::Workload;
+use coretalk_model::place::{Binding, Workload, cores_first};
 use coretalk_model::series::{Observed, PassOutcome};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
 use std::io;
@@ -328,7 +328,11 @@ impl Machine for SimMachine {
             return Err(TrialFailure::Interrupted);
         }
         let started = self.now;
-        let cpus = &order.placement.cpus;
+        // A system that may choose fills idle cores before it lets two threads share one.
+        let cpus = &match order.placement.binding {
+            Binding::Bound => order.placement.cpus.clone(),
+            Binding::Free => cores_first(self.topology(), &order.placement.set()),
+        };
         let done = match order.work {
             Work::Command(_) => None,
             Work::Workload(workload) => {

@@ -1,12 +1,11 @@
 //! Comparisons of placements against a known truth.
 
-use coretalk_model::CpuId;
-use coretalk_model::Picos;
 use coretalk_model::place::{
     Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places, standing,
 };
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Flag, Flags, Picos};
 
 fn settings(placements: usize) -> PlaceSettings {
     PlaceSettings {
@@ -112,4 +111,50 @@ fn a_placement_without_runs_decides_nothing() {
             .all(|it| it.outcome == Outcome::CannotTell)
     );
     assert!(result.comparisons.iter().all(|it| it.arms.iter().all(|arm| arm.median.is_none())));
+}
+
+/// Ten runs on each of two placements, of which `of` says what was seen.
+fn seen(settings: &PlaceSettings, of: impl Fn(u32, u32) -> PassOutcome) -> SeriesRecord {
+    let mut record = SeriesRecord::new();
+    for (pass, trial) in (0..settings.repeat).flat_map(|pass| [(pass, 0), (pass, 1)]) {
+        record.push(SeriesEntry { segment: 0, pass, trial, outcome: Ok(of(pass, trial)) });
+    }
+    record
+}
+
+fn ran(wall_s: f64, core_ghz: f64, steal_ms: f32) -> PassOutcome {
+    let mut observed = Observed::default();
+    observed.value("wall_s", wall_s);
+    observed.value("core_ghz", core_ghz);
+    PassOutcome {
+        observed,
+        steal_ms: Some(steal_ms),
+        elapsed: Picos::from_secs(wall_s),
+        ..PassOutcome::default()
+    }
+}
+
+#[test]
+fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
+    let settings = settings(2);
+    let flags = |of: &dyn Fn(u32, u32) -> PassOutcome| {
+        let result = analyse_places(&settings, &seen(&settings, of));
+        [0, 1].map(|number| result.doubts[number].flags)
+    };
+    let none = [Flags::NONE; 2];
+    assert_eq!(flags(&|_, _| ran(1.0, 4.0, 0.0)), none);
+    // One run in ten is what medians are for.
+    assert_eq!(flags(&|pass, _| ran(1.0, if pass == 3 { 3.0 } else { 4.0 }, 0.0)), none);
+    // The clock drifts down by 4 % over the run, on both.
+    let drift = flags(&|pass, _| ran(1.0, 4.0 * (1.0 - 0.0045 * f64::from(pass)), 0.0));
+    assert!(drift.iter().all(|flags| flags.contains(Flag::Freq)), "{drift:?}");
+    // It stands still, and differs between placements.
+    let apart = flags(&|_, trial| ran(1.0, if trial == 0 { 4.0 } else { 3.8 }, 0.0));
+    assert!(apart.iter().all(|flags| flags.contains(Flag::Freq)), "{apart:?}");
+    // 20 ms in each second of one CPU, on the second placement.
+    let stolen = flags(&|_, trial| ran(1.0, 4.0, if trial == 1 { 20.0 } else { 0.0 }));
+    assert_eq!(stolen.map(|flags| flags.contains(Flag::Steal)), [false, true]);
+    // The machine changes state in the middle, as seen on the first placement.
+    let states = flags(&|pass, trial| ran(if trial == 0 && pass > 4 { 1.3 } else { 1.0 }, 4.0, 0.0));
+    assert_eq!(states.map(|flags| flags.contains(Flag::Multimodal)), [true, false]);
 }

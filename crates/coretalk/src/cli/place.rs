@@ -2,14 +2,16 @@
 
 mod args;
 mod request;
+mod resume;
 
 pub use args::PlaceArgs;
+pub(super) use resume::act as resume;
 
 use super::args::FormatWord;
 use super::measure::Outputs;
 use super::output::{self, Out};
 use super::parse::Invocation;
-use super::resolve::{Keeping, Remarks, Talk, Wish, wish};
+use super::resolve::{Keeping, Talk, Wish, wish};
 use super::sitting::{self, Keeper};
 use super::watcher::{Watcher, line_outputs};
 use super::{machine, runs, series, signals};
@@ -19,56 +21,87 @@ use crate::report::place::place_screen;
 use crate::report::plan::place_plan;
 use crate::report::{Saved, Screen};
 use crate::store::NewRun;
-use crate::{PlaceReport, RunReport};
-use coretalk_measure::Work;
+use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_measure::session::Kept;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob};
-use coretalk_model::TrialFailure;
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::latency::LatencyResult;
+use coretalk_model::{Environment, Finding, Topology, TrialFailure};
 use request::{Requested, request};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Compares placements.
+/// Compares placements, or goes on with a comparison.
 ///
 /// # Errors
 /// [`Failure`]; the runs made until then are saved.
 pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
+    if let Some(run) = &global.resume {
+        return resume(invocation, Some(args), run, &stop);
+    }
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
-    let Requested { settings, works } = request(&*machine, global, args, seed)?;
+    let requested = request(&*machine, global, args, seed)?;
     let wish = wish(global);
     one_format(&wish)?;
-    let mut outputs = Outputs::open(&wish)?;
+    let outputs = Outputs::open(&wish)?;
     let findings = machine.examine();
-    let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
     let mut environment = machine.environment().clone();
-    environment.label = remarks.label;
-    environment.notes.extend(remarks.notes);
+    environment.label.clone_from(&global.label);
+    environment.notes.extend(global.note.iter().cloned());
     let keeping = if global.no_save {
         Keeping::Nowhere
     } else {
         Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
-    let mut header = sitting::header(invocation, &keeping, seed, &environment);
-    let (asked, topology) = (settings.to_series(), machine.topology().clone());
-    let latency = series::nothing(&asked);
+    let header = sitting::header(invocation, &keeping, seed, &environment);
+    let topology = machine.topology().clone();
+    let asked = requested.settings.to_series();
     let new = NewRun {
         header: &header,
         environment: &environment,
         findings: &findings,
         topology: &topology,
-        settings: &latency,
+        settings: &series::nothing(&asked),
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (mut sink, path) = sitting::keeper(&new, &keeping, wish.talk, &stop)?;
-    announce(&settings, &wish, path.as_deref());
-    let lines = line_outputs(&wish, &mut outputs.result, &mut outputs.exports);
-    let mut watcher = Watcher::new(&wish, &topology, &latency, 0, lines, &stop).of_trials(&asked.trials);
+    let (sink, path) = sitting::keeper(&new, &keeping, wish.talk, &stop)?;
+    let past = SeriesPast::default();
+    let sitting = Sitting { header, environment, findings, topology, requested, past, sink, path };
+    sit(&mut *machine, sitting, &wish, outputs, &stop)
+}
+
+/// One sitting of a comparison, ready to begin.
+struct Sitting {
+    header: RunHeader,
+    environment: Environment,
+    findings: Vec<Finding>,
+    topology: Topology,
+    requested: Requested,
+    past: SeriesPast,
+    sink: Keeper,
+    path: Option<PathBuf>,
+}
+
+fn sit(
+    machine: &mut dyn Machine,
+    sitting: Sitting,
+    wish: &Wish,
+    mut outputs: Outputs,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let Sitting { mut header, environment, findings, topology, requested, past, mut sink, path } = sitting;
+    let Requested { settings, works } = requested;
+    announce(&settings, wish, path.as_deref());
+    let asked = settings.to_series();
+    let latency = series::nothing(&asked);
+    let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
+    let mut watcher = Watcher::new(wish, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
     let job = PlaceJob { settings: &settings, works: &works };
-    let measured = place::run(&mut *machine, job, &mut sink, &mut watcher, &stop);
+    let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
     let told = watcher.end();
     let path = match sink {
         Keeper::File(writer) => Some(writer.close()?),
@@ -104,11 +137,11 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         say_where(&failure);
         return Err(failure);
     }
-    write(&report, name.as_deref(), &wish, &mut outputs).inspect_err(say_where)?;
+    write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
     match (ended, &name) {
         (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
-            "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}` (a comparison \
-             begins anew: its order is balanced over all of its runs)"
+            "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}`, go on with \
+             `coretalk --resume {name}`"
         ))),
         (PlaceEnded::Interrupted(_), _) => {
             Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()))
@@ -170,19 +203,20 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
         Some(Work::Command(line)) => format!("`{}`", line.name()),
         _ => "the work".to_owned(),
     };
-    let (what, hint) = match failure {
+    let (said, advice) = match failure {
         TrialFailure::Command { reason, stderr, .. } => {
             let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            let said =
-                last.map_or_else(String::new, |line| format!(" (it said: {})", crate::report::plain(line)));
-            (reason.clone(), said)
+            let said = last.map(|line| format!(" (it said: {})", crate::report::plain(line)));
+            let of_pattern = reason.contains("the pattern of metric");
+            let advice =
+                if of_pattern { "try the pattern on what it prints" } else { "make it work by itself" };
+            (said, advice)
         }
-        TrialFailure::NotPinned { .. } => (failure.to_string(), " (has the cpuset changed?)".to_owned()),
-        _ => (failure.to_string(), String::new()),
+        TrialFailure::NotPinned { .. } => (None, "see whether the cpuset has changed"),
+        _ => (None, "make it work by itself"),
     };
-    format!(
-        "{name} failed on placement {placement}: {what}{hint}; make it end with 0 by itself, then compare again"
-    )
+    let said = said.unwrap_or_default();
+    format!("{name} failed on placement {placement}: {failure}{said}; {advice}, then compare again")
 }
 
 fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {

@@ -23,8 +23,8 @@ const EXPORTED_SERIES: &[&str] =
 const EXPORTED_PLACE: &[&str] = &["export_markdown", "export_json", "export_jsonl", "export_hyperfine_json"];
 /// Options that choose where and how long a comparison runs; what runs chooses its priority itself.
 const MEASURED_PLACE: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
-/// A comparison is not gone on with: its command is not kept apart from its words.
-const KEPT_PLACE: &[&str] = &["store", "no_save", "name", "label", "note"];
+/// A comparison keeps numbers and no raw ticks.
+const KEPT_PLACE: &[&str] = &["store", "no_save", "name", "resume", "label", "note"];
 /// Options that concern private facts and remarks.
 const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 

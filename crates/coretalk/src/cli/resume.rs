@@ -65,8 +65,10 @@ pub(super) struct Found {
     pub file: RunFile,
     /// What output calls it.
     pub name: String,
-    path: PathBuf,
-    header: RunHeader,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it is called and how it ended.
+    pub header: RunHeader,
 }
 
 /// A run that goes on.

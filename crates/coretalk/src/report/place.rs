@@ -7,7 +7,9 @@ use super::table::{Align, Columns};
 use super::text::{count, duration, flow, percent, plain, wrap};
 use super::words;
 use crate::{PlaceReport, RunReport};
-use coretalk_model::place::{Better, COMMAND, Comparison, Doubt, Outcome, PlaceSettings, Placement};
+use coretalk_model::place::{
+    Better, COMMAND, Comparison, Doubt, Outcome, PlaceSettings, Placement, least_repetitions,
+};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Topology};
 use reason::{reasons, structure_words};
@@ -45,7 +47,7 @@ pub fn overview(report: &RunReport, place: &PlaceReport, width: usize) -> Vec<St
         Some((work, headline))
     });
     let sentences = headlines.flat_map(|(work, headline)| {
-        let told = sentence(report, headline);
+        let told = sentence(report, place, headline);
         wrap(&format!("{}: {}", plain(&work.name), told.trim_start_matches(" → ")), width, 2)
     });
     let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width));
@@ -203,12 +205,12 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
     let mut table = Columns::new(&heading());
     comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
     lines.extend(table.lines(width));
-    lines.extend(wrap(&sentence(report, headline), width, 2));
+    lines.extend(wrap(&sentence(report, place, headline), width, 2));
     lines
 }
 
 /// Which placement wins the headline, by how much, and why it could.
-fn sentence(report: &RunReport, headline: &Comparison) -> String {
+fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> String {
     let name = |arm: usize| plain(&headline.arms[arm].placement.name);
     let what = title(headline);
     match &headline.outcome {
@@ -219,7 +221,7 @@ fn sentence(report: &RunReport, headline: &Comparison) -> String {
                 Better::Higher => format!("{} has {} less", name(*runner_up), percent(share.point.abs())),
                 Better::Lower => format!("{} takes {} more", name(*runner_up), percent(share.point.abs())),
             };
-            let p = if *p_value < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p_value:.4}") };
+            let p = format!("p {}", words::p_value(*p_value));
             let why = reasons(&report.topology, best, next);
             format!(" → {} wins in {what}: {behind} ({p}). {why}", name(*winner))
         }
@@ -228,7 +230,12 @@ fn sentence(report: &RunReport, headline: &Comparison) -> String {
         }
         Outcome::CannotTell | Outcome::Told => {
             let better = better_pairs(headline);
-            let told = if better.is_empty() {
+            let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
+            let work = place.settings.works.iter().position(|work| work.name == headline.work);
+            let least = work.map_or(0, |work| least_repetitions(&place.settings, work)) as usize;
+            let told = if made < least {
+                format!("{} on each are too few for the tests, which need {least}", count(made as u64, "run"))
+            } else if better.is_empty() {
                 "these runs show neither a winner nor equality".to_owned()
             } else {
                 format!("no placement beats every other, but {}", better.join(" and "))

@@ -314,8 +314,8 @@ pub struct ComparisonView {
 pub struct PlacementView {
     /// What it is called.
     pub name: String,
-    /// Its CPUs; null where the scheduler chose.
-    pub cpus: Option<Value>,
+    /// Its CPUs in role order.
+    pub cpus: Vec<u32>,
     /// The command that makes it.
     pub taskset: Option<String>,
     /// Point.

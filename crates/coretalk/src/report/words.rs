@@ -14,6 +14,11 @@ use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology,
 /// size of the spread between cells of one relation.
 const VISIBLE_CONTRAST: f64 = 1.15;
 
+/// `= 0.0020`, `< 0.0001`.
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
+}
+
 /// What was measured, in one line where it fits: tool, machine, size, system, time.
 pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     let environment = &report.environment;

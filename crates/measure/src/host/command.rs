@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
 const LOOK: Duration = Duration::from_millis(100);
+/// A look at hundreds of processes takes milliseconds, perhaps on a CPU of theirs: at most a part in so many of the time.
+const LOOK_SHARE: u32 = 100;
 /// How long the end of what was killed may take: a process in an uninterruptible wait does not die at once.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -195,7 +197,7 @@ impl<'a> Watched<'a> {
     }
 
     fn until_end(&mut self, limit: Instant, stop: &Stop) -> io::Result<Ended> {
-        let mut looked = Instant::now();
+        let (mut looked, mut pause) = (Instant::now(), LOOK);
         loop {
             if self.wait(LOOK.min(limit.saturating_duration_since(Instant::now())))? {
                 let at = Instant::now();
@@ -210,9 +212,10 @@ impl<'a> Watched<'a> {
             if now >= limit {
                 return Ok(Ended::TimedOut);
             }
-            if now - looked >= LOOK {
+            if now - looked >= pause {
                 self.look();
-                looked = now;
+                looked = Instant::now();
+                pause = LOOK.max(LOOK_SHARE * (looked - now));
             }
         }
     }

@@ -181,7 +181,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         }
         RunFailure::NotStarted { source, .. } => refused(format!("it could not be started: {source}")),
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
-            reason: format!("it ran for more than {} s and was ended", limit.as_secs_f64()),
+            reason: format!("it ran for more than {} and was ended", Picos::from_secs(limit.as_secs_f64())),
             stdout: cut(&stdout),
             stderr: cut(&stderr),
         },

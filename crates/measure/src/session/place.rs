@@ -1,6 +1,7 @@
 //! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
 
 use super::latency::RunError;
+use super::series::SeriesPast;
 use super::{Event, Kept, Observer, SeriesSink};
 use crate::machine::Machine;
 use crate::stop::Stop;
@@ -70,11 +71,28 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
+    go_on(machine, job, SeriesPast::default(), sink, observer, stop)
+}
+
+/// [`run`], where earlier sittings have left off: repetitions that were made are not made again, and one that was broken
+/// off is begun anew, since only runs of one and the same repetition are compared.
+///
+/// # Errors
+/// As [`run`].
+pub fn go_on(
+    machine: &mut dyn Machine,
+    job: PlaceJob<'_>,
+    past: SeriesPast,
+    sink: &mut dyn SeriesSink,
+    observer: &mut dyn Observer,
+    stop: &Stop,
+) -> Result<(PlaceResult, PlaceEnded), RunError> {
     let began = machine.now();
     let mut driver = Driver {
         machine,
         job,
-        record: SeriesRecord::new(),
+        record: past.record,
+        segment: past.segments,
         pending: Vec::new(),
         began,
         committed: began,
@@ -90,6 +108,7 @@ struct Driver<'a> {
     machine: &'a mut dyn Machine,
     job: PlaceJob<'a>,
     record: SeriesRecord,
+    segment: u32,
     pending: Vec<SeriesEntry>,
     began: Picos,
     committed: Picos,
@@ -110,18 +129,27 @@ impl Driver<'_> {
                 return Ok(ended);
             }
         }
-        for repetition in 0.. {
+        let first: Vec<u32> = (0..works).map(|work| self.begun(work)).collect();
+        for number in 0.. {
             let open: Vec<usize> = (0..works).filter(|&work| self.is_open(work)).collect();
             if open.is_empty() {
                 break;
             }
             for work in open {
-                if let Some(ended) = self.repetition(work, repetition)? {
+                if let Some(ended) = self.repetition(work, first[work] + number)? {
                     return Ok(ended);
                 }
             }
         }
         Ok(PlaceEnded::Complete)
+    }
+
+    /// Repetitions of a piece of work that were begun by earlier sittings.
+    fn begun(&self, work: usize) -> u32 {
+        let trials =
+            (0..self.job.settings.placements.len()).map(|placement| self.job.settings.trial(work, placement));
+        let passes = trials.flat_map(|trial| self.record.passes(trial)).map(|entry| entry.pass + 1);
+        passes.max().unwrap_or(0)
     }
 
     fn is_open(&self, work: usize) -> bool {
@@ -176,7 +204,7 @@ impl Driver<'_> {
             return Ok(None);
         }
         let pass = if repetition == WARM_UP { 0 } else { repetition };
-        let entry = SeriesEntry { segment: 0, pass, trial: trial as u32, outcome };
+        let entry = SeriesEntry { segment: self.segment, pass, trial: trial as u32, outcome };
         self.record.push(entry.clone());
         self.pending.push(entry);
         if self.machine.now() - self.committed >= SLOT {

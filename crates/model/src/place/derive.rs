@@ -74,7 +74,7 @@ fn in_turns(groups: Vec<Vec<CpuId>>) -> Vec<CpuId> {
 }
 
 /// First threads of all cores, then second ones, cores in the order of the structure.
-fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
+pub fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
     let ordered = topology.order(cpus);
     let mut cores: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
     for cpu in ordered {

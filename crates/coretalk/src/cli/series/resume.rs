@@ -3,6 +3,7 @@
 use super::outputs::Outputs;
 use super::{Family, request, sit};
 use crate::cli::parse::Invocation;
+use crate::cli::place;
 use crate::cli::relevance::flag;
 use crate::cli::resume::{self, Found, GoingOn};
 use crate::cli::sitting::Ways;
@@ -30,11 +31,13 @@ pub fn act(
         )));
     };
     if settings.probes == [PROBE] {
-        let name = &found.name;
-        return Err(Failure::Usage(format!(
-            "the run {name} compares placements, and a comparison begins anew: the order of its runs is balanced over all \
-             of them; see those that were made with `coretalk runs show {name}`"
-        )));
+        drop(found);
+        return match family {
+            None => place::resume(invocation, None, run, stop),
+            Some(_) => Err(Failure::Usage(
+                "the run that is resumed compares placements; leave the command out".into(),
+            )),
+        };
     }
     let mut machine = found.machine(invocation)?;
     same_settings(invocation, family, &*machine, &settings)?;

@@ -1,7 +1,7 @@
 //! The sheet: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
 
 use super::heat_map::{difference_map, heat_map};
-use super::{curves, ladder, paragraph, timeline, wrapped};
+use super::{curves, ladder, paragraph, placements, timeline, wrapped};
 use crate::report::compare::conclusion;
 use crate::report::difference::Differing;
 use crate::report::picture::{Anchor, Ink, Picture, Type};
@@ -72,7 +72,8 @@ fn title_of(subject: &Subject<'_>) -> String {
     format!("{marks}{}{question}", subject.machine())
 }
 
-/// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves.
+/// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves; else its
+/// comparisons.
 fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
     let drawable = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
     if let Some(map) = subject.maps.iter().find(drawable) {
@@ -83,7 +84,13 @@ fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Ve
     let steps = || ladder::ladder(&subject.view.ladder, relation, side);
     let kept = curves::curves(&subject.view.series, "distribution").percentiles.into_iter().take(1);
     let over = curves::over_parameters(&subject.view.series).into_iter().take(1);
-    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(over).chain(kept).collect();
+    // The headline of each piece of work.
+    let comparisons = &subject.view.comparisons;
+    let first = |at: usize| at == 0 || comparisons[at - 1].workload != comparisons[at].workload;
+    let headlines = (0..comparisons.len()).filter(|at| first(*at)).map(|at| &comparisons[at]);
+    let compared = headlines.filter_map(|comparison| placements::placements(comparison, side));
+    let found: Vec<Picture> =
+        watch.into_iter().chain(steps()).chain(over).chain(kept).chain(compared).collect();
     // All cells missing: the hatch says so.
     let hatched = || subject.maps.iter().find(|map| map.columns.cpus.len() > 1);
     match found.is_empty() {

@@ -4,16 +4,14 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::series;
 use super::tables::{Cell, figure, paragraphs, table};
-use crate::report::figure::chart::{Kind, number};
-use crate::report::figure::intervals::{Row, intervals};
-use crate::report::figure::{ladder, timeline};
+use crate::report::figure::{ladder, placements, timeline};
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
 use crate::report::view::{ComparisonView, bare};
 use crate::report::{Look, screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
-use coretalk_model::{CpuId, Relation, Verdict};
+use coretalk_model::{CpuId, CpuSet, Relation, Verdict};
 use std::fmt::Write;
 
 /// Figures take the width of a section.
@@ -364,12 +362,13 @@ fn placements_body(subject: &Subject<'_>) -> String {
     let comparisons = &subject.view.comparisons;
     let Some(first) = comparisons.first() else { return String::new() };
     let rows = first.placements.iter().map(|placement| {
-        let cpus = placement.cpus.as_ref().map_or_else(String::new, |cpus| plain(&bare(cpus)));
+        let role_order = || placement.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let all = || placement.cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>();
         vec![
             Cell::Words(plain(&placement.name)),
             Cell::Words(match placement.taskset {
-                Some(_) => cpus,
-                None => format!("wherever the system puts it, among {cpus}"),
+                Some(_) => role_order(),
+                None => format!("wherever the system puts it, among {}", all()),
             }),
             Cell::Words(placement.taskset.as_ref().map_or(String::new(), |command| plain(command))),
         ]
@@ -379,36 +378,10 @@ fn placements_body(subject: &Subject<'_>) -> String {
 }
 
 fn comparison_body(comparison: &ComparisonView) -> String {
-    let rows: Vec<Row> = comparison
-        .placements
-        .iter()
-        .enumerate()
-        .map(|(index, placement)| Row {
-            name: plain(&placement.name),
-            point: placement.median,
-            interval: placement.ci,
-            range: None,
-            words: match (placement.median, placement.ci) {
-                (Some(median), Some([low, high])) => {
-                    format!("{} [{} .. {}]", number(median), number(low), number(high))
-                }
-                (Some(median), None) => format!("{}, no interval", number(median)),
-                (None, _) => "not measured".into(),
-            },
-            series: index,
-            heading: None,
-        })
-        .collect();
-    let title = format!(
-        "{}: {}, {} is better",
-        plain(&comparison.workload),
-        plain(&comparison.metric),
-        plain(&comparison.better)
-    );
-    let drawn = intervals(&title, &plain(&comparison.unit), Kind::Linear, &rows, WIDTH);
+    let drawn = placements::placements(comparison, WIDTH);
     let mut body = drawn.as_ref().map(figure).unwrap_or_default();
     if drawn.is_none() {
-        let title = format!("{title}: no run has this number.");
+        let title = format!("{}: no run has this number.", placements::title(comparison));
         let _ = writeln!(body, "<p>{}</p>", escaped(&title));
     }
     let _ = writeln!(body, "<p>{}</p>", escaped(&verdict_words(comparison)));
@@ -420,7 +393,10 @@ fn verdict_words(comparison: &ComparisonView) -> String {
         (Some(winner), Some(delta), Some(p)) => {
             let (winner, delta) = (plain(winner), delta.abs());
             let behind = if comparison.better == "higher" { "less" } else { "more" };
-            return format!("{winner} wins: the next best has {delta:.1} % {behind} (p = {p:.2e}).");
+            return format!(
+                "{winner} wins: the next best has {delta:.1} % {behind} (p {}).",
+                words::p_value(p)
+            );
         }
         (Some(winner), ..) => return format!("{} is better than every other.", plain(winner)),
         (None, ..) => {}
