@@ -52,6 +52,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
+        Some(Command::Wait(args)) => series::act(invocation, &**args),
         Some(Command::Wake(args)) => series::act(invocation, &**args),
         Some(Command::Queue(args)) => series::act(invocation, &**args),
         Some(Command::Place(args)) => place::act(invocation, args),

@@ -13,6 +13,7 @@ pub mod line;
 mod matrix;
 mod queue;
 mod series;
+mod spin;
 mod topology;
 mod watch;
 
@@ -26,6 +27,7 @@ pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use queue::QueueCellDoc;
 pub use series::{PercentilesDoc, SeriesDoc};
+pub use spin::SpinDoc;
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
     SuspectDoc, TopologyDoc,
@@ -78,12 +80,22 @@ pub struct Document<'a> {
     compared: Option<Compared>,
     /// Two runs against each other, levels before cells; filled by `compare`.
     differences: Vec<DifferenceDoc>,
-    /// Recommended placements; filled by `advise`.
-    advice: Vec<AdviceDoc>,
+    /// Recommended placements, filled by `advise`; how long to look before sleeping, filled by `wait`.
+    advice: Vec<AdviceEntry>,
     /// What can be measured; filled by `probes`.
     probes: Vec<ProbeDoc>,
     /// What would be measured; filled by `plan`.
     plan: Option<PlanDoc>,
+}
+
+/// One piece of advice.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AdviceEntry {
+    /// Where threads should live.
+    Placement(Box<AdviceDoc>),
+    /// How long they should look before they sleep.
+    Spin(SpinDoc),
 }
 
 /// What a run is called and how it went.
@@ -130,6 +142,7 @@ impl<'a> Document<'a> {
             matrices,
             series: series(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
+            advice: spin::of_report(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: result.watch.as_ref().map(WatchDoc::of),
             ..Document::empty()
         }

@@ -39,6 +39,7 @@ pub mod tails;
 pub mod text;
 pub mod topology;
 pub mod view;
+pub mod wait;
 pub mod words;
 
 pub use depth::{ColorChoice, ColorDepth};

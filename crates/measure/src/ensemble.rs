@@ -50,6 +50,7 @@ pub struct Ensemble<'a> {
     cpus: &'a [CpuId],
     rate: TickRate,
     clock_ns: f64,
+    guest: bool,
     evidence: Mutex<Vec<RoleEvidence>>,
 }
 
@@ -91,7 +92,13 @@ impl<T> std::ops::Deref for Apart<T> {
 impl<'a> Ensemble<'a> {
     /// The threads of `hands` on these CPUs.
     pub fn new(hands: &'a dyn Hands, cpus: &'a [CpuId], rate: TickRate, clock_ns: f64) -> Ensemble<'a> {
-        Ensemble { hands, cpus, rate, clock_ns, evidence: Mutex::new(Vec::new()) }
+        Ensemble { hands, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
+    }
+
+    /// The same under a hypervisor, or not.
+    #[must_use]
+    pub fn in_guest(self, guest: bool) -> Ensemble<'a> {
+        Ensemble { guest, ..self }
     }
 
     /// The CPU of each role.
@@ -107,6 +114,18 @@ impl<'a> Ensemble<'a> {
     /// What a start-stop pair of reads of the counter costs, in nanoseconds.
     pub fn clock_ns(&self) -> f64 {
         self.clock_ns
+    }
+
+    /// Whether a hypervisor runs this machine.
+    pub fn is_guest(&self) -> bool {
+        self.guest
+    }
+
+    /// The core clock of a role in GHz, over everything played so far; `None` where it could not be probed.
+    pub fn core_ghz(&self, role: usize) -> Option<f64> {
+        let all = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+        let [before, after] = all.get(role)?.core_ghz?;
+        Some(f64::from(before + after) / 2.0)
     }
 
     /// Runs a closure for each role at the same time and hands back what each returned, in role order.

@@ -5,6 +5,8 @@ pub mod affinity;
 #[cfg(target_os = "linux")]
 pub mod arena;
 #[cfg(target_os = "linux")]
+pub(crate) mod attempt;
+#[cfg(target_os = "linux")]
 mod batch;
 pub mod cgroup;
 #[cfg(target_os = "linux")]

@@ -27,6 +27,7 @@ pub mod session;
 pub mod sim;
 pub mod stage;
 pub mod stop;
+pub mod strategies;
 pub mod sync;
 pub mod tally;
 pub mod wait;

@@ -12,6 +12,7 @@ pub mod latency_xfer;
 pub mod ping_pong;
 pub mod queue;
 pub mod spawn;
+pub mod wait;
 pub mod wake;
 
 #[cfg(test)]
@@ -22,8 +23,15 @@ use crate::probe::Probe;
 use crate::series::SeriesProbe;
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
-pub const REGISTRY: &[&dyn Probe] =
-    &[&latency::Latency, &wake::Wake, &queue::Queue, &spawn::Spawn, &contend::Contend, &jitter::Jitter];
+pub const REGISTRY: &[&dyn Probe] = &[
+    &latency::Latency,
+    &wait::Wait,
+    &wake::Wake,
+    &queue::Queue,
+    &spawn::Spawn,
+    &contend::Contend,
+    &jitter::Jitter,
+];
 
 /// Every kernel of every probe.
 pub fn kernels() -> impl Iterator<Item = &'static Kernel> {

@@ -25,6 +25,17 @@ pub trait SeriesProbe: Probe {
         None
     }
 
+    /// The same of a simulated machine.
+    #[cfg(not(loom))]
+    fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::sim::Arch) -> Option<String> {
+        None
+    }
+
+    /// How many distributions a trial can have.
+    fn distributions(&self, _spec: &TrialSpec) -> usize {
+        self.columns().iter().filter(|column| matches!(column, Column::Percentiles(..))).count()
+    }
+
     /// Performs one pass on this machine.
     ///
     /// # Errors

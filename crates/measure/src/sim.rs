@@ -29,23 +29,24 @@ mod structure;
 mod trial;
 mod truth;
 mod validate;
+pub mod wait;
 pub mod wake;
 mod world;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
-pub use spec::Costs;
+pub use spec::{Arch, Costs};
 pub use stage::{HeldAs, SimStage};
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
 };
-use crate::series::TrialOrder;
+use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
-use coretalk_model::series::{Observed, PassOutcome};
+use coretalk_model::series::{Observed, PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
 use std::io;
 use std::num::NonZeroUsize;
@@ -290,6 +291,10 @@ impl Machine for SimMachine {
             take(outcome);
         }
         Ok(())
+    }
+
+    fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
+        probe.lacks_simulated(spec, self.world.spec.arch)
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

@@ -64,6 +64,20 @@ impl Tally {
         self.count == 0
     }
 
+    /// How many were shorter than this, to the exactness of a slot.
+    pub fn count_below(&self, ticks: u64) -> u64 {
+        self.slots[..slot_of(ticks)].iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Adds everything that another one counted.
+    pub fn add(&mut self, other: &Tally) {
+        for (slot, &more) in self.slots.iter_mut().zip(&other.slots) {
+            *slot = slot.saturating_add(more);
+        }
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+
     /// Their exact mean in nanoseconds; `None` where nothing was counted.
     pub fn mean_ns(&self, rate: TickRate) -> Option<f64> {
         (self.count > 0).then(|| rate.ns(self.sum / self.count as f64))
@@ -128,6 +142,7 @@ mod tests {
         }
         let rate = TickRate { hz: 2e9 };
         assert_eq!((tally.len(), tally.histogram(rate).count()), (3, 3));
+        assert_eq!([10, 11, 21, u64::MAX].map(|ticks| tally.count_below(ticks)), [0, 1, 2, 3]);
         assert!((tally.mean_ns(rate).unwrap() - 1_000_030.0 / 6.0).abs() < 1e-9);
     }
 }

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::probes;
+use coretalk_measure::probes::wait::trials::{Mode, Trial};
 use coretalk_measure::probes::wake::Variant;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesPast, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
-use coretalk_measure::sim::wake;
+use coretalk_measure::sim::{wait, wake};
 use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
 use coretalk_model::Picos;
 use coretalk_model::latency::LatencyResult;
@@ -129,6 +130,64 @@ fn wake_ups_are_recovered_within_three_percent() {
                     near("late", median("slept") - 1e6, late);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn ways_of_waiting_are_recovered_within_three_percent() {
+    for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
+        for mode in [None, Some("no-clock"), Some("alternate"), Some("cost")] {
+            let names =
+                "pause,pause:8,fence,yield,spin-futex:1000,spin-futex:1,futex,backoff,tpause,umwait,mwaitx";
+            let asked = Parameters::default().with("strategy", names).with_some("mode", mode);
+            let asked = match mode {
+                None => asked.with("asym", "pause:futex,busy:yield"),
+                Some(_) => asked,
+            };
+            let mut machine = open(scenario);
+            let settings = settings(&machine, "wait", asked, Picos::from_ms(600_000));
+            let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
+            let (result, ended) = ended.unwrap();
+            assert_eq!(ended, Ended::Complete, "{scenario}");
+            for trial in &result.trials {
+                let meant = Trial::of(&trial.spec).unwrap();
+                let costs = meant.sides.map(|side| side.map(|side| side.cost()));
+                let stage = machine.bare_stage(&trial.spec.placement);
+                let near = |what: &str, found: f64, truth: f64| {
+                    let off = found / truth - 1.0;
+                    let step_ns = stage.rate().ns(1.0);
+                    assert!(
+                        off.abs() < 0.03 || (found - truth).abs() < step_ns,
+                        "{scenario} {} {} {what}: {found} of {truth}",
+                        trial.spec.label(),
+                        trial.spec.places()
+                    );
+                };
+                let median = |view: &str| {
+                    trial.histogram(view).unwrap().percentile_ns(0.5).unwrap() - stage.clock_ns()
+                };
+                let trip = || wait::price(&stage, [costs[0].as_ref().unwrap(), costs[1].as_ref().unwrap()]);
+                match meant.mode {
+                    Mode::Timed => {
+                        near("trip", median("trip"), trip().ns);
+                        near("spins", trial.values["spins_per_trip"].point, trip().spins);
+                    }
+                    Mode::NoClock => near("loop", trial.values["loop_ns"].point, trip().ns),
+                    Mode::Alternate => near("hint", median("hint"), trip().ns),
+                    Mode::Cost => {
+                        let call_ns = wait::act_ns(&stage, costs[0].as_ref().unwrap());
+                        near("call", trial.values["call_ns"].point, call_ns);
+                    }
+                    Mode::Sibling => {
+                        let slowdown = wait::slowdown(&stage, costs[0].as_ref().unwrap());
+                        near("slowdown", trial.values["sibling_slowdown"].point, slowdown);
+                    }
+                    Mode::Clock => {}
+                }
+            }
+            let beside = result.trials.iter().any(|trial| trial.values.contains_key("sibling_slowdown"));
+            assert_eq!(beside, mode.is_none() && scenario == "chiplet-16-smt", "{scenario}");
         }
     }
 }

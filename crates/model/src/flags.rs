@@ -76,6 +76,8 @@ flags! {
     SharedSpin = 21, "shared-spin", remark;
     /// More was meant to be sent than passes: delays would say how long was measured.
     Saturated = 22, "saturated", doubt;
+    /// Wait hints in a row on a guest: the hypervisor may have left the guest in between.
+    PauseExits = 23, "pause-exits", remark;
 }
 
 /// A set of flags.

@@ -23,6 +23,7 @@ pub mod series;
 pub mod stats;
 pub mod time;
 pub mod topology;
+pub mod wait;
 
 pub use cpu::{CpuId, CpuSet};
 pub use environment::{ClockFacts, Environment, Finding, Verdict};

@@ -1,7 +1,7 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
 use super::place::PlaceArgs;
-use super::series::{ContendArgs, JitterArgs, QueueArgs, SpawnArgs, WakeArgs};
+use super::series::{ContendArgs, JitterArgs, QueueArgs, SpawnArgs, WaitArgs, WakeArgs};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coretalk_model::advise::{Pattern, Sharing};
@@ -34,6 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a latency matrix
     Latency(Box<LatencyArgs>),
+    /// Measure what each way of waiting for another thread costs
+    Wait(Box<WaitArgs>),
     /// Measure how long until a thread that waits in a primitive runs again
     Wake(Box<WakeArgs>),
     /// Measure how many messages a second pass through bounded queues
@@ -379,6 +381,8 @@ pub struct PlanArgs {
 pub enum PlannedCommand {
     /// Plan a latency matrix
     Latency(Box<LatencyArgs>),
+    /// Plan ways of waiting
+    Wait(Box<WaitArgs>),
     /// Plan wake-ups
     Wake(Box<WakeArgs>),
     /// Plan throughput of queues

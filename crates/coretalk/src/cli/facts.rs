@@ -148,6 +148,7 @@ fn code(_: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
 pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let measuring = match &args.of {
+        Some(PlannedCommand::Wait(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Wake(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Queue(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Place(args)) => return place::plan(invocation, args),

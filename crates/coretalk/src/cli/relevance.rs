@@ -34,6 +34,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
         "spawn" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
         "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
+        "wait" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
         "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
         // Threads take CPUs in an arrangement of their own, and nothing is drawn in colour.
         "contend" => &[MEASURED, KEPT_SERIES, &["format", "output"], EXPORTED_SERIES, SAID],
@@ -41,7 +42,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "jitter" => &[JITTERED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
         "plan jitter" => &[JITTERED, &["order", "output"]],
         "plan contend" => &[MEASURED, &["output"]],
-        "plan wake" | "plan queue" | "plan spawn" => &[MEASURED, &["order", "output"]],
+        "plan wait" | "plan wake" | "plan queue" | "plan spawn" => &[MEASURED, &["order", "output"]],
         "plan place" => &[MEASURED_PLACE, &["output"]],
         "place" => &[MEASURED_PLACE, KEPT_PLACE, &["format", "output"], EXPORTED_PLACE, SAID],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],

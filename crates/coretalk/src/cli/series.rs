@@ -7,6 +7,7 @@ mod queue;
 mod request;
 mod resume;
 mod spawn;
+mod wait;
 mod wake;
 
 pub use contend::ContendArgs;
@@ -16,6 +17,7 @@ pub use queue::QueueArgs;
 pub use request::{SeriesRequested, request};
 pub use resume::act as resume;
 pub use spawn::SpawnArgs;
+pub use wait::WaitArgs;
 pub use wake::WakeArgs;
 
 use super::output::{self, Out};
@@ -172,12 +174,8 @@ fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Pat
 
 /// The distributions that a trial of a probe can have.
 fn views(settings: &SeriesSettings) -> usize {
-    let of = |name: &String| {
-        let columns = probes::series_by_id(name).map_or(&[][..], |probe| probe.columns());
-        columns
-            .iter()
-            .filter(|column| matches!(column, coretalk_measure::series::Column::Percentiles(..)))
-            .count()
+    let of = |trial: &coretalk_model::series::TrialSpec| {
+        probes::series_by_id(&trial.probe).map_or(0, |probe| probe.distributions(trial))
     };
-    settings.trials.iter().map(|trial| of(&trial.probe)).sum()
+    settings.trials.iter().map(of).sum()
 }

@@ -3,7 +3,8 @@
 
 use super::matrix::{Plain, PlainMatrix};
 use super::{
-    AdviceDoc, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView, TopologyDoc, known,
+    AdviceDoc, AdviceEntry, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView,
+    TopologyDoc, known,
 };
 use crate::report::advise::AdviceView;
 use crate::report::clock::ClockView;
@@ -102,7 +103,7 @@ impl<'a> Document<'a> {
     ) -> Document<'a> {
         Document {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
-            advice: vec![AdviceDoc::of(view)],
+            advice: vec![AdviceEntry::Placement(Box::new(AdviceDoc::of(view)))],
             ..Document::empty()
         }
     }

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
 use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use schemars::JsonSchema;
@@ -162,6 +163,9 @@ impl SeriesDoc {
             .collect();
         if let Some(view) = view {
             parameters.insert("view".to_owned(), ValueDoc::Text(view.clone()));
+            if [names::HINT, names::PLAIN].contains(&view.as_str()) {
+                parameters.insert("phase".to_owned(), ValueDoc::Text(view.clone()));
+            }
         }
         let none = Histogram::new();
         let counts = view.and_then(|view| trial.histograms.get(view)).unwrap_or(&none);

@@ -9,8 +9,9 @@ use super::queue;
 use super::screen::{Saved, Screen};
 use super::spawn;
 use super::table::{Align, Columns};
-use super::text::{count, duration, flow, grouped, ns, percent, plain, wrap};
+use super::text::{self, count, duration, flow, grouped, ns, percent, plain, wrap};
 use super::view::parameters;
+use super::wait;
 use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -26,7 +27,7 @@ use std::collections::BTreeMap;
 /// Reasons that are told one by one; more are counted.
 const MOST_REASONS: usize = 4;
 /// More pairs than this are a map.
-const MOST_LISTED: usize = 12;
+pub(super) const MOST_LISTED: usize = 12;
 /// From this width on a table has every percentile.
 const ROOMY: usize = 90;
 const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
@@ -67,6 +68,10 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
             continue;
         }
         let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
+        if *name == wait::PROBE {
+            lines.extend(wait::lines(report, series, &listed, look));
+            continue;
+        }
         lines.extend(body(report, series, probe, &listed, look));
     }
     lines.push(String::new());
@@ -116,7 +121,7 @@ fn body(
             trials.iter().copied().filter(|trial| trial.spec.label() == *kind).collect();
         let pairs = alike.iter().filter(|trial| trial.spec.placement.len() == 2).count();
         if pairs > MOST_LISTED {
-            lines.extend(map(report, series, &alike, look));
+            lines.extend(map(report, series, &alike, &MICROS, look));
         } else {
             listed.extend(alike);
         }
@@ -132,8 +137,24 @@ fn body(
     lines
 }
 
+/// What a map shows, and what its rows and columns are.
+pub(super) struct Unit {
+    pub name: &'static str,
+    /// Nanoseconds in it.
+    pub ns: f64,
+    pub roles: &'static str,
+}
+
+const MICROS: Unit = Unit { name: "µs", ns: 1e3, roles: "the row wakes the column" };
+
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
-fn map(report: &RunReport, series: &SeriesReport, alike: &[&TrialResult], look: &Look) -> Vec<String> {
+pub(super) fn map(
+    report: &RunReport,
+    series: &SeriesReport,
+    alike: &[&TrialResult],
+    unit: &Unit,
+    look: &Look,
+) -> Vec<String> {
     let Some(first) = alike.first() else { return Vec::new() };
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
         alike.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
@@ -141,16 +162,16 @@ fn map(report: &RunReport, series: &SeriesReport, alike: &[&TrialResult], look: 
         let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
         let trial = of_pair.get(&[from, to][..])?;
         let doubtful = trial.flags.has_doubt();
-        Some(Reading { ns: headline(&series.settings, trial)?.point / 1e3, doubtful })
+        Some(Reading { ns: headline(&series.settings, trial)?.point / unit.ns, doubtful })
     });
-    let title = format!(" {}: median in µs, the row wakes the column", plain(&parameters(&first.spec)));
+    let title = format!(" {}: median in {}, {}", plain(&parameters(&first.spec)), unit.name, unit.roles);
     let mut lines = wrap(&title, look.width, 1);
     lines.extend(HeatMap::new(&readings, &report.topology, look).draw(look).0);
     let relations: Vec<String> = by_relation(&series.settings, &report.topology, alike)
         .into_iter()
-        .map(|(relation, ns, pairs)| {
+        .map(|(relation, value, pairs)| {
             let words = relation_words(relation, &report.topology);
-            format!("{words} {} µs ({})", micros(ns), count(pairs as u64, "pair"))
+            format!("{words} {} {} ({})", text::ns(value / unit.ns), unit.name, count(pairs as u64, "pair"))
         })
         .collect();
     lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
@@ -290,7 +311,7 @@ fn parameter(trial: &TrialResult, name: &str) -> String {
 }
 
 /// The CPUs in role order, and what two of them share.
-fn places(report: &RunReport, placement: &[CpuId]) -> String {
+pub(super) fn places(report: &RunReport, placement: &[CpuId]) -> String {
     let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
     match placement {
         [from, to] => {
@@ -319,7 +340,7 @@ fn micros(value_ns: f64) -> String {
     ns(value_ns / 1e3)
 }
 
-fn half_width(estimate: &Estimate) -> String {
+pub(super) fn half_width(estimate: &Estimate) -> String {
     percent(estimate.relative_half_width())
 }
 

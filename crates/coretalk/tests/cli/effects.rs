@@ -125,6 +125,8 @@ fn every_relevance_names_a_defined_option() {
         "",
         "plan",
         "plan latency",
+        "wait",
+        "plan wait",
         "wake",
         "plan wake",
         "queue",

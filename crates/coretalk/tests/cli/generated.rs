@@ -27,6 +27,7 @@ fn help_texts_stay_as_they_are() {
     for words in [
         "",
         "latency",
+        "wait",
         "wake",
         "queue",
         "place",

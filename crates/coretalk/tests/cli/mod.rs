@@ -29,3 +29,4 @@ mod spawn;
 mod taken;
 mod tool;
 mod topology;
+mod wait;

@@ -248,7 +248,8 @@ impl Machine for HostMachine {
         let players = Players { rate: self.clock.rate, wish, stop };
         let cpus = &order.spec.placement;
         let clock_ns = self.clock.rate.ns(self.clock.cost_ticks as f64);
-        let ensemble = Ensemble::new(&players, cpus, self.clock.rate, clock_ns);
+        let guest = self.environment.hypervisor.is_some();
+        let ensemble = Ensemble::new(&players, cpus, self.clock.rate, clock_ns).in_guest(guest);
         let (started, before) = (self.now(), evidence::cpu_times());
         let observed = order.probe.perform(&ensemble, order)?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));

@@ -41,10 +41,13 @@ pub struct Spec {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What its CPUs execute.
 pub enum Arch {
+    /// x86-64.
     #[default]
     #[serde(rename = "x86_64")]
     X86,
+    /// aarch64.
     #[serde(rename = "aarch64")]
     Arm,
 }

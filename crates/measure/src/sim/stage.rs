@@ -148,6 +148,10 @@ impl<'a> SimStage<'a> {
     /// What one transfer of a line between two CPUs takes right now in nanoseconds, on the mean line and the better
     /// home; nothing on one and the same CPU.
     pub fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
+        self.transfer_of(from, to, Spin::Hinted)
+    }
+
+    fn transfer_of(&self, from: CpuId, to: CpuId, spin: Spin) -> f64 {
         if from == to {
             return 0.0;
         }
@@ -159,7 +163,22 @@ impl<'a> SimStage<'a> {
         } else {
             1.0
         };
-        self.world.truth.transfer_ns(from, to, state, Spin::Hinted) / clock
+        self.world.truth.transfer_ns(from, to, state, spin) / clock
+    }
+
+    /// The same for a kernel that spins without a wait hint.
+    pub fn eager_transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
+        self.transfer_of(from, to, Spin::Eager)
+    }
+
+    /// By how much a busy sibling slows work down: between these.
+    pub fn sibling_factor(&self) -> [f64; 2] {
+        self.world.spec.noise.sibling_factor
+    }
+
+    /// Whether a hypervisor runs the machine.
+    pub fn is_guest(&self) -> bool {
+        self.world.spec.hypervisor.is_some()
     }
 
     /// What one cycle of a core takes, in nanoseconds, at its nominal clock.

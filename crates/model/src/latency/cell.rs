@@ -373,9 +373,12 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => format!("only {} passes", value.passes),
         Flag::Saturated => "more was meant to be sent than passes".into(),
-        Flag::HomeSpread | Flag::Asym | Flag::Remeasured | Flag::CoordShared | Flag::SharedSpin => {
-            flag.name().into()
-        }
+        Flag::HomeSpread
+        | Flag::Asym
+        | Flag::Remeasured
+        | Flag::CoordShared
+        | Flag::SharedSpin
+        | Flag::PauseExits => flag.name().into(),
     }
 }
 

@@ -1,0 +1,176 @@
+//! `wait` on simulated machines: modes, mixed sides, what follows in words and data, and refusals.
+
+use super::tool::Tool;
+use clap::CommandFactory;
+use coretalk::cli::args::{Cli, Command};
+use coretalk::cli::machine;
+use coretalk::cli::parse::{Typed, parse};
+use coretalk::cli::series::{Family, SeriesRequested, request};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+const WAIT: [&str; 7] = ["wait", "--machine", "sim:chiplet-16", "--seed", "1", "--precision", "5%"];
+
+fn wait<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&WAIT[..], more].concat()
+}
+
+fn document(tool: &Tool, words: &[&str]) -> Value {
+    serde_json::from_str(&tool.done(words).out).unwrap()
+}
+
+#[test]
+fn values_are_raw_and_net_and_the_advice_follows_from_them() {
+    let tool = Tool::new();
+    let words = wait(&["--strategy", "pause,futex", "--format", "json", "-q", "--name", "first"]);
+    let document = document(&tool, &words);
+    assert_eq!(
+        serde_json::from_str::<Value>(&tool.done(&["export", "first", "--format", "json"]).out).unwrap(),
+        document
+    );
+    let series = document["series"].as_array().unwrap();
+    assert_eq!(series.len(), 4, "two strategies on two relations");
+    let values = &series[0]["values"];
+    let number = |name: &str| values[name].as_f64().unwrap();
+    assert!((number("net_ns") - (number("mean_ns") - number("clock_ns"))).abs() < 0.1, "{values}");
+    assert!(number("loop_ns") > number("mean_ns") + number("clock_ns"), "{values}");
+    assert!(number("spins_per_trip") > 0.0, "{values}");
+    assert_eq!(series[0]["parameters"]["strategy"], "pause");
+    let advice = document["advice"].as_array().unwrap();
+    assert_eq!(advice.len(), 2, "one for each pair");
+    for advice in advice {
+        let spin_ns = advice["spin_ns"].as_f64().unwrap();
+        let ends = [&advice["ci"][0], &advice["ci"][1]].map(|end| end.as_f64().unwrap());
+        assert_eq!((&advice["kind"], &advice["strategy"]), (&"spin".into(), &"pause".into()));
+        assert!(ends[0] <= spin_ns && spin_ns <= ends[1] && spin_ns > 500.0, "{advice}");
+    }
+}
+
+#[test]
+fn alternating_gives_two_phases_side_by_side() {
+    let tool = Tool::new();
+    let document = document(&tool, &wait(&["--alternate", "--cpus", "0,1", "--format", "json", "-q"]));
+    let phases: Vec<&Value> =
+        document["series"].as_array().unwrap().iter().map(|series| &series["parameters"]["phase"]).collect();
+    assert_eq!(phases, ["hint", "plain"]);
+    let screen = tool.done(&wait(&["--alternate", "--cpus", "0,1", "-q"])).out;
+    assert!(screen.contains("difference") && screen.contains("p99.9"), "{screen}");
+}
+
+#[test]
+fn every_mode_has_its_table_and_fits_the_screen() {
+    let tool = Tool::new();
+    for (words, parts) in [
+        (
+            &[][..],
+            &[
+                "one clock read included",
+                "lost its CPU",
+                "cheaper spent looking",
+                "no two threads of one core",
+            ][..],
+        ),
+        (&["--no-clock"], &["million/s", "ns a trip"]),
+        (&["--cost"], &["core cycles", "look included"]),
+        (&["--asym", "pause:futex"], &["pause : futex"]),
+        (&["--cpus", "3", "--strategy", "busy,yield"], &["once in a time slice", "busy s"]),
+        (&["--strategy", "pause", "--pairs", "all", "--cpus", "0-4"], &["the row times the trips"]),
+    ] {
+        let screen = tool.done(&wait(&[words, &["-q", "--no-save"]].concat())).out;
+        for part in parts {
+            let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(flat.contains(part), "{words:?}: {part} is not in\n{screen}");
+        }
+        assert!(screen.lines().all(|line| line.chars().count() <= 100), "{words:?}\n{screen}");
+    }
+}
+
+#[test]
+fn a_sibling_is_worked_beside_where_there_is_one() {
+    let words = ["wait", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--strategy", "busy,pause", "-q"];
+    let screen = Tool::new().done(&words).out;
+    let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(screen.contains("times longer") && !screen.contains("no two threads"), "{screen}");
+}
+
+#[test]
+fn one_distribution_goes_to_standard_output_and_several_do_not() {
+    let tool = Tool::new();
+    let one = wait(&["--strategy", "pause", "--cpus", "0,1", "--format", "hgrm", "-q"]);
+    let table = tool.done(&one).out;
+    assert!(table.contains("Value     Percentile TotalCount 1/(1-Percentile)"), "{table}");
+    let refused = tool.call(&wait(&["--strategy", "pause,busy", "--cpus", "0,1", "--format", "hgrm"]));
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("-o DIR"), "{}", refused.err);
+}
+
+#[test]
+fn what_a_cpu_lacks_is_left_out_among_others_and_refused_alone() {
+    let tool = Tool::new();
+    let alone = tool.call(&wait(&["--strategy", "wfe", "-q"]));
+    assert_eq!((alone.code, alone.err.lines().count()), (3, 1), "{}", alone.err);
+    assert!(alone.err.contains("Armv8 (WFE)"), "{}", alone.err);
+    let among = tool.done(&wait(&["--strategy", "wfe,pause", "--no-save"]));
+    assert!(
+        among.err.contains("`wfe` cannot be measured") && among.err.contains("left out"),
+        "{}",
+        among.err
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_one_sentence() {
+    let tool = Tool::new();
+    for (words, part) in [
+        (&["--strategy", "pauze"][..], "a similar name exists: `pause`"),
+        (&["--strategy", "pause:0"], "from 1 to"),
+        (&["--strategy", "pause,pause"], "names pause twice"),
+        (&["--strategy", "busy", "--alternate"], "name another one"),
+        (&["--strategy", "clock", "--cost"], "no meaning here"),
+        (&["--asym", "pause"], "A:B"),
+        (&["--asym", "busy:pauze"], "`pause`"),
+        (&["--asym", "pause:busy,pause:busy"], "twice"),
+        (&["--trips", "0"], "--trips"),
+        (&["--alternate", "--no-clock"], "--no-clock"),
+        (&["--cost", "--pairs", "0-1"], "--cost"),
+        (&["--keep-raw"], "--keep-raw has no effect on `wait`"),
+        (&["--by", "core"], "--by has no effect on `wait`"),
+    ] {
+        let said = tool.call(&[&["wait", "--machine", "sim:chiplet-16", "-q"], words].concat());
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+    }
+}
+
+fn resolved(words: &str) -> SeriesRequested {
+    let line = format!("coretalk wait {words} --machine sim:chiplet-16 --seed 7");
+    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
+        panic!("`{line}` was refused")
+    };
+    let Some(Command::Wait(args)) = &invocation.cli.command else { panic!("`{line}`") };
+    let global = &invocation.cli.global;
+    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
+    let family: &dyn Family = &**args;
+    request(&*machine, global, family, 7).unwrap()
+}
+
+#[test]
+fn every_option_of_wait_changes_what_is_meant() {
+    let cases = [
+        ("strategy", "--strategy pause"),
+        ("asym", "--asym pause:busy"),
+        ("alternate", "--alternate"),
+        ("no_clock", "--no-clock"),
+        ("cost", "--cost"),
+        ("trips", "--trips 9"),
+        ("pairs", "--pairs 1-0"),
+    ];
+    for (id, words) in cases {
+        assert_ne!(resolved(words), resolved(""), "{id}");
+    }
+    let cli = Cli::command();
+    let wait = cli.get_subcommands().find(|sub| sub.get_name() == "wait").unwrap();
+    let defined: BTreeSet<&str> = wait.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+    assert_eq!(defined, cases.iter().map(|(id, _)| *id).collect());
+}

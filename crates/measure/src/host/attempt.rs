@@ -1,0 +1,95 @@
+//! Trying something that may end the process, in a process of its own.
+
+use std::time::{Duration, Instant};
+
+/// What came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// It went well.
+    Yes,
+    /// It did not.
+    No,
+    /// This signal ended it.
+    Killed(i32),
+    /// There could be no process, or it took too long.
+    Unknown,
+}
+
+/// How long an attempt may take.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Does something in a copy of this process. It must not allocate, lock or print: other threads may have held whatever
+/// it would wait for.
+pub fn attempt(what: impl FnOnce() -> bool) -> Attempt {
+    // SAFETY: the child calls only functions that are safe after a fork of a process with threads (signal, setrlimit,
+    // what it is given, _exit), and never returns into the program.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => Attempt::Unknown,
+        0 => {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: the structure is valid; no core is to be written, and signals end the process as they would
+            // without a handler of the parent.
+            unsafe {
+                libc::setrlimit(libc::RLIMIT_CORE, &none);
+                for signal in [libc::SIGILL, libc::SIGSEGV, libc::SIGBUS] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+            }
+            let went_well = what();
+            // SAFETY: ends the child without running anything of the parent.
+            unsafe { libc::_exit(i32::from(!went_well)) }
+        }
+        child => wait_for(child),
+    }
+}
+
+fn wait_for(child: libc::pid_t) -> Attempt {
+    let began = Instant::now();
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is writable, and the child is ours.
+        let found = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if found == child {
+            return if libc::WIFSIGNALED(status) {
+                Attempt::Killed(libc::WTERMSIG(status))
+            } else if libc::WEXITSTATUS(status) == 0 {
+                Attempt::Yes
+            } else {
+                Attempt::No
+            };
+        }
+        let interrupted = || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
+        if found == -1 && !interrupted() {
+            return Attempt::Unknown;
+        }
+        if began.elapsed() > LIMIT {
+            // SAFETY: the child is ours and has not been waited for yet.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                libc::waitpid(child, &raw mut status, 0);
+            }
+            return Attempt::Unknown;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_well_what_does_not_and_what_ends_the_process_are_told_apart() {
+        assert_eq!(attempt(|| true), Attempt::Yes);
+        assert_eq!(attempt(|| false), Attempt::No);
+        let killed = attempt(|| {
+            // SAFETY: raises a signal in the child, whose handler is the system's.
+            unsafe { libc::raise(libc::SIGILL) };
+            true
+        });
+        assert_eq!(killed, Attempt::Killed(libc::SIGILL));
+    }
+}

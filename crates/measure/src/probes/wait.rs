@@ -1,0 +1,158 @@
+//! `wait`: what a way of waiting for another thread costs.
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod call;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod exchange;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod perform;
+#[cfg(not(loom))]
+mod price;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod sibling;
+pub mod trials;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::{Arch, SimStage};
+use crate::strategies::catalogue::Meant;
+#[cfg(not(loom))]
+use crate::strategies::instructions::Instruction;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::TrialSpec;
+use coretalk_model::wait::names;
+#[cfg(not(loom))]
+use coretalk_model::{Flags, TrialFailure};
+use trials::{Mode, Trial};
+
+/// What a way of waiting for another thread costs.
+#[derive(Debug, Clone, Copy)]
+pub struct Wait;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: names::PROBE,
+    title: "Ways of waiting",
+    question: "what does each way of waiting for another thread cost?",
+    unit: "ns",
+    quantity: "round_trip",
+};
+
+const COLUMNS: &[Column] = &[
+    Column::Parameter("strategy", "strategy"),
+    Column::Parameter("partner", "partner"),
+    Column::Parameter("mode", "mode"),
+    Column::Percentiles(names::TRIP, "trip"),
+    Column::Percentiles(names::HINT, "hint"),
+    Column::Percentiles(names::PLAIN, "plain"),
+    Column::Percentiles(names::CLOCK, "clock"),
+    Column::Value(names::LOOP_NS, "loop ns"),
+    Column::Value(names::MEAN_NS, "mean ns"),
+    Column::Value(names::CLOCK_NS, "clock ns"),
+    Column::Value(names::NET_NS, "net ns"),
+    Column::Value(names::SPINS, "spins"),
+    Column::Value(names::CPU_NS, "CPU ns"),
+    Column::Value(names::SLEEPS, "sleeps"),
+    Column::Value(names::CALL_NS, "call ns"),
+    Column::Value(names::CALL_CYCLES, "cycles"),
+    Column::Value(names::SLOWDOWN, "slowdown"),
+];
+
+impl Probe for Wait {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Wait {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        trials::trials(request)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn lacks(&self, spec: &TrialSpec) -> Option<String> {
+        let lack = |meant: Meant| {
+            let lack = crate::strategies::instructions::lack(meant.instruction()?)?;
+            Some(format!("`{meant}` cannot be measured: {lack}"))
+        };
+        Trial::of(spec).ok()?.strategies().find_map(lack)
+    }
+
+    #[cfg(not(loom))]
+    fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
+        let lack = |meant: Meant| {
+            let instruction = meant.instruction()?;
+            let there = (instruction == Instruction::Wfe) == (arch == Arch::Arm);
+            let [name, feature] = instruction.names();
+            let lack = format!("`{meant}` cannot be measured: the simulated CPU lacks {feature} ({name})");
+            (!there).then_some(lack)
+        };
+        Trial::of(spec).ok()?.strategies().find_map(lack)
+    }
+
+    fn distributions(&self, spec: &TrialSpec) -> usize {
+        match Trial::of(spec).map(|trial| trial.mode) {
+            Ok(Mode::Timed | Mode::Clock) => 1,
+            Ok(Mode::Alternate) => 2,
+            Ok(Mode::NoClock | Mode::Cost | Mode::Sibling) | Err(_) => 0,
+        }
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(ensemble, order)
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        price::simulate(stage, order)
+    }
+
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for meant in
+            trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies())
+        {
+            let remark = format!("{meant}: {}", meant.mechanism());
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
+            }
+        }
+        remarks
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::TRIP, names::HINT, names::CLOCK, names::SLOWDOWN, names::CALL_NS, names::LOOP_NS]
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}
+
+/// Remarks and doubts that follow from what is measured and where.
+#[cfg(not(loom))]
+fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
+    let mut flags = Flags::NONE;
+    if shared && trial.strategies().any(Meant::keeps_cpu) {
+        flags.set(coretalk_model::Flag::SharedSpin);
+    }
+    if guest && trial.strategies().any(Meant::hints) {
+        flags.set(coretalk_model::Flag::PauseExits);
+    }
+    flags
+}

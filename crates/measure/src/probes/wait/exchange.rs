@@ -1,0 +1,199 @@
+//! The loop of `wait`: two threads that hand one word to and fro, each waiting in its own way.
+
+use crate::counter;
+use crate::stage::{Guard, Halt};
+use crate::strategies::Strategy;
+use crate::strategies::turn::{Turn, after, is_end, is_turn};
+use crate::tally::Tally;
+
+/// Round trips on every line before anything is counted: address translation and the phase of the first trip.
+pub const LEAD_IN: u64 = 2;
+/// Trips between two reads of the clock where none is in the loop: doubled until they take long enough.
+const FIRST_BATCH: u64 = 16;
+const LARGEST_BATCH: u64 = 1 << 16;
+
+/// What one pass does.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How long each line is used.
+    pub spell_ticks: u64,
+    /// How long the first line is used before anything is counted.
+    pub warm_up_ticks: u64,
+    /// Counted trips on each line, at most.
+    pub trips: u64,
+    /// Whether each trip is timed, or many together.
+    pub clock: Clock,
+    /// A batch between two reads of the clock takes at least this.
+    pub batch_ticks: u64,
+}
+
+/// Where the clock stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// In every trip.
+    Inside,
+    /// Around many.
+    Outside,
+}
+
+/// What the role that begins has counted.
+#[derive(Debug, Default)]
+pub struct Led {
+    /// Trips that were timed.
+    pub trips: u64,
+    /// All trips, those of warm-up and lead-in among them.
+    pub all_trips: u64,
+    /// Time of the timed ones, with everything that the loop does.
+    pub ticks: u64,
+    /// How often it looked, in all trips.
+    pub looks: u64,
+}
+
+/// What the other one has counted.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Hand-overs that came in order.
+    pub verified: u64,
+    /// How often it looked.
+    pub looks: u64,
+}
+
+/// One side's end of a hand-over: its partner has to be woken, or not.
+#[inline(always)]
+fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
+    if WAKES { turn.pass_waking(word) } else { turn.pass(word) }
+}
+
+/// Role 0. `tallies` get single trips: all in the first, or even and odd trips each in their own where there are two.
+///
+/// # Errors
+/// The reason to leave.
+pub fn lead<S: Strategy, const WAKES: bool>(
+    strategy: S,
+    lines: &[&Turn],
+    guard: &Guard<'_>,
+    plan: &Plan,
+    tallies: &mut [Tally],
+) -> Result<Led, Halt> {
+    let mut led = Led::default();
+    let mut batch = FIRST_BATCH;
+    for (index, turn) in lines.iter().enumerate() {
+        let mut word = turn.look();
+        let warm_until = counter::now_ticks() + if index == 0 { plan.warm_up_ticks } else { 0 };
+        let mut untimed = 0;
+        while untimed < LEAD_IN || counter::now_ticks() < warm_until {
+            pass::<WAKES>(turn, word);
+            word = strategy.wait(turn, after(after(word)), &mut led.looks, guard)?;
+            untimed += 1;
+        }
+        let end = counter::now_ticks() + plan.spell_ticks;
+        let trips = match plan.clock {
+            Clock::Inside => {
+                timed::<S, WAKES>(strategy, turn, &mut word, guard, end, plan.trips, tallies, &mut led)?
+            }
+            Clock::Outside => {
+                batched::<S, WAKES>(strategy, turn, &mut word, guard, end, plan, &mut batch, &mut led)?
+            }
+        };
+        led.trips += trips;
+        led.all_trips += untimed + trips;
+        turn.end(word);
+    }
+    Ok(led)
+}
+
+/// A sample is one round trip and one pair of reads; recording it and the second read lie outside the sample and inside
+/// the loop (Tene, "GilExamples").
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
+fn timed<S: Strategy, const WAKES: bool>(
+    strategy: S,
+    turn: &Turn,
+    word: &mut u32,
+    guard: &Guard<'_>,
+    end: u64,
+    most: u64,
+    tallies: &mut [Tally],
+    led: &mut Led,
+) -> Result<u64, Halt> {
+    // One tally, or two: trips in turn.
+    let mask = (tallies.len() - 1) as u32;
+    let mut trips = 0;
+    let began = counter::start();
+    let mut previous = began;
+    loop {
+        let trip = *word >> 1;
+        pass::<WAKES>(turn, *word);
+        *word = strategy.wait(turn, after(after(*word)), &mut led.looks, guard)?;
+        let seen = counter::stop();
+        tallies[(trip & mask) as usize].count(seen - previous);
+        trips += 1;
+        if seen >= end || trips >= most {
+            led.ticks += seen - began;
+            return Ok(trips);
+        }
+        guard.glance(seen)?;
+        previous = counter::start();
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
+fn batched<S: Strategy, const WAKES: bool>(
+    strategy: S,
+    turn: &Turn,
+    word: &mut u32,
+    guard: &Guard<'_>,
+    end: u64,
+    plan: &Plan,
+    batch: &mut u64,
+    led: &mut Led,
+) -> Result<u64, Halt> {
+    let mut trips = 0;
+    let began = counter::start();
+    let mut previous = began;
+    loop {
+        let now = (*batch).min(plan.trips - trips);
+        for _ in 0..now {
+            pass::<WAKES>(turn, *word);
+            *word = strategy.wait(turn, after(after(*word)), &mut led.looks, guard)?;
+        }
+        let seen = counter::stop();
+        trips += now;
+        if seen >= end || trips >= plan.trips {
+            led.ticks += seen - began;
+            return Ok(trips);
+        }
+        guard.glance(seen)?;
+        if seen - previous < plan.batch_ticks && *batch < LARGEST_BATCH {
+            *batch *= 2;
+        }
+        previous = seen;
+    }
+}
+
+/// Role 1: answers on every line until its end.
+///
+/// # Errors
+/// The reason to leave.
+pub fn follow<S: Strategy, const WAKES: bool>(
+    strategy: S,
+    lines: &[&Turn],
+    guard: &Guard<'_>,
+) -> Result<Followed, Halt> {
+    let mut followed = Followed::default();
+    for turn in lines {
+        let mut wanted = after(0);
+        loop {
+            let word = strategy.wait(turn, wanted, &mut followed.looks, guard)?;
+            if is_end(word) {
+                break;
+            }
+            // The very turn that was due, and not merely one of the right parity.
+            followed.verified += u64::from(is_turn(word, wanted));
+            pass::<WAKES>(turn, word);
+            wanted = after(after(wanted));
+        }
+    }
+    Ok(followed)
+}

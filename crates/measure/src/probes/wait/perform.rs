@@ -1,0 +1,282 @@
+//! One pass of a trial on threads of this machine.
+
+use super::exchange::{self, Clock, Followed, Led, Plan};
+use super::trials::{Mode, Trial};
+use super::{call, flags, sibling};
+use crate::counter;
+use crate::ensemble::{Ensemble, Part};
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::strategies::catalogue::Meant;
+#[cfg(target_arch = "aarch64")]
+use crate::strategies::monitor::Wfe;
+#[cfg(target_arch = "x86_64")]
+use crate::strategies::monitor::{Mwaitx, Tpause, Umwait};
+use crate::strategies::sleeping::{Backoff, SpinFutex};
+use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
+use crate::strategies::turn::Turn;
+use crate::strategies::{Alternating, Strategy};
+use crate::tally::Tally;
+use coretalk_model::series::Observed;
+use coretalk_model::stats::Key;
+use coretalk_model::wait::names;
+use coretalk_model::{Flag, Picos, TrialFailure};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
+/// time slice, and a host may hold both CPUs for long.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Lines that a pass draws from: 64 page frames.
+const LINES: usize = 4096;
+/// Lines that a pass uses one after the other: the address of a line moves what it costs by a third (METHODOLOGY.md,
+/// "Lines").
+const SPELLS: usize = 16;
+/// Warm-up of a pass: this, or a tenth of it where it is short.
+const WARM_UP: Picos = Picos::from_ms(5);
+/// Passes over which samples that were asked for are spread: the fewest that a trial has.
+pub const PASSES: f64 = 8.0;
+/// Where the clock stands around many trips, these take at least so long: a read is below a thousandth of it.
+const BATCH_NS: f64 = 50_000.0;
+/// Pairs of reads whose median is the cost of the clock in a pass.
+const CLOCK_READS: usize = 255;
+
+/// Performs one pass of what is meant.
+pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    // A plan of another version, or of another architecture: nothing of it can be performed.
+    let unknown = || TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+    let trial = Trial::of(order.spec).map_err(|_| unknown())?;
+    let shared = ensemble.cpus().iter().collect::<BTreeSet<_>>().len() < ensemble.cpus().len();
+    let mut observed = match (trial.mode, trial.sides) {
+        (Mode::Clock, _) => call::clock(ensemble, order)?,
+        (Mode::Cost, [Some(of), _]) => with(of, call::Calls { ensemble, order }).ok_or_else(unknown)??,
+        (Mode::Sibling, [Some(of), _]) => {
+            with(of, sibling::Beside { ensemble, order }).ok_or_else(unknown)??
+        }
+        (_, [Some(first), Some(second)]) => trips(ensemble, order, trial.mode, [first, second], shared)?,
+        _ => return Err(unknown()),
+    };
+    observed.flags = observed.flags.union(flags(&trial, shared, ensemble.is_guest()));
+    Ok(observed)
+}
+
+/// Something to be done with a strategy that is known by name only.
+pub trait Task {
+    /// What comes out.
+    type Said;
+    /// Does it.
+    fn with<S: Strategy>(self, strategy: S) -> Self::Said;
+}
+
+/// Each strategy is compiled into loops of its own; `None` for one of another architecture.
+pub fn with<T: Task>(meant: Meant, task: T) -> Option<T::Said> {
+    Some(match meant {
+        Meant::Busy => task.with(Spinning(Busy)),
+        Meant::Pause => task.with(Spinning(Pause)),
+        Meant::Pauses(hints) => task.with(Spinning(Pauses(hints))),
+        Meant::Fence => task.with(Spinning(Fence)),
+        Meant::Yield => task.with(Spinning(Yield)),
+        Meant::SpinFutex(looks) => task.with(SpinFutex(looks)),
+        Meant::Futex => task.with(SpinFutex(0)),
+        Meant::Backoff => task.with(Backoff),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Umwait => task.with(Spinning(Umwait)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Tpause => task.with(Spinning(Tpause)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Mwaitx => task.with(Spinning(Mwaitx)),
+        #[cfg(target_arch = "aarch64")]
+        Meant::Wfe => task.with(Spinning(Wfe)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Wfe => return None,
+        #[cfg(not(target_arch = "x86_64"))]
+        Meant::Umwait | Meant::Tpause | Meant::Mwaitx => return None,
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        Meant::Wfe => return None,
+    })
+}
+
+/// Role 0 with a strategy.
+struct Lead<'a> {
+    lines: &'a [&'a Turn],
+    part: &'a Part<'a>,
+    plan: &'a Plan,
+    tallies: &'a mut [Tally],
+    wakes: bool,
+    alternates: bool,
+}
+
+impl Task for Lead<'_> {
+    type Said = Result<Led, Halt>;
+
+    fn with<S: Strategy>(self, strategy: S) -> Result<Led, Halt> {
+        let Lead { lines, part, plan, tallies, wakes, alternates } = self;
+        let guard = part.guard;
+        let both = Alternating { even: strategy, odd: Spinning(Busy) };
+        match (alternates, wakes) {
+            (false, false) => exchange::lead::<_, false>(strategy, lines, guard, plan, tallies),
+            (false, true) => exchange::lead::<_, true>(strategy, lines, guard, plan, tallies),
+            (true, false) => exchange::lead::<_, false>(both, lines, guard, plan, tallies),
+            (true, true) => exchange::lead::<_, true>(both, lines, guard, plan, tallies),
+        }
+    }
+}
+
+/// Role 1 with a strategy.
+struct Follow<'a> {
+    lines: &'a [&'a Turn],
+    part: &'a Part<'a>,
+    wakes: bool,
+    alternates: bool,
+}
+
+impl Task for Follow<'_> {
+    type Said = Result<Followed, Halt>;
+
+    fn with<S: Strategy>(self, strategy: S) -> Result<Followed, Halt> {
+        let Follow { lines, part, wakes, alternates } = self;
+        let both = Alternating { even: strategy, odd: Spinning(Busy) };
+        match (alternates, wakes) {
+            (false, false) => exchange::follow::<_, false>(strategy, lines, part.guard),
+            (false, true) => exchange::follow::<_, true>(strategy, lines, part.guard),
+            (true, false) => exchange::follow::<_, false>(both, lines, part.guard),
+            (true, true) => exchange::follow::<_, true>(both, lines, part.guard),
+        }
+    }
+}
+
+/// What one role has to tell.
+struct Told {
+    led: Option<(Led, Vec<Tally>, u64)>,
+    followed: Option<Followed>,
+    cpu_ns: Option<u64>,
+    switches: Option<[u32; 2]>,
+}
+
+fn trips(
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+    mode: Mode,
+    sides: [Meant; 2],
+    shared: bool,
+) -> Result<Observed, TrialFailure> {
+    let lines: OnceLock<Box<[Turn]>> = OnceLock::new();
+    let spells = if shared { 1 } else { SPELLS };
+    let rate = ensemble.rate();
+    let ticks = |span: Picos| rate.ticks(span.ns()) as u64;
+    let warm_up = WARM_UP.min(Picos(order.span.0 / 10));
+    let asked = order.asked.number("samples").map(|samples| (samples / PASSES / spells as f64).ceil() as u64);
+    let plan = Plan {
+        spell_ticks: ticks(order.span.saturating_sub(warm_up)) / spells as u64,
+        warm_up_ticks: if asked.is_some() { 0 } else { ticks(warm_up) },
+        trips: asked.unwrap_or(u64::MAX / 2).max(1),
+        clock: if mode == Mode::NoClock { Clock::Outside } else { Clock::Inside },
+        batch_ticks: rate.ticks(BATCH_NS) as u64,
+    };
+    // A loop that is timed as a whole counts no single trip, and its tally stays empty.
+    let views = if mode == Mode::Alternate { 2 } else { 1 };
+    let drawn = drawn(order.key, spells);
+    let role = |part: &Part<'_>| -> Result<Told, Halt> {
+        // The first role owns the memory: it is the one that touches it first.
+        let mut tallies: Vec<Tally> = Vec::new();
+        let mut clock_ticks = 0;
+        if part.role == 0 {
+            lines.get_or_init(|| (0..LINES).map(|_| Turn::new()).collect());
+            tallies = (0..views).map(|_| Tally::new()).collect();
+            clock_ticks = clock_cost();
+        }
+        part.line_up()?;
+        let all = lines.get().ok_or(Halt::Partner)?;
+        let lines: Vec<&Turn> = drawn.iter().map(|&line| &all[line]).collect();
+        let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+        let (mut led, mut followed) = (None, None);
+        let alternates = mode == Mode::Alternate;
+        let wakes = sides[1 - part.role].sleeps();
+        if part.role == 0 {
+            let lead = Lead { lines: &lines, part, plan: &plan, tallies: &mut tallies, wakes, alternates };
+            led = Some(with(sides[0], lead).ok_or(Halt::Partner)??);
+        } else {
+            let follow = Follow { lines: &lines, part, wakes, alternates };
+            followed = Some(with(sides[1], follow).ok_or(Halt::Partner)??);
+        }
+        let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
+            before.zip(after).map(|(before, after)| [after[0] - before[0], after[1] - before[1]])
+        };
+        Ok(Told {
+            led: led.map(|led| (led, tallies, clock_ticks)),
+            followed,
+            cpu_ns: cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
+            switches: since(switches, part.switches()),
+        })
+    };
+    // Whoever sleeps looks at its guard every 100 ms by itself.
+    let mut told = ensemble.play(order.span + PATIENCE, role, || ())?.into_iter();
+    let (Some(first), Some(second)) = (told.next(), told.next()) else {
+        return Err(TrialFailure::PartnerLost { cpu: ensemble.cpus()[0] });
+    };
+    Ok(observe(ensemble, mode, first, second))
+}
+
+/// Lines in the order of their use.
+fn drawn(key: u64, spells: usize) -> Vec<usize> {
+    let mut lines: Vec<usize> = (0..LINES).collect();
+    Key::of(&[key]).shuffle(&mut lines);
+    lines.truncate(spells);
+    lines
+}
+
+/// The median of some pairs of reads, on the CPU of the caller.
+fn clock_cost() -> u64 {
+    let mut pairs = [0; CLOCK_READS];
+    for pair in &mut pairs {
+        let began = counter::start();
+        *pair = counter::stop() - began;
+    }
+    pairs.sort_unstable();
+    pairs[CLOCK_READS / 2]
+}
+
+fn observe(ensemble: &Ensemble<'_>, mode: Mode, first: Told, second: Told) -> Observed {
+    let rate = ensemble.rate();
+    let mut observed = Observed::default();
+    let (Some((led, tallies, clock_ticks)), Some(followed)) = (first.led, second.followed) else {
+        return observed;
+    };
+    let (trips, all) = (led.trips as f64, led.all_trips as f64);
+    let loop_ns = rate.ns(led.ticks as f64 / trips);
+    observed.value(names::LOOP_NS, loop_ns);
+    observed.count(names::SAMPLES, led.trips);
+    if mode == Mode::NoClock {
+        observed.value(names::TRIPS_PER_S, 1e9 / loop_ns);
+        observed.count(names::DURATION_US, (rate.ns(led.ticks as f64) / 1e3) as u64);
+    } else {
+        let views: &[&str] =
+            if mode == Mode::Alternate { &[names::HINT, names::PLAIN] } else { &[names::TRIP] };
+        let mut every = Tally::new();
+        for (view, tally) in views.iter().zip(&tallies) {
+            observed.histogram(view, tally.histogram(rate));
+            every.add(tally);
+        }
+        let clock_ns = rate.ns(clock_ticks as f64);
+        observed.value(names::CLOCK_NS, clock_ns);
+        if let Some(mean_ns) = every.mean_ns(rate) {
+            observed.value(names::MEAN_NS, mean_ns);
+            observed.value(names::NET_NS, mean_ns - clock_ns);
+        }
+        observed.count(names::NEGATIVE, every.count_below(clock_ticks));
+    }
+    // The last look of a wait finds the turn.
+    let looks = (led.looks + followed.looks) as f64;
+    observed.value(names::SPINS, looks / all - 2.0);
+    if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {
+        observed.value(names::CPU_NS, (a + b) as f64 / all);
+    }
+    if let Some((a, b)) = first.switches.zip(second.switches) {
+        observed.value(names::SLEEPS, f64::from(a[0] + b[0]) / all);
+        observed.value(names::TAKEN, f64::from(a[1] + b[1]) / all);
+    }
+    if followed.verified != led.all_trips {
+        observed.flags.set(Flag::Invalid);
+    }
+    observed
+}

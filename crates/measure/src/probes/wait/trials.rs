@@ -1,0 +1,222 @@
+//! The trials of `wait` that follow from a request.
+
+use crate::series::SeriesRequest;
+use crate::strategies::catalogue::{Meant, meant};
+use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::wait::names;
+use coretalk_model::{CpuId, Relation};
+
+/// What is measured where nothing was asked; what a CPU lacks is left out.
+const DEFAULT: &str = if cfg!(target_arch = "aarch64") {
+    "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,wfe"
+} else {
+    "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,umwait,tpause,mwaitx"
+};
+/// The same of single calls.
+const DEFAULT_CALLS: &str = if cfg!(target_arch = "aarch64") {
+    "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,wfe"
+} else {
+    "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,umwait,tpause,mwaitx"
+};
+/// What alternates with nothing where nothing was asked.
+const DEFAULT_ALTERNATE: &str = "pause";
+/// What stands for the clock alone in a list of strategies.
+const CLOCK: &str = "clock";
+
+/// What a trial times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Every round trip.
+    Timed,
+    /// Every round trip, the strategy and `busy` in turn.
+    Alternate,
+    /// Many round trips together.
+    NoClock,
+    /// Single calls of the wait action.
+    Cost,
+    /// Work of a sibling while one waits.
+    Sibling,
+    /// Two reads of the clock with nothing in between.
+    Clock,
+}
+
+impl Mode {
+    const ALL: [Mode; 6] =
+        [Mode::Timed, Mode::Alternate, Mode::NoClock, Mode::Cost, Mode::Sibling, Mode::Clock];
+
+    /// How parameters say it; the usual one is left out.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Mode::Timed => None,
+            Mode::Alternate => Some(names::ALTERNATE),
+            Mode::NoClock => Some(names::NO_CLOCK),
+            Mode::Cost => Some(names::COST),
+            Mode::Sibling => Some(names::SIBLING),
+            Mode::Clock => Some(names::CLOCK),
+        }
+    }
+}
+
+/// What a trial means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// What is timed.
+    pub mode: Mode,
+    /// How each side waits; the first one alone where there is one.
+    pub sides: [Option<Meant>; 2],
+}
+
+impl Trial {
+    /// Reads it from parameters.
+    ///
+    /// # Errors
+    /// A name of another version.
+    pub fn of(spec: &TrialSpec) -> Result<Trial, String> {
+        let text = |name: &str| spec.parameters.text(name);
+        let mode = text("mode");
+        let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
+        let mode = mode.ok_or_else(|| format!("there is no mode `{}`", text("mode").unwrap_or_default()))?;
+        let first = text("strategy").map(meant).transpose()?;
+        let second = text("partner").map(meant).transpose()?.or(first);
+        let sides = match mode {
+            Mode::Clock => [None, None],
+            Mode::Cost | Mode::Sibling => [first, None],
+            Mode::Timed | Mode::NoClock | Mode::Alternate => [first, second],
+        };
+        Ok(Trial { mode, sides })
+    }
+
+    /// The strategies, each once.
+    pub fn strategies(&self) -> impl Iterator<Item = Meant> + use<> {
+        let [first, second] = self.sides;
+        let plain = (self.mode == Mode::Alternate).then_some(Meant::Busy);
+        let second = second.filter(|_| second != first);
+        first.into_iter().chain(second).chain(plain)
+    }
+
+    fn spec(mode: Mode, sides: [Option<Meant>; 2], placement: Vec<CpuId>) -> TrialSpec {
+        let partner = sides[1].filter(|_| sides[1] != sides[0]);
+        let parameters = Parameters::default()
+            .with_some("strategy", sides[0].map(|meant| meant.to_string()))
+            .with_some("partner", partner.map(|meant| meant.to_string()))
+            .with_some("mode", mode.name());
+        TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
+    }
+}
+
+/// Strategies × pairs; what concerns one CPU only, on the first; siblings, where there are some.
+///
+/// # Errors
+/// A name that is unknown, twice, or makes no sense with the mode.
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    let mode = match request.asked.text("mode") {
+        Some(names::ALTERNATE) => Mode::Alternate,
+        Some(names::NO_CLOCK) => Mode::NoClock,
+        Some(names::COST) => Mode::Cost,
+        _ => Mode::Timed,
+    };
+    let (asked, mixed) = (request.asked.text("strategy"), request.asked.text("asym"));
+    let default = match mode {
+        _ if mixed.is_some() => "",
+        Mode::Alternate => DEFAULT_ALTERNATE,
+        Mode::Cost => DEFAULT_CALLS,
+        _ => DEFAULT,
+    };
+    let mut sides: Vec<[Option<Meant>; 2]> = Vec::new();
+    let names: Vec<&str> = asked.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(format!("--strategy names {name} twice; name it once"));
+        }
+        let known = if *name == CLOCK { None } else { Some(meant(name)?) };
+        if (mode, known) == (Mode::Alternate, Some(Meant::Busy)) {
+            return Err("--alternate switches between a strategy and `busy`: name another one".into());
+        }
+        // Where single calls or many trips are timed, the clock is no part of it.
+        if known.is_some() || mode == Mode::Timed {
+            sides.push([known; 2]);
+        } else if asked.is_some() {
+            return Err("`clock` is the cost of timing a trip: it has no meaning here".into());
+        }
+    }
+    for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
+        let pair = both(pair)?.map(Some);
+        if sides.contains(&pair) {
+            return Err("--asym names the same sides twice, or twice the strategy of --strategy".into());
+        }
+        sides.push(pair);
+    }
+    let pairs = match (request.pairs, request.cpus) {
+        // One CPU is all there is: both roles share it.
+        ([], &[only]) => vec![[only, only]],
+        (pairs, _) => pairs.to_vec(),
+    };
+    let first = *request.cpus.first().ok_or("there is no CPU to measure on")?;
+    let mut trials = Vec::new();
+    for side in &sides {
+        match (mode, side[0]) {
+            (_, None) => trials.push(Trial::spec(Mode::Clock, [None; 2], vec![first])),
+            (Mode::Cost, _) => trials.push(Trial::spec(mode, [side[0], side[0]], vec![first])),
+            _ => trials.extend(pairs.iter().map(|pair| Trial::spec(mode, *side, pair.to_vec()))),
+        }
+    }
+    // What waiting takes from a sibling: of every strategy, on the first core that has one.
+    if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
+        for meant in sides.iter().filter(|side| side[0] == side[1]).filter_map(|side| side[0]) {
+            trials.push(Trial::spec(Mode::Sibling, [Some(meant); 2], vec![waiter, sibling]));
+        }
+    }
+    Ok(trials)
+}
+
+/// Two threads of one core among the chosen CPUs.
+fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
+    let cpus = request.cpus;
+    cpus.iter().enumerate().find_map(|(index, &a)| {
+        let is_sibling = |&&b: &&CpuId| request.topology.relation(a, b) == Relation::Smt;
+        cpus[index + 1..].iter().find(is_sibling).map(|&b| [a, b])
+    })
+}
+
+/// `A:B`, where a name may itself hold a colon (`pause:8:futex`).
+fn both(pair: &str) -> Result<[Meant; 2], String> {
+    let splits = || pair.match_indices(':').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
+    let known = splits().find_map(|(a, b)| Some([meant(a).ok()?, meant(b).ok()?]));
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    // The name that is wrong, if one side is right.
+    let wrong = splits().find_map(|(a, b)| match (meant(a), meant(b)) {
+        (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
+        _ => None,
+    });
+    Err(wrong.unwrap_or_else(|| format!("--asym takes two strategies as A:B, not `{pair}`")))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_strategies_are_told_apart_whatever_colons_they_hold() {
+        assert_eq!(both("busy:pause"), Ok([Meant::Busy, Meant::Pause]));
+        assert_eq!(both("pause:8:futex"), Ok([Meant::Pauses(8), Meant::Futex]));
+        assert_eq!(both("pause:spin-futex:9"), Ok([Meant::Pause, Meant::SpinFutex(9)]));
+        assert_eq!(both("pause:8:pause:9"), Ok([Meant::Pauses(8), Meant::Pauses(9)]));
+        for wrong in ["busy", "busy:", "busy:nap", ":", "a:b"] {
+            assert!(both(wrong).is_err(), "{wrong}");
+        }
+        assert!(both("busy:pauze").unwrap_err().contains("`pause`"));
+    }
+
+    #[test]
+    fn a_trial_reads_back_as_it_was_meant() {
+        let sides = [Some(Meant::Pauses(8)), Some(Meant::Futex)];
+        for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
+            let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
+            assert_eq!(Trial::of(&spec), Ok(Trial { mode, sides }));
+        }
+        let spec = Trial::spec(Mode::Clock, [None; 2], vec![CpuId(0)]);
+        assert_eq!(Trial::of(&spec), Ok(Trial { mode: Mode::Clock, sides: [None; 2] }));
+    }
+}

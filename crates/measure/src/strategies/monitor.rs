@@ -1,0 +1,100 @@
+//! Strategies that ask the core to wait: until a line is written, or for a moment.
+
+#[cfg(target_arch = "x86_64")]
+use super::instructions;
+#[cfg(target_arch = "x86_64")]
+use super::spinning::Idle;
+#[cfg(target_arch = "x86_64")]
+use super::turn::Turn;
+#[cfg(target_arch = "x86_64")]
+use crate::counter;
+#[cfg(target_arch = "x86_64")]
+use crate::stage::LOOKS;
+
+/// Ticks that a wait for a line lasts at most: Linux lets UMWAIT last 100,000 cycles, and whoever waits has to look at
+/// its guard.
+#[cfg(target_arch = "x86_64")]
+const LONGEST_TICKS: u64 = 100_000;
+/// Ticks that TPAUSE lasts: about as long as a line takes across a socket.
+#[cfg(target_arch = "x86_64")]
+const MOMENT_TICKS: u64 = 200;
+
+/// UMONITOR and UMWAIT in the lighter state C0.1: waits until the line is written.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Umwait;
+
+/// TPAUSE in the lighter state C0.1: waits 200 ticks.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Tpause;
+
+/// MONITORX and MWAITX with a timer: waits until the line is written.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Mwaitx;
+
+#[cfg(target_arch = "x86_64")]
+impl Idle for Umwait {
+    #[inline(always)]
+    fn patience(&self) -> u32 {
+        // Each lasts up to 40 µs.
+        LOOKS.div_ceil(1 << 10)
+    }
+
+    #[inline(always)]
+    fn idle(&self, turn: &Turn, word: u32) {
+        instructions::umonitor(turn.address());
+        // A write between the look and UMONITOR would not be seen.
+        if turn.look() == word {
+            instructions::umwait(counter::now_ticks() + LONGEST_TICKS);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Idle for Tpause {
+    #[inline(always)]
+    fn patience(&self) -> u32 {
+        LOOKS.div_ceil(1 << 4)
+    }
+
+    #[inline(always)]
+    fn idle(&self, _: &Turn, _: u32) {
+        instructions::tpause(counter::now_ticks() + MOMENT_TICKS);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Idle for Mwaitx {
+    #[inline(always)]
+    fn patience(&self) -> u32 {
+        LOOKS.div_ceil(1 << 10)
+    }
+
+    #[inline(always)]
+    fn idle(&self, turn: &Turn, word: u32) {
+        instructions::monitorx(turn.address());
+        if turn.look() == word {
+            instructions::mwaitx(LONGEST_TICKS as u32);
+        }
+    }
+}
+
+/// LDXR and WFE: waits until the line is written, or the event stream ticks (every 100 µs on Linux).
+#[cfg(target_arch = "aarch64")]
+#[derive(Debug, Clone, Copy)]
+pub struct Wfe;
+
+#[cfg(target_arch = "aarch64")]
+impl super::spinning::Idle for Wfe {
+    #[inline(always)]
+    fn patience(&self) -> u32 {
+        crate::stage::LOOKS.div_ceil(1 << 10)
+    }
+
+    #[inline(always)]
+    fn idle(&self, turn: &super::turn::Turn, word: u32) {
+        super::instructions::wait_for_event(turn.address(), word);
+    }
+}

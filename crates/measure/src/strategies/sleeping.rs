@@ -1,0 +1,175 @@
+//! Strategies that look for a while and then sleep until they are woken.
+
+use super::Strategy;
+use super::turn::{Turn, is_mine};
+use crate::stage::{Guard, Halt};
+use crate::wait::{Pause, WaitAction};
+
+/// Looks so often, with one wait hint after each look, and then sleeps on the word. With 0 it sleeps at once.
+#[derive(Debug, Clone, Copy)]
+pub struct SpinFutex(pub u32);
+
+/// In phases: looks with 1, 2, 4 … 64 wait hints in between, then gives its CPU away between looks, then sleeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Backoff;
+
+/// Looks of each number of hints.
+const LOOKS_OF_A_STEP: u32 = 8;
+/// The most hints between two looks.
+const MOST_HINTS: u32 = 64;
+/// Looks with a yield in between.
+const YIELDS: u32 = 16;
+
+impl SpinFutex {
+    /// Looks until it is the turn of `wanted` or there were enough looks; the last word found.
+    #[inline(always)]
+    fn spin(self, turn: &Turn, wanted: u32, looks: &mut u64) -> Result<u32, u32> {
+        let mut left = self.0;
+        loop {
+            let word = turn.look();
+            *looks += 1;
+            if is_mine(word, wanted) {
+                return Ok(word);
+            }
+            if left == 0 {
+                return Err(word);
+            }
+            left -= 1;
+            Pause::wait();
+        }
+    }
+}
+
+impl Strategy for SpinFutex {
+    const SLEEPS: bool = true;
+
+    #[inline(always)]
+    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+        let mut found = self.spin(turn, wanted, looks);
+        loop {
+            match found {
+                Ok(word) => return Ok(word),
+                Err(word) => turn.sleep(word),
+            }
+            // Woken, or for nothing: then its guard may know more.
+            found = SpinFutex(0).spin(turn, wanted, looks);
+            if found.is_err() {
+                guard.check()?;
+            }
+        }
+    }
+
+    fn act(&self, turn: &Turn) {
+        let mut looks = 0;
+        // Of the other parity, so that it never comes.
+        let word = turn.look();
+        let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut looks));
+        if self.0 == 0 {
+            turn.sleep_in_vain(word);
+        }
+    }
+}
+
+impl Backoff {
+    #[inline(always)]
+    fn spin(turn: &Turn, wanted: u32, looks: &mut u64) -> Result<u32, u32> {
+        let mut hints = 1;
+        while hints <= MOST_HINTS {
+            for _ in 0..LOOKS_OF_A_STEP {
+                let word = turn.look();
+                *looks += 1;
+                if is_mine(word, wanted) {
+                    return Ok(word);
+                }
+                for _ in 0..hints {
+                    Pause::wait();
+                }
+            }
+            hints *= 2;
+        }
+        for _ in 0..YIELDS {
+            let word = turn.look();
+            *looks += 1;
+            if is_mine(word, wanted) {
+                return Ok(word);
+            }
+            #[cfg(not(loom))]
+            std::thread::yield_now();
+            #[cfg(loom)]
+            loom::thread::yield_now();
+        }
+        SpinFutex(0).spin(turn, wanted, looks)
+    }
+}
+
+impl Strategy for Backoff {
+    const SLEEPS: bool = true;
+
+    #[inline(always)]
+    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+        let mut found = Backoff::spin(turn, wanted, looks);
+        loop {
+            match found {
+                Ok(word) => return Ok(word),
+                Err(word) => turn.sleep(word),
+            }
+            found = SpinFutex(0).spin(turn, wanted, looks);
+            if found.is_err() {
+                guard.check()?;
+            }
+        }
+    }
+
+    fn act(&self, turn: &Turn) {
+        let mut looks = 0;
+        let _ = Backoff::spin(turn, turn.look() ^ 1, &mut looks);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::super::turn::{after, is_end};
+    use super::*;
+    use crate::sync::{Arc, AtomicU64};
+
+    /// Two turns of each side, the last one the end, with both sides asleep whenever they have to wait.
+    fn hand_over<const SPINS: u32>() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let turn = Arc::new(Turn::new());
+            let other = Arc::clone(&turn);
+            let responder = loom::thread::spawn(move || {
+                let halt = AtomicU64::new(0);
+                let guard = Guard { halt: &halt, deadline_ticks: 1, now_ticks: || 0 };
+                let (mut looks, mut wanted, mut turns) = (0, 1, 0);
+                loop {
+                    let word = SpinFutex(SPINS).wait(&other, wanted, &mut looks, &guard).unwrap();
+                    if is_end(word) {
+                        return turns;
+                    }
+                    turns += 1;
+                    other.pass_waking(word);
+                    wanted = after(after(wanted));
+                }
+            });
+            let halt = AtomicU64::new(0);
+            let guard = Guard { halt: &halt, deadline_ticks: 1, now_ticks: || 0 };
+            let (mut looks, mut word) = (0, 0);
+            turn.pass_waking(word);
+            word = SpinFutex(SPINS).wait(&turn, after(after(word)), &mut looks, &guard).unwrap();
+            turn.end(word);
+            assert_eq!(responder.join().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_turn_reaches_whoever_sleeps() {
+        hand_over::<0>();
+    }
+
+    #[test]
+    fn loom_a_turn_reaches_whoever_looks_once_and_sleeps() {
+        hand_over::<1>();
+    }
+}

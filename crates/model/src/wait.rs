@@ -1,0 +1,6 @@
+//! Ways of waiting: names of what `wait` says, and when sleeping pays.
+
+mod crossover;
+pub mod names;
+
+pub use crossover::{Crossover, crossovers};
