@@ -25,6 +25,7 @@ pub mod sitting;
 mod source;
 pub mod topology;
 pub mod value;
+mod view;
 pub mod watcher;
 #[cfg(target_os = "linux")]
 mod work;
@@ -67,6 +68,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         }
         Some(Command::Import(args)) => import::act(global, args),
         Some(Command::Report(args)) => report::act(global, args),
+        Some(Command::View(args)) => view::act(global, args),
         Some(Command::Lint(args)) => lint::act(global, args),
         Some(Command::Compare(args)) => compare::act(global, args),
         Some(Command::Doctor) => facts::doctor(global),

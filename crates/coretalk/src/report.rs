@@ -31,6 +31,7 @@ pub mod screen;
 pub mod series;
 pub mod snippets;
 pub mod spawn;
+pub mod spectra;
 pub mod states;
 pub mod structure;
 pub mod subject;

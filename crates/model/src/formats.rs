@@ -34,7 +34,10 @@ mod mctop;
 mod pairs;
 mod pivot;
 mod read;
+mod read_hgrm;
+mod read_hlog;
 mod report;
+mod spectrum;
 mod square;
 
 pub use c2c_csv::write_c2c_csv;
@@ -44,3 +47,6 @@ pub use import_error::{ImportError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Unit, Warning};
 pub use markdown::write_markdown;
 pub use read::{MAX_CPUS, read_matrices};
+pub use read_hgrm::{holds_percentiles, read_hgrm};
+pub use read_hlog::{is_hlog, read_hlog};
+pub use spectrum::{Percentile, Spectrum, SpectrumRow};

@@ -56,6 +56,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Show latency matrices of other tools, or convert them
     Import(ImportArgs),
+    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool
+    View(ViewArgs),
     /// Say what is doubtful about latency matrices of other tools
     Lint(LintArgs),
     /// Say what differs between two runs or matrix files; of more, show a table
@@ -287,6 +289,14 @@ pub struct ReportArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
     /// Matrix files of any tool; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Options of `view`.
+#[derive(Debug, Clone, Args)]
+pub struct ViewArgs {
+    /// Percentile tables or interval logs of HdrHistogram, of any tool, laid over each other; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }

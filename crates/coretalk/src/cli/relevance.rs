@@ -53,6 +53,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "export" => &[&["store", "format", "output", "with_identity", "quiet"]],
         "report" => &[&["store", "output", "order", "by", "with_identity", "quiet"]],
         "import" => &[&["format", "output", "order", "color", "quiet"]],
+        "view" => &[&["output", "quiet"]],
         "lint" => &[&["strict", "output", "quiet"]],
         "compare" => &[&["store", "format", "output", "with_identity", "quiet"]],
         "doctor" | "clock" => &[FACTS, &["machine"]],

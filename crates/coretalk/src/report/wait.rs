@@ -273,7 +273,7 @@ fn many(count: Option<u64>) -> String {
 fn short(value: Option<f64>) -> String {
     match value {
         None => "·".to_owned(),
-        Some(value) if value == 0.0 => "0".to_owned(),
+        Some(0.0) => "0".to_owned(),
         Some(value) if value.abs() < 0.005 => "<0.01".to_owned(),
         Some(value) => ns(value),
     }

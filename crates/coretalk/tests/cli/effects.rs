@@ -149,6 +149,7 @@ fn every_relevance_names_a_defined_option() {
         "import",
         "compare",
         "lint",
+        "view",
         "doctor",
         "topology",
         "advise",

@@ -38,6 +38,7 @@ fn help_texts_stay_as_they_are() {
         "import",
         "compare",
         "lint",
+        "view",
         "topology",
         "advise",
         "probes",

@@ -29,4 +29,5 @@ mod spawn;
 mod taken;
 mod tool;
 mod topology;
+mod viewing;
 mod wait;

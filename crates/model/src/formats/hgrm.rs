@@ -98,6 +98,11 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
     text
 }
 
+/// The rows of a table for counts: value, share (0 to 1) and cumulative count.
+pub fn levels(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<(f64, f64, u64)> {
+    rows(counts, total, ticks).into_iter().map(|row| (row.value, row.level / 100.0, row.cumulative)).collect()
+}
+
 struct Row {
     value: f64,
     /// In percent.

@@ -21,7 +21,7 @@ impl fmt::Display for ImportError {
         match (self.line, self.column) {
             (Some(line), Some(column)) => write!(f, "read line {line}, column {column}: {}", self.problem),
             (Some(line), None) => write!(f, "read line {line}: {}", self.problem),
-            (None, _) => write!(f, "read the matrix: {}", self.problem),
+            (None, _) => write!(f, "read it: {}", self.problem),
         }
     }
 }
@@ -50,6 +50,23 @@ pub enum Problem {
     /// HTML or XML.
     #[error("this is markup such as an error page, not a matrix; fetch the raw file")]
     Markup,
+    /// No percentile table where one was asked for.
+    #[error(
+        "there is no percentile table (a line `Value Percentile TotalCount 1/(1-Percentile)`) and no interval log in it"
+    )]
+    NoPercentiles,
+    /// A heading without rows.
+    #[error("the percentile table that begins here has no row")]
+    NoRows,
+    /// Something else within a percentile table.
+    #[error("`{line}` is no row of a percentile table")]
+    NotARow { line: String },
+    /// Rows that fall.
+    #[error("the {what} falls from the row before to this one, which no percentile table does")]
+    OutOfOrder { what: &'static str },
+    /// A line of an interval log that cannot be read.
+    #[error("this interval cannot be read: {why}")]
+    NotAnInterval { why: String },
     /// A `.hgrm` or `.hlog` file.
     #[error("this is a latency histogram, not a matrix; look at it with `coretalk view`")]
     Histogram,

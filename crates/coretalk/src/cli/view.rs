@@ -1,0 +1,53 @@
+//! `view`: percentile tables and interval logs of any tool, as a table and a plot.
+
+use super::args::{Global, ViewArgs};
+use super::import;
+use super::output::{self, Out};
+use super::resolve::{self, Talk};
+use crate::exit::{ExitCode, Failure};
+use crate::report::spectra::{SpectrumView, screen};
+use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
+use std::path::Path;
+
+/// Reads every file first, so that a bad one is known before anything is shown.
+///
+/// # Errors
+/// A file cannot be read, or the output cannot be written.
+pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
+    let talk = resolve::wish(global).talk;
+    let mut views = Vec::new();
+    for file in &args.files {
+        let name = file.display();
+        let spectra = read(&import::bytes(file)?)
+            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
+        for spectrum in spectra {
+            let title = title(file, &spectrum, args.files.len());
+            for warning in &spectrum.warnings {
+                output::remark(talk, Talk::Normal, &format!("{title}: {warning}"));
+            }
+            views.push(SpectrumView { title, spectrum });
+        }
+    }
+    let output = global.output.as_deref();
+    let mut out = Out::open(output)?;
+    out.text(&screen(&views, output::width(output)))?;
+    Ok(ExitCode::Done)
+}
+
+/// By content, never by name.
+fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_hlog(text) => read_hlog(bytes),
+        _ => read_hgrm(bytes),
+    }
+}
+
+/// What a spectrum is called: the file without its ending, and what tells it from others of the file.
+fn title(file: &Path, spectrum: &Spectrum, files: usize) -> String {
+    let stem = file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    match &spectrum.name {
+        None => stem,
+        Some(name) if files == 1 => name.clone(),
+        Some(name) => format!("{stem} {name}"),
+    }
+}

@@ -1,0 +1,293 @@
+//! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
+
+use super::table::{Align, Columns};
+use super::text::{columns, cut, grouped, left, plain, right, wrap};
+use coretalk_model::formats::{Percentile, Spectrum};
+use std::collections::BTreeSet;
+
+/// A distribution and what it is called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpectrumView {
+    /// Above its column and in the legend.
+    pub title: String,
+    /// Itself.
+    pub spectrum: Spectrum,
+}
+
+const SHARES: [(&str, f64); 8] = [
+    ("50 %", 0.5),
+    ("90 %", 0.9),
+    ("99 %", 0.99),
+    ("99.9 %", 0.999),
+    ("99.99 %", 0.9999),
+    ("99.999 %", 0.99999),
+    ("99.9999 %", 0.999_999),
+    ("max", 1.0),
+];
+/// Lines of the plot.
+const HEIGHT: usize = 16;
+/// What draws each distribution; more than these repeat.
+const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
+/// Above this ratio of the highest to the lowest value the axis of values is logarithmic.
+const LOGARITHMIC: f64 = 30.0;
+/// Columns of a title in the table, at most.
+const WIDEST: usize = 24;
+
+/// The whole screen, with a line end after each line.
+pub fn screen(views: &[SpectrumView], width: usize) -> String {
+    let mut lines = Vec::new();
+    let units: BTreeSet<Option<&str>> = views.iter().map(|view| view.spectrum.unit.as_deref()).collect();
+    let unit = match units.iter().collect::<Vec<_>>().as_slice() {
+        [Some(unit)] => format!("in {}", plain(unit)),
+        [None] => "in the unit of its file, which the file does not say".to_owned(),
+        _ => "each in the unit of its own file: they may differ".to_owned(),
+    };
+    lines.extend(wrap(&format!(" Values {unit}"), width, 1));
+    lines.push(String::new());
+    lines.extend(tables(views, width));
+    if views.iter().any(bounds) {
+        let text = " ≤: the table of the file steps over this percentile, which lies at or below the value.";
+        lines.extend(wrap(text, width, 1));
+    }
+    lines.push(String::new());
+    lines.extend(plot(views, width));
+    lines.join("\n") + "\n"
+}
+
+fn bounds(view: &SpectrumView) -> bool {
+    let at = |(_, share): &(&str, f64)| view.spectrum.percentile(*share);
+    SHARES.iter().any(|share| matches!(at(share), Some(Percentile::AtMost(_))))
+}
+
+/// As many columns beside each other as fit; the rest below.
+fn tables(views: &[SpectrumView], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = views;
+    while !rest.is_empty() {
+        let mut fitting = 1;
+        while fitting < rest.len()
+            && table(&rest[..=fitting], width).iter().all(|line| columns(line) <= width)
+        {
+            fitting += 1;
+        }
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(table(&rest[..fitting], width));
+        rest = &rest[fitting..];
+    }
+    lines
+}
+
+fn table(views: &[SpectrumView], width: usize) -> Vec<String> {
+    let titles: Vec<String> = views.iter().map(|view| cut(&plain(&view.title), WIDEST)).collect();
+    let mut heading = vec![("", Align::Left)];
+    heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
+    let mut table = Columns::new(&heading);
+    let decimals = |view: &SpectrumView, value: f64| format!("{value:.0$}", view.spectrum.digits);
+    for (title, share) in SHARES {
+        let cells: Vec<Option<Percentile>> =
+            views.iter().map(|view| view.spectrum.percentile(share)).collect();
+        if cells.iter().all(Option::is_none) {
+            continue;
+        }
+        let cell = |(view, found): (&SpectrumView, Option<Percentile>)| match found {
+            None => "·".to_owned(),
+            Some(Percentile::Exact(value)) => decimals(view, value),
+            Some(Percentile::AtMost(value)) => format!("≤{}", decimals(view, value)),
+        };
+        table.row([title.to_owned()].into_iter().chain(views.iter().zip(cells).map(cell)).collect());
+    }
+    // A mean of whole numbers has decimals too.
+    let number = |view: &SpectrumView, value: Option<f64>| {
+        value.map_or("·".to_owned(), |value| format!("{value:.0$}", view.spectrum.digits.max(1)))
+    };
+    let row = |title: &str, of: &dyn Fn(&SpectrumView) -> String| {
+        [title.to_owned()].into_iter().chain(views.iter().map(of)).collect::<Vec<String>>()
+    };
+    if views.iter().any(|view| view.spectrum.mean.is_some()) {
+        table.row(row("mean", &|view| number(view, view.spectrum.mean)));
+        table.row(row("deviation", &|view| number(view, view.spectrum.deviation)));
+    }
+    table.row(row("count", &|view| grouped(view.spectrum.total() as i64)));
+    table.lines(width)
+}
+
+/// What the axes of a plot span.
+struct Axes {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    /// Nines at the right end: 3 is 99.9 %.
+    nines: f64,
+    width: usize,
+}
+
+impl Axes {
+    fn of(views: &[SpectrumView], width: usize) -> Option<Axes> {
+        let rows = || views.iter().flat_map(|view| &view.spectrum.rows);
+        let high = rows().map(|row| row.value).fold(f64::NEG_INFINITY, f64::max);
+        let positive = rows().map(|row| row.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        let low = rows().map(|row| row.value).fold(f64::INFINITY, f64::min);
+        let most = views.iter().map(|view| view.spectrum.total()).max()?;
+        if !high.is_finite() || high <= 0.0 || most == 0 {
+            return None;
+        }
+        let logarithmic = high / positive > LOGARITHMIC;
+        let low = if logarithmic { positive } else { low.min(0.0) };
+        Some(Axes { low, high, logarithmic, nines: (most as f64).log10().max(1.0), width })
+    }
+
+    fn share(&self, column: usize) -> f64 {
+        1.0 - 10f64.powf(-self.nines * column as f64 / (self.width.max(2) - 1) as f64)
+    }
+
+    /// The line of a value, from the top.
+    fn line(&self, value: f64) -> usize {
+        let part = if self.logarithmic {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
+        ((1.0 - part) * (HEIGHT - 1) as f64).round() as usize
+    }
+
+    fn value(&self, line: usize) -> f64 {
+        let part = 1.0 - line as f64 / (HEIGHT - 1) as f64;
+        if self.logarithmic {
+            self.low * (self.high / self.low).powf(part)
+        } else {
+            self.low + (self.high - self.low) * part
+        }
+    }
+}
+
+fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {
+    let label = |value: f64| short(value);
+    // The widest label is that of one of the ends.
+    let gutter = 2 + views
+        .iter()
+        .flat_map(|view| &view.spectrum.rows)
+        .map(|row| columns(&label(row.value)))
+        .max()
+        .unwrap_or(1)
+        .min(12);
+    let Some(axes) = Axes::of(views, width.saturating_sub(gutter + 4).clamp(20, 120)) else {
+        return Vec::new();
+    };
+    let mut canvas = vec![vec![' '; axes.width]; HEIGHT];
+    for (index, view) in views.iter().enumerate() {
+        let mark = MARKS[index % MARKS.len()];
+        let mut last: Option<usize> = None;
+        for column in 0..axes.width {
+            let share = axes.share(column);
+            let Some(row) = view.spectrum.rows.iter().find(|row| row.share >= share) else { break };
+            let line = axes.line(row.value);
+            // A step is drawn as a whole, so that the curve hangs together.
+            let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));
+            for (at, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
+                if at == line || cells[column] == ' ' {
+                    cells[column] = mark;
+                }
+            }
+            last = Some(line);
+        }
+    }
+    let mut lines: Vec<String> = canvas
+        .iter()
+        .enumerate()
+        .map(|(line, cells)| {
+            let tick = line % 5 == 0 || line == HEIGHT - 1;
+            let text = if tick { label(axes.value(line)) } else { String::new() };
+            let edge = if tick { '┤' } else { '│' };
+            let drawn: String = cells.iter().collect();
+            format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())
+        })
+        .collect();
+    lines.extend(axis(&axes, gutter));
+    if views.len() > 1 {
+        lines.push(String::new());
+    }
+    for (index, view) in views.iter().enumerate().filter(|_| views.len() > 1) {
+        lines.push(cut(&format!(" {} {}", MARKS[index % MARKS.len()], plain(&view.title)), width));
+    }
+    lines
+}
+
+/// The nines below the plot.
+fn axis(axes: &Axes, gutter: usize) -> Vec<String> {
+    let (mut ticks, mut names) = (vec!['─'; axes.width], String::new());
+    for nines in 0..=axes.nines as usize {
+        let column = (nines as f64 / axes.nines * (axes.width - 1) as f64).round() as usize;
+        let name = match nines {
+            0 => "0".to_owned(),
+            1 => "90".to_owned(),
+            2 => "99".to_owned(),
+            more => format!("99.{}", "9".repeat(more - 2)),
+        };
+        ticks[column] = '┴';
+        let start = column.saturating_sub(columns(&name) / 2);
+        if start >= columns(&names) + usize::from(nines > 0) && start + columns(&name) <= axes.width {
+            names = left(&names, start) + &name;
+        }
+    }
+    let pad = " ".repeat(gutter);
+    vec![format!("{pad}└{}", ticks.into_iter().collect::<String>()), format!("{pad} {names} %")]
+}
+
+/// A value with three significant digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        magnitude if magnitude < 0.01 => format!("{value:.4}"),
+        magnitude if magnitude < 0.1 => format!("{value:.3}"),
+        magnitude if magnitude < 9.995 => format!("{value:.2}"),
+        magnitude if magnitude < 99.95 => format!("{value:.1}"),
+        _ => grouped(value.round() as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::formats::SpectrumRow;
+
+    fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {
+        let rows = values.iter().map(|&(value, share, count)| SpectrumRow { value, share, count }).collect();
+        let spectrum = Spectrum {
+            name: None,
+            unit: None,
+            digits: 1,
+            rows,
+            mean: None,
+            deviation: None,
+            warnings: Vec::new(),
+        };
+        SpectrumView { title: title.to_owned(), spectrum }
+    }
+
+    #[test]
+    fn tables_and_plots_fit_and_overlay() {
+        let one = view("first", &[(10.0, 0.0, 1), (20.0, 0.5, 50), (30.0, 0.9, 90), (5_000.0, 1.0, 1_000)]);
+        let other =
+            view("a name that is far too long for a column of a table", &[(15.0, 0.5, 5), (16.0, 1.0, 900)]);
+        for width in [40, 80, 160] {
+            let views = vec![one.clone(), other.clone(), one.clone(), other.clone(), one.clone()];
+            let screen = screen(&views, width);
+            assert!(screen.lines().all(|line| columns(line) <= width), "{screen}");
+            assert!(
+                screen.contains("5000.0") && screen.contains("99.9") && screen.contains(" o "),
+                "{screen}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_spans_little_is_drawn_from_zero_and_what_is_empty_not_at_all() {
+        let flat = view("flat", &[(7.0, 0.0, 1), (7.0, 1.0, 100)]);
+        let screen = screen(std::slice::from_ref(&flat), 60);
+        assert!(screen.contains("7.00 ┤*") && screen.contains("0 ┤"), "{screen}");
+        assert_eq!(plot(&[view("none", &[])], 60), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,133 @@
+//! `view`: files of any tool as a table and a plot.
+
+use super::tool::Tool;
+use std::path::PathBuf;
+
+/// Where published files are, if they are.
+fn data(below: &str) -> Option<PathBuf> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let path = std::env::var_os("CORETALK_TEST_DATA").map_or(beside, PathBuf::from).join(below);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} is not here", path.display());
+    None
+}
+
+/// Every file below a folder.
+fn files(folder: PathBuf) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_published_percentile_file_is_shown() {
+    let Some(folder) = data("hgrm") else { return };
+    let tool = Tool::new();
+    let mut shown = 0;
+    for file in files(folder) {
+        let said = tool.call(&["view", file.to_str().unwrap()]);
+        assert_eq!(said.code, 0, "{}: {}", file.display(), said.err);
+        assert!(said.out.contains("max") && said.out.contains('┴'), "{}: {}", file.display(), said.out);
+        assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{}", said.out);
+        shown += 1;
+    }
+    assert!(shown >= 23, "{shown}");
+}
+
+#[test]
+fn interval_logs_are_shown_or_refused_with_their_version() {
+    let Some(folder) = data("other-histograms/hlog") else { return };
+    let tool = Tool::new();
+    for file in files(folder) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let said = tool.call(&["view", file.to_str().unwrap()]);
+        let version = ["V0", "V1"].into_iter().find(|version| name.contains(&format!("log{version}")));
+        match version {
+            Some(version) => {
+                assert_eq!((said.code, said.err.lines().count()), (4, 1), "{name}: {}", said.err);
+                assert!(
+                    said.err.contains(&format!("encoded as {version}")) && said.err.contains("line 5"),
+                    "{}",
+                    said.err
+                );
+            }
+            None => {
+                assert_eq!(said.code, 0, "{name}: {}", said.err);
+                // The interval of the one with a blank at its end is empty.
+                assert_eq!(
+                    said.err.contains("nothing was counted"),
+                    name.starts_with("bug"),
+                    "{name}: {}",
+                    said.err
+                );
+            }
+        }
+        if name.starts_with("tagged") {
+            // The same intervals with a tag and without.
+            let counts = said.out.lines().find(|line| line.trim().starts_with("count")).unwrap();
+            let counts: Vec<&str> = counts.split("  ").filter(|part| !part.trim().is_empty()).collect();
+            assert_eq!(counts.len(), 3, "{}", said.out);
+            assert_eq!(counts[1].trim(), counts[2].trim());
+        }
+    }
+}
+
+#[test]
+fn hostile_files_do_what_is_expected_of_them() {
+    let Some(folder) = data("hostile") else { return };
+    let tool = Tool::new();
+    for (name, code, part) in [
+        ("hgrm-ok-crlf-bom.hgrm", 0, ""),
+        ("hgrm-ok-comma-decimal.hgrm", 0, "behind a comma"),
+        ("hgrm-bad-truncated.hgrm", 0, "the file is cut"),
+        ("hgrm-bad-decreasing.hgrm", 4, "falls from the row before"),
+        ("hgrm-bad-count-mismatch.hgrm", 0, "the line below the table 12"),
+        ("bad-empty.csv", 4, "the file is empty"),
+        ("bad-binary.csv", 4, "not text"),
+        ("bad-html.csv", 4, "no percentile table"),
+        ("bad-ragged.csv", 4, "no percentile table"),
+    ] {
+        let said = tool.call(&["view", folder.join(name).to_str().unwrap()]);
+        assert_eq!(said.code, code, "{name}: {}", said.err);
+        assert!(
+            said.err.contains(part) && said.err.lines().count() == usize::from(!part.is_empty()),
+            "{name}: {}",
+            said.err
+        );
+    }
+    // Byte order mark and line ends change no value.
+    let [plain, odd] =
+        ["hgrm/pauseintrinsics/Kaveri-Pause.hgrm", "hostile/hgrm-ok-crlf-bom.hgrm"].map(|file| {
+            let path = data(file).unwrap();
+            let said = tool.done(&["view", path.to_str().unwrap()]).out;
+            let rows = said.lines().filter(|line| line.contains(" %  "));
+            rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        });
+    assert_eq!(plain, odd);
+}
+
+#[test]
+fn what_was_measured_here_reads_back_to_the_digit() {
+    let tool = Tool::new();
+    let words =
+        ["wait", "--machine", "sim:chiplet-16", "--seed", "1", "--strategy", "pause,busy", "--cpus", "0,1"];
+    tool.done(&[&words[..], &["-q", "--export-hgrm", "tables"]].concat());
+    let file = tool.path().join("tables/wait-pause-0-1-trip.hgrm");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let said = tool.done(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables/wait-busy-0-1-trip.hgrm"]).out;
+    let median = text.lines().find(|line| line.contains(" 0.500000000000 ")).unwrap();
+    let median = median.split_whitespace().next().unwrap();
+    let row = said.lines().find(|line| line.trim().starts_with("50 %")).unwrap();
+    assert!(row.split_whitespace().any(|word| word == median), "{median} is not in {row}");
+    assert!(said.contains("Values in ns") && said.contains(" * wait-pause-0-1-trip"), "{said}");
+    let refused = tool.call(&["view", "missing.hgrm"]);
+    assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
+    let none = tool.call(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables"]);
+    assert_eq!((none.code, none.out.as_str()), (4, ""), "{}", none.err);
+}

@@ -1,0 +1,309 @@
+//! Percentile tables of HdrHistogram, as any tool writes them: `.hgrm` files, the variant with commas and quotes, and
+//! tables inside other text.
+
+use super::document::{Document, decode};
+use super::spectrum::{Spectrum, SpectrumRow};
+use super::{ImportError, Problem};
+
+/// The words of the heading.
+const HEADING: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
+
+/// Reads every percentile table of a file.
+///
+/// # Errors
+/// [`ImportError`] with the line: no text, no table, rows that are no numbers or out of order.
+///
+/// ```
+/// # use coretalk_model::formats::read_hgrm;
+/// let text = "Value Percentile TotalCount 1/(1-Percentile)\n\n1.5 0.0 1 1.00\n2.5 1.0 4 inf\n";
+/// assert_eq!(read_hgrm(text.as_bytes()).unwrap()[0].total(), 4);
+/// ```
+pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
+    let text = decode(bytes)?;
+    let document = Document::new(&text);
+    if document.next_filled(0).is_none() {
+        return Err(Problem::Empty.into());
+    }
+    let mut spectra = Vec::new();
+    let mut index = 0;
+    while index < document.len() {
+        if is_heading(document.line(index)) {
+            let (spectrum, next) = table(&document, index)?;
+            spectra.push(spectrum);
+            index = next;
+        } else {
+            index += 1;
+        }
+    }
+    if spectra.is_empty() {
+        return Err(Problem::NoPercentiles.into());
+    }
+    if spectra.len() > 1 {
+        for (number, spectrum) in spectra.iter_mut().enumerate() {
+            spectrum.name = Some(format!("table {}", number + 1));
+        }
+    }
+    Ok(spectra)
+}
+
+/// Whether bytes hold such a table somewhere.
+pub fn holds_percentiles(text: &str) -> bool {
+    text.lines().any(is_heading)
+}
+
+fn is_heading(line: &str) -> bool {
+    fields(line).eq(HEADING)
+}
+
+/// Fields between blanks, or between commas where the line has quotes or no blank inside.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    let line = line.trim();
+    let commas = line.contains('"') || (line.contains(',') && !line.contains([' ', '\t']));
+    let split = move |c: char| if commas { c == ',' } else { c.is_whitespace() };
+    line.split(split).map(|field| field.trim().trim_matches('"')).filter(|field| !field.is_empty())
+}
+
+/// The table whose heading stands at a line, and the line after it.
+fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), ImportError> {
+    let mut spectrum = Spectrum {
+        name: None,
+        unit: unit(document, heading),
+        digits: 0,
+        rows: Vec::new(),
+        mean: None,
+        deviation: None,
+        warnings: Vec::new(),
+    };
+    let mut footer = Footer::default();
+    let mut commas = false;
+    let mut index = heading + 1;
+    while index < document.len() {
+        let line = document.line(index).trim();
+        if is_heading(line) {
+            break;
+        }
+        if let Some(comment) = line.strip_prefix('#') {
+            footer.read(comment);
+        } else if !line.is_empty() {
+            match row(line) {
+                Some((row, digits, comma)) => {
+                    follows(spectrum.rows.last(), &row).map_err(|problem| problem.at_line(index))?;
+                    spectrum.digits = spectrum.digits.max(digits);
+                    spectrum.rows.push(row);
+                    commas |= comma;
+                }
+                // A cell that is no number inside a table is an error; other text behind it ends it.
+                None if spectrum.rows.is_empty() || looks_like_row(line) => {
+                    return Err(Problem::NotARow { line: line.to_owned() }.at_line(index));
+                }
+                None => break,
+            }
+        }
+        index += 1;
+    }
+    let Some(last) = spectrum.rows.last().copied() else {
+        return Err(Problem::NoRows.at_line(heading));
+    };
+    (spectrum.mean, spectrum.deviation) = (footer.mean, footer.deviation);
+    let mut warnings = Vec::new();
+    if commas {
+        warnings.push("decimals stand behind a comma; read as such".to_owned());
+    }
+    if last.share < 1.0 {
+        warnings.push(format!("ends at {} %: the file is cut, and its maximum unknown", last.share * 100.0));
+    }
+    if let Some(total) = footer.total.filter(|total| *total != last.count) {
+        warnings.push(format!("the last row counts {}, the line below the table {total}", last.count));
+    }
+    // Some tools print the largest value itself and some the end of its range: it lies above the row before.
+    let before = spectrum.rows.iter().rev().map(|row| row.value).find(|value| *value < last.value);
+    let fits = |max: f64| max <= last.value && before.is_none_or(|before| max > before);
+    if footer.max.is_some_and(|max| last.share >= 1.0 && !fits(max)) {
+        warnings.push("the last row and the line below the table disagree about the maximum".to_owned());
+    }
+    spectrum.warnings = warnings;
+    Ok((spectrum, index))
+}
+
+/// A comment of ours before the heading says the unit.
+fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
+    let comments = (0..heading).rev().map(|index| document.line(index).trim());
+    let said =
+        comments.take_while(|line| line.starts_with('#')).find_map(|line| line.split_once("Value in "));
+    said.map(|(_, unit)| unit.split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+/// A row, the decimals of its value, and whether these stand behind a comma.
+fn row(line: &str) -> Option<(SpectrumRow, usize, bool)> {
+    let fields: Vec<&str> = fields(line).collect();
+    let (3 | 4) = fields.len() else { return None };
+    let (value, comma) = number(fields[0])?;
+    let (share, _) = number(fields[1])?;
+    let count = fields[2].parse().ok()?;
+    // The fourth follows from the second: only whether it is one is of interest.
+    let fourth = fields.get(3).is_none_or(|field| {
+        ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some()
+    });
+    let digits = fields[0].split(['.', ',']).nth(1).map_or(0, str::len);
+    ((0.0..=1.0).contains(&share) && fourth).then_some((SpectrumRow { value, share, count }, digits, comma))
+}
+
+/// A finite number with a point, or with a comma where there is no point.
+fn number(field: &str) -> Option<(f64, bool)> {
+    let comma = field.contains(',');
+    let value = if comma { field.replacen(',', ".", 1).parse() } else { field.parse() };
+    value.ok().filter(|value: &f64| value.is_finite()).map(|value| (value, comma))
+}
+
+/// Whether a line was meant as one: it begins with a digit and has as many fields.
+fn looks_like_row(line: &str) -> bool {
+    let begins = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    begins && (3..=4).contains(&fields(line).count())
+}
+
+fn follows(before: Option<&SpectrumRow>, row: &SpectrumRow) -> Result<(), Problem> {
+    let Some(before) = before else { return Ok(()) };
+    let falls = |what| Err(Problem::OutOfOrder { what });
+    if row.value < before.value {
+        return falls("value");
+    }
+    if row.share < before.share {
+        return falls("percentile");
+    }
+    if row.count < before.count {
+        return falls("count");
+    }
+    Ok(())
+}
+
+/// What the lines below a table say.
+#[derive(Default)]
+struct Footer {
+    mean: Option<f64>,
+    deviation: Option<f64>,
+    max: Option<f64>,
+    total: Option<u64>,
+}
+
+impl Footer {
+    /// `[Mean    =       92.682, StdDeviation   =      262.259]`
+    fn read(&mut self, comment: &str) {
+        let Some(inner) = comment.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+            return;
+        };
+        // A comma with a blank behind it parts; one without stands before decimals.
+        for part in inner.split(", ") {
+            let Some((name, value)) = part.split_once('=') else { continue };
+            let value = value.trim();
+            let decimal = || number(value).map(|(value, _)| value);
+            match name.trim() {
+                "Mean" => self.mean = decimal(),
+                "StdDeviation" => self.deviation = decimal(),
+                "Max" => self.max = decimal(),
+                "Total count" => self.total = value.parse().ok(),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Histogram;
+    use crate::formats::hgrm::{HgrmCount, HgrmStyle, write_counts, write_hgrm};
+    use crate::formats::spectrum::Percentile;
+
+    const HEAD: &str = "Value Percentile TotalCount 1/(1-Percentile)\n\n";
+
+    #[test]
+    fn what_we_write_reads_back_to_the_digit() {
+        let mut histogram = Histogram::new();
+        for event in 0..20_000u64 {
+            histogram.record_ns(40.0 + (event * event % 977) as f64 / 7.0, 1 + event % 3);
+        }
+        let style = HgrmStyle::default();
+        let text = write_hgrm(&histogram, &style, &["x; Value in ns".to_owned()]);
+        let spectra = read_hgrm(text.as_bytes()).unwrap();
+        let [read] = spectra.as_slice() else { panic!("{spectra:?}") };
+        assert_eq!((read.unit.as_deref(), read.digits, read.total()), (Some("ns"), 3, histogram.count()));
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+        // The rows by the rule of the common plotter: four numbers between blanks, no `#` in front.
+        let plotted: Vec<[f64; 4]> = text
+            .lines()
+            .filter(|line| !line.trim().starts_with('#'))
+            .filter_map(|line| {
+                let numbers: Option<Vec<f64>> =
+                    line.split_whitespace().map(|word| word.parse().ok()).collect();
+                numbers?.try_into().ok()
+            })
+            .collect();
+        assert_eq!(plotted.len() + 1, read.rows.len(), "the last row has three columns and drops out");
+        for (plotted, row) in plotted.iter().zip(&read.rows) {
+            assert_eq!([plotted[0], plotted[1], plotted[2]], [row.value, row.share, row.count as f64]);
+        }
+        // Written again from what was read: the same rows.
+        let mut seen = 0;
+        let mut counts = Vec::new();
+        for row in read.rows.iter().filter(|row| row.count > 0) {
+            if row.count > seen {
+                counts.push(HgrmCount { highest: row.value, middle: row.value, count: row.count - seen });
+                seen = row.count;
+            }
+        }
+        let again = write_counts(&counts, &HgrmStyle { scale: 1.0, ..style }, &[]);
+        let rows = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        assert_eq!(rows(&again), rows(&text));
+    }
+
+    #[test]
+    fn variants_of_other_tools_are_understood() {
+        let cut = format!("{HEAD}1.00 0.0 1 1.00\n2.00 0.5 2 2.00\n");
+        assert!(read_hgrm(cut.as_bytes()).unwrap()[0].warnings[0].contains("cut"));
+        let comma = format!(
+            "{HEAD}1,25 0,0 1 1,00\n2,00 1,000000 2\n#[Max     =         2,00, Total count    =            3]"
+        );
+        let read = &read_hgrm(comma.as_bytes()).unwrap()[0];
+        assert_eq!(
+            (read.rows[0].value, read.digits, read.warnings.len()),
+            (1.25, 2, 2),
+            "{:?}",
+            read.warnings
+        );
+        let quoted = "\"Value\",\"Percentile\",\"TotalCount\",\"1/(1-Percentile)\"\n0.1,0.0,1,1.00\n0.9,1.0,10,Infinity\n";
+        assert_eq!(read_hgrm(quoted.as_bytes()).unwrap()[0].total(), 10);
+        let prose = format!(
+            "Running\n  {HEAD}  1.0 0.0 1 1.0\n  2.0 1.0 9 inf\n  #[Mean    =        1.500, StdDeviation   =        0.500]\nDone, 9 requests\n {HEAD}3.0 1.0 4 inf\n"
+        );
+        let read = read_hgrm(prose.as_bytes()).unwrap();
+        assert_eq!((read.len(), read[0].mean, read[1].total()), (2, Some(1.5), 4));
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        for (text, line, part) in [
+            ("", None, "empty"),
+            ("1 2 3 4\n", None, "no percentile table"),
+            (HEAD, Some(1), "no row"),
+            (&format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"), Some(4), "the value falls"),
+            (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile falls"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
+            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "NaN"),
+        ] {
+            let error = read_hgrm(text.as_bytes()).unwrap_err();
+            assert_eq!(error.line, line, "{text:?}: {error}");
+            assert!(error.to_string().contains(part), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn percentiles_between_rows_are_bounds() {
+        let text = format!("{HEAD}1.0 0.0 1 1.0\n1.0 0.5 50 2.0\n2.0 0.75 75 4.0\n9.0 1.0 100\n");
+        let read = &read_hgrm(text.as_bytes()).unwrap()[0];
+        assert_eq!(read.percentile(0.5), Some(Percentile::Exact(1.0)));
+        assert_eq!(read.percentile(0.6), Some(Percentile::AtMost(2.0)));
+        assert_eq!((read.percentile(1.0), read.percentile(0.9999)), (Some(Percentile::Exact(9.0)), None));
+    }
+}

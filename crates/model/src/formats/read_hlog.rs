@@ -1,0 +1,374 @@
+//! Interval logs of HdrHistogram (`.hlog`): lines of base64 over zlib over the V2 encoding, one histogram for each
+//! interval. All intervals of a tag are added up.
+
+use super::document::{Document, decode};
+use super::hgrm::{HgrmCount, levels};
+use super::spectrum::{Spectrum, SpectrumRow};
+use super::{ImportError, Problem};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::{Decompress, FlushDecompress, Status};
+use std::collections::BTreeMap;
+
+/// What compressed and plain V2 histograms begin with; the fifth hexadecimal digit from the right may be 1 or 0.
+const COMPRESSED_V2: u32 = 0x1c84_9304;
+const PLAIN_V2: u32 = 0x1c84_9303;
+/// The bits of a cookie that hold the width of a word in older encodings.
+const WORD_BITS: u32 = 0xf0;
+/// All versions begin with this.
+const FAMILY: u32 = 0x1c84_9300;
+/// A histogram of an hour in ns with five digits takes less than this, inflated: 5 million counts of a byte.
+const MOST_BYTES: usize = 16 << 20;
+/// Bytes of the header behind the cookie and the length of the payload.
+const HEADER: usize = 32;
+/// Rows for each halving of the distance to 100 %.
+const TICKS: u32 = 5;
+/// Units of the counts in one of the interval's maximum, by which logs of nanoseconds say milliseconds.
+const NS_PER_MS: f64 = 1e6;
+
+/// Reads an interval log: a spectrum for each tag, those without a tag first.
+///
+/// # Errors
+/// [`ImportError`] with the line: no text, no interval, another encoding than V2, or one that is broken.
+pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
+    let text = decode(bytes)?;
+    let document = Document::new(&text);
+    let mut tags: BTreeMap<String, Tag> = BTreeMap::new();
+    for index in 0..document.len() {
+        let line = document.line(index).trim();
+        if line.is_empty() || line.starts_with(['#', '"']) {
+            continue;
+        }
+        let at = |problem: Problem| problem.at_line(index);
+        let (tag, rest) = match line.strip_prefix("Tag=").and_then(|rest| rest.split_once(',')) {
+            Some((tag, rest)) => (tag, rest),
+            None => ("", line),
+        };
+        let fields: Vec<&str> = rest.split(',').map(str::trim).collect();
+        let [_, _, max, payload] = fields.as_slice() else {
+            return Err(at(Problem::NotAnInterval { why: "it has no four fields".to_owned() }));
+        };
+        let max: f64 =
+            max.parse().map_err(|_| at(Problem::NotAnInterval { why: format!("`{max}` is no number") }))?;
+        let counts = histogram(payload).map_err(|why| at(Problem::NotAnInterval { why }))?;
+        tags.entry(tag.to_owned()).or_default().add(&counts, max, index + 1);
+    }
+    if tags.is_empty() {
+        return Err(Problem::NoPercentiles.into());
+    }
+    Ok(tags.into_iter().map(|(tag, counted)| counted.spectrum(&tag)).collect())
+}
+
+/// Whether text is such a log.
+pub fn is_hlog(text: &str) -> bool {
+    text.lines().any(|line| {
+        let payload = line.trim().rsplit(',').next().unwrap_or_default();
+        payload.starts_with("HIST") && payload.len() > 16
+    })
+}
+
+/// The intervals of a tag.
+#[derive(Default)]
+struct Tag {
+    /// Lowest value of a range → highest value, and how many.
+    counts: BTreeMap<u64, (u64, u64)>,
+    intervals: usize,
+    /// Whether every interval's maximum is that of its counts, in milliseconds where these are nanoseconds.
+    in_ns: bool,
+    /// Lines whose maximum is not that of their counts in any of both.
+    odd: Vec<usize>,
+}
+
+impl Tag {
+    fn add(&mut self, counts: &[Range], max: f64, line: usize) {
+        self.in_ns = self.in_ns || self.intervals == 0;
+        self.intervals += 1;
+        let highest = counts.last().map_or(0, |range| range.highest);
+        let lowest = counts.last().map_or(0, |range| range.lowest);
+        // The log rounds to three decimals.
+        let is = |scale: f64| {
+            let (low, high) = (lowest as f64 / scale - 0.001, highest as f64 / scale + 0.001);
+            (low..=high).contains(&max)
+        };
+        self.in_ns &= is(NS_PER_MS);
+        if !is(NS_PER_MS) && !is(1.0) {
+            self.odd.push(line);
+        }
+        for range in counts {
+            let held = self.counts.entry(range.lowest).or_insert((range.highest, 0));
+            // Logs may change their digits on the way: the wider range stands for both.
+            held.0 = held.0.max(range.highest);
+            held.1 += range.count;
+        }
+    }
+
+    fn spectrum(&self, tag: &str) -> Spectrum {
+        let counts: Vec<HgrmCount> = self
+            .counts
+            .iter()
+            .map(|(&lowest, &(highest, count))| HgrmCount {
+                highest: highest as f64,
+                middle: (lowest + highest) as f64 / 2.0,
+                count,
+            })
+            .collect();
+        let total: u64 = counts.iter().map(|range| range.count).sum();
+        let moment = |of: &dyn Fn(f64) -> f64| {
+            let sum: f64 = counts.iter().map(|range| of(range.middle) * range.count as f64).sum();
+            (total > 0).then(|| sum / total as f64)
+        };
+        let mean = moment(&|value| value);
+        let deviation = mean.and_then(|mean| moment(&|value| (value - mean) * (value - mean))).map(f64::sqrt);
+        let mut warnings = Vec::new();
+        if let Some(line) = self.odd.first() {
+            warnings.push(format!(
+                "the maximum beside {} of {} intervals (the first in line {line}) is not that of its counts",
+                self.odd.len(),
+                self.intervals
+            ));
+        }
+        if total == 0 {
+            warnings.push("nothing was counted".to_owned());
+        }
+        let rows = levels(&counts, total, TICKS);
+        Spectrum {
+            name: (!tag.is_empty()).then(|| tag.to_owned()),
+            unit: self.in_ns.then(|| "ns".to_owned()),
+            digits: 0,
+            rows: rows.into_iter().map(|(value, share, count)| SpectrumRow { value, share, count }).collect(),
+            mean,
+            deviation,
+            warnings,
+        }
+    }
+}
+
+/// Values that are kept as one, and how many.
+struct Range {
+    lowest: u64,
+    highest: u64,
+    count: u64,
+}
+
+/// One histogram, from base64.
+fn histogram(payload: &str) -> Result<Vec<Range>, String> {
+    let bytes = STANDARD.decode(payload).map_err(|_| "its last field is not base64".to_owned())?;
+    let mut outer = Bytes(&bytes);
+    let cookie = outer.word()?;
+    if cookie & !0xff != FAMILY {
+        return Err("its last field is no histogram of HdrHistogram".to_owned());
+    }
+    let inner = match cookie & !WORD_BITS {
+        COMPRESSED_V2 => {
+            let length = outer.word()? as usize;
+            let packed = outer.0.get(..length).ok_or("it is cut")?;
+            inflate(packed)?
+        }
+        PLAIN_V2 => bytes.clone(),
+        // Compressed: 0x…09 is V0, 0x…02 is V1; plain: 0x…08 and 0x…01.
+        older => {
+            let version = match older & 0xf {
+                0x8 | 0x9 => "V0",
+                0x1 | 0x2 => "V1",
+                _ => "an unknown version",
+            };
+            return Err(format!(
+                "it is encoded as {version} of HdrHistogram, and only V2 (format 1.2 or later of the log) is read; write \
+                 it again with a current HdrHistogram"
+            ));
+        }
+    };
+    counts(&inner)
+}
+
+/// Unpacks zlib, up to the most that is taken.
+fn inflate(packed: &[u8]) -> Result<Vec<u8>, String> {
+    let mut inflater = Decompress::new(true);
+    let mut inner = Vec::with_capacity(4096);
+    loop {
+        let (read, written) = (inflater.total_in(), inner.len());
+        let rest = packed.get(read as usize..).unwrap_or_default();
+        match inflater.decompress_vec(rest, &mut inner, FlushDecompress::None) {
+            Ok(Status::StreamEnd) => return Ok(inner),
+            Ok(_) if inner.len() > MOST_BYTES => {
+                return Err(format!("it holds more than {} MiB", MOST_BYTES >> 20));
+            }
+            Ok(_) if inner.len() == inner.capacity() => inner.reserve(inner.len()),
+            Ok(_) if inflater.total_in() > read || inner.len() > written => {}
+            // Nothing more to read, and the end is missing.
+            _ => return Err("what it packed cannot be unpacked".to_owned()),
+        }
+    }
+}
+
+/// A V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of zeros
+/// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`).
+fn counts(bytes: &[u8]) -> Result<Vec<Range>, String> {
+    let mut rest = Bytes(bytes);
+    if rest.word()? & !WORD_BITS != PLAIN_V2 {
+        return Err("what it packed is no V2 histogram".to_owned());
+    }
+    let length = rest.word()? as usize;
+    let header = rest.0.get(..HEADER).ok_or("it is cut")?;
+    let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
+    // The first word shifts values that were scaled on the way; HdrHistogramJS writes 1 where nothing is shifted. What a
+    // shift would do shows beside the interval's maximum.
+    let (digits, lowest) = (word(4), long(8));
+    if digits > 5 || !(1..=1 << 48).contains(&lowest) {
+        return Err("its header makes no sense".to_owned());
+    }
+    let layout = Layout::new(digits, lowest);
+    let mut payload = Bytes(rest.0.get(HEADER..).and_then(|rest| rest.get(..length)).ok_or("it is cut")?);
+    let mut ranges = Vec::new();
+    let mut index = 0u64;
+    while !payload.0.is_empty() {
+        let count = payload.zigzag()?;
+        if count < 0 {
+            index = index.saturating_add(count.unsigned_abs());
+            continue;
+        }
+        if count > 0 {
+            let (lowest, highest) = layout.range(index).ok_or("a value is beyond 64 bits")?;
+            ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
+        }
+        index += 1;
+    }
+    Ok(ranges)
+}
+
+/// Which values are kept as one.
+struct Layout {
+    unit_bits: u32,
+    /// Bits of half of the steps of the first bucket.
+    half_bits: u32,
+}
+
+impl Layout {
+    fn new(digits: u32, lowest: u64) -> Layout {
+        // The steps of a bucket tell numbers of so many digits apart, rounded up to a power of two.
+        let steps = 2 * 10u64.pow(digits);
+        Layout { unit_bits: lowest.ilog2(), half_bits: steps.next_power_of_two().ilog2() - 1 }
+    }
+
+    /// The lowest and highest value that are counted at an index.
+    fn range(&self, index: u64) -> Option<(u64, u64)> {
+        let half = 1u64 << self.half_bits;
+        let (bucket, step) = match index >> self.half_bits {
+            0 => (0, index),
+            bucket => (bucket - 1, (index & (half - 1)) + half),
+        };
+        let shift = u32::try_from(bucket).ok()?.checked_add(self.unit_bits)?;
+        // 63 bits, as the original has.
+        let fits = shift < 63 && step.leading_zeros() > shift;
+        fits.then(|| (step << shift, (step << shift) + ((1 << shift) - 1)))
+    }
+}
+
+/// What is left to read.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn word(&mut self) -> Result<u32, String> {
+        let (word, rest) = self.0.split_first_chunk::<4>().ok_or("it is cut")?;
+        self.0 = rest;
+        Ok(u32::from_be_bytes(*word))
+    }
+
+    fn zigzag(&mut self) -> Result<i64, String> {
+        let mut value = 0u64;
+        for place in 0..9 {
+            let (&byte, rest) = self.0.split_first().ok_or("its counts are cut")?;
+            self.0 = rest;
+            if place == 8 {
+                // The ninth byte holds eight bits.
+                value |= u64::from(byte) << 56;
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << (7 * place);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::spectrum::Percentile;
+    use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer, V2Serializer};
+    use proptest::prelude::*;
+
+    fn encoded(values: &[u64], plain: bool) -> String {
+        let mut histogram = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 3).unwrap();
+        values.iter().for_each(|&value| histogram.record(value).unwrap());
+        let mut bytes = Vec::new();
+        if plain {
+            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+        } else {
+            V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+        }
+        STANDARD.encode(bytes)
+    }
+
+    #[test]
+    fn intervals_of_a_tag_are_added_up() {
+        let [a, b] = [encoded(&[2_000_000, 1_000_000], false), encoded(&[3_000_000], true)];
+        let log =
+            format!("#[x]\n\"Start\"\n0.1,1.0,2.000,{a}\nTag=A,0.1,1.0,2.000,{a}\n1.1,1.0,3.000,{b} \n");
+        let spectra = read_hlog(log.as_bytes()).unwrap();
+        assert_eq!(spectra.len(), 2);
+        assert_eq!((spectra[0].total(), spectra[1].total(), spectra[1].name.as_deref()), (3, 2, Some("A")));
+        assert_eq!(spectra[0].unit.as_deref(), Some("ns"));
+        assert!(spectra[0].warnings.is_empty(), "{:?}", spectra[0].warnings);
+        let Some(Percentile::Exact(max)) = spectra[0].percentile(1.0) else { panic!() };
+        assert!((max / 3e6 - 1.0).abs() < 1e-3, "{max}");
+    }
+
+    #[test]
+    fn what_is_broken_is_refused_with_its_line() {
+        let good = encoded(&[7], false);
+        let old = STANDARD.encode([0x1c, 0x84, 0x93, 0x89, 0, 0, 0, 0]);
+        let cut = STANDARD.encode(&STANDARD.decode(&good).unwrap()[..20]);
+        let mut bytes = STANDARD.decode(encoded(&[7], true)).unwrap();
+        bytes[12..16].copy_from_slice(&9u32.to_be_bytes());
+        let odd = STANDARD.encode(&bytes);
+        for (line, part) in [
+            ("0,1,1.0".to_owned(), "four fields"),
+            (format!("0,1,soon,{good}"), "`soon`"),
+            ("0,1,1.0,HIST*".to_owned(), "base64"),
+            ("0,1,1.0,AAAAAAAA".to_owned(), "no histogram"),
+            (format!("0,1,1.0,{old}"), "encoded as V0"),
+            (format!("0,1,1.0,{cut}"), "cut"),
+            (format!("0,1,1.0,{odd}"), "no sense"),
+        ] {
+            let error = read_hlog(format!("#x\n{line}\n").as_bytes()).unwrap_err();
+            assert_eq!(error.line, Some(2), "{line}: {error}");
+            assert!(error.to_string().contains(part), "{line}: {error}");
+        }
+        assert!(read_hlog(b"#x\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_library_and_we_keep_the_same_values(values in proptest::collection::vec(0u64..1 << 42, 1..60), plain: bool) {
+            let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 3).unwrap();
+            values.iter().for_each(|&value| library.record(value).unwrap());
+            let ranges = histogram(&encoded(&values, plain)).unwrap();
+            let expected: Vec<(u64, u64)> =
+                library.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+            prop_assert_eq!(ranges.iter().map(|range| (range.highest, range.count)).collect::<Vec<_>>(), expected);
+        }
+
+        #[test]
+        fn no_bytes_make_it_fail_without_a_sentence(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let log = format!("0,1,1.0,{}", STANDARD.encode(&bytes));
+            let _ = read_hlog(log.as_bytes());
+            let mut headed = 0x1c84_9313u32.to_be_bytes().to_vec();
+            headed.extend(&bytes);
+            let _ = read_hlog(format!("0,1,1.0,{}", STANDARD.encode(&headed)).as_bytes());
+        }
+    }
+}
