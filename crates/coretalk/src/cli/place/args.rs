@@ -13,7 +13,7 @@ pub struct PlaceArgs {
     /// p-cores, e-cores, none; at least two
     #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
     pub placement: Vec<PlacementName>,
-    /// Work that the tool brings along: execl, process, pipe, shell:N, n-queens[:N], integer, threads-yield, mutex-array,
+    /// Work that the tool brings along: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
     /// memory-read, memory-write, stream-copy, stream-scale, stream-add, stream-triad, barrier, ring, all-to-all, pipeline,
     /// shared-counter
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "command")]
