@@ -53,12 +53,16 @@ mod model {
     }
 
     impl Futex {
-        /// Sleeps while the number is `expected`, until woken. May return early.
+        /// Sleeps while the number is `expected`, until woken, for a [nap](super::super::ends::NAP) at most, but for loom,
+        /// which knows no time. May return early.
         pub fn wait(&self, expected: u32) {
             let Ok(lock) = self.bed.lock.lock() else { return };
             // Relaxed: whoever changed the number wakes under the same lock, which orders the two.
             if self.word.load(Relaxed) == expected {
+                #[cfg(loom)]
                 drop(self.bed.woken.wait(lock));
+                #[cfg(not(loom))]
+                drop(self.bed.woken.wait_timeout(lock, super::super::ends::NAP));
             }
         }
 
