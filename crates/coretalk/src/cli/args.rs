@@ -219,10 +219,10 @@ pub struct LatencyArgs {
     #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
     pub parallel: Option<AutoOr>,
     /// Fixed counts: samples of each pair
-    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
     pub samples: Option<u32>,
     /// Fixed counts: round trips in each sample
-    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..=value::MOST_ITERATIONS))]
     pub iterations: Option<u32>,
 }
 

@@ -14,10 +14,6 @@ use std::path::PathBuf;
 const PRECISION: f64 = 0.02;
 /// The rate that tails are corrected for where nothing was said.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
-/// The most samples of one pair: their ticks are held in memory and, for few CPUs, in the run file.
-pub const MOST_SAMPLES: u32 = 1_000_000;
-/// The most round trips of one sample: at 500 ns each half a second, which the 32 bits of a sample hold on any clock.
-pub const MOST_ITERATIONS: u32 = 1_000_000;
 
 /// Which command measures.
 #[derive(Debug, Clone, Copy)]
@@ -204,7 +200,7 @@ fn settings(
             names(&protocols)
         )));
     }
-    let counts = counts(args)?;
+    let counts = counts(args);
     let guest = machine.environment().hypervisor.is_some();
     let (budget, spacing) = budget(measuring, cpus.len(), guest);
     Ok(LatencySettings {
@@ -293,7 +289,8 @@ pub(super) fn cpus_and_pairs(
         ));
     }
     if chosen.len() < fewest {
-        return Err(too_few(&chosen, global));
+        let left_out = allowance.cpuset.intersection(topology.cpus()).difference(&allowance.mask);
+        return Err(too_few(&chosen, global, &left_out));
     }
     let choice = match (global.smt, pairs) {
         (Some(SmtWord::Siblings), _) => PairChoice::Siblings,
@@ -304,13 +301,21 @@ pub(super) fn cpus_and_pairs(
     Ok((chosen, choice))
 }
 
-fn too_few(chosen: &CpuSet, global: &Global) -> Failure {
+/// `left_out`: the CPUs that only the inherited affinity mask leaves out.
+fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     let why = match (chosen.first(), &global.cpus, global.smt) {
         (Some(cpu), Some(_), _) => format!("only CPU {cpu} is chosen"),
         (Some(cpu), None, Some(SmtWord::OnePerCore)) => format!("there is only one core, that of CPU {cpu}"),
         (Some(cpu), None, _) => format!("this process may use only CPU {cpu}"),
         (None, ..) => "this process may use no CPU of this machine".to_owned(),
     };
+    if global.cpus.is_none() && !left_out.is_empty() {
+        return Failure::Environment(format!(
+            "{why}, and a latency needs two CPUs; its affinity mask is inherited and leaves CPUs {left_out} out, which \
+             --cpus can choose: try --cpus {}",
+            chosen.union(left_out)
+        ));
+    }
     Failure::Environment(format!(
         "{why}, and a latency needs two CPUs; `coretalk doctor`, `topology`, `clock`, `import` and simulated machines \
          (--machine sim:chiplet-16) work here"
@@ -335,20 +340,11 @@ fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
     Ok(Parallel::AtMost(pairs))
 }
 
-fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {
-    let (Some(samples), Some(iterations)) = (args.samples, args.iterations) else {
-        return Ok(Counts::Adaptive);
-    };
-    for (option, asked, most) in
-        [("--samples", samples, MOST_SAMPLES), ("--iterations", iterations, MOST_ITERATIONS)]
-    {
-        if asked > most {
-            return Err(Failure::Usage(format!(
-                "{option} {asked} is more than this can hold; the most is {most}"
-            )));
-        }
+fn counts(args: &LatencyArgs) -> Counts {
+    match (args.samples, args.iterations) {
+        (Some(samples), Some(iterations)) => Counts::Fixed { samples, iterations },
+        _ => Counts::Adaptive,
     }
-    Ok(Counts::Fixed { samples, iterations })
 }
 
 fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failure> {

@@ -6,6 +6,11 @@ use std::ops::RangeInclusive;
 /// The least and greatest relative half-width that can be asked for.
 const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
 
+/// The most samples of one pair: their ticks are held in memory and, for few CPUs, in the run file.
+pub const MOST_SAMPLES: i64 = 1_000_000;
+/// The most round trips of one sample: at 500 ns each half a second, which the 32 bits of a sample hold on any clock.
+pub const MOST_ITERATIONS: i64 = 1_000_000;
+
 /// A pilot and one pass over a pair with its pauses fit into it.
 const SHORTEST_BUDGET: Picos = Picos::from_ms(100);
 /// The longest machine time that can be asked for.

@@ -44,7 +44,7 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
     (
         &["latency", "--machine", "sim:chiplet-16", "--samples", "4000000000", "--iterations", "4000000000"],
         2,
-        "the most is 1000000",
+        "1..=1000000",
     ),
     (&["latency", "--samples", "99999999999", "--iterations", "1"], 2, "99999999999"),
     (&["latency", "--rate", "1k/s"], 2, "--tails"),
@@ -167,6 +167,16 @@ fn a_cpu_outside_the_cpuset_is_named_with_the_cpuset() {
     let said = tool.call(&["latency", "--machine", "sim:caged.toml", "--cpus", "2-5"]);
     assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
     assert!(said.err.contains("CPU 4") && said.err.contains("0-3"), "{}", said.err);
+}
+
+#[test]
+fn one_cpu_left_by_the_inherited_mask_is_told_with_the_others() {
+    let tool = Tool::new();
+    let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\nmask = \"2\"\n";
+    std::fs::write(tool.path().join("masked.toml"), scenario).unwrap();
+    let said = tool.call(&["latency", "--machine", "sim:masked.toml"]);
+    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
+    assert!(said.err.contains("only CPU 2") && said.err.contains("--cpus 0-3"), "{}", said.err);
 }
 
 #[test]
