@@ -1,5 +1,6 @@
 //! Whole runs on simulated machines: deterministic, saved, shown again, resumed.
 
+use super::kill::run_file;
 use super::tool::Tool;
 use serde_json::Value;
 
@@ -120,6 +121,21 @@ fn the_other_commands_answer_on_a_simulated_machine() {
         let said = tool.done(words);
         assert!(said.out.contains(part), "{words:?}: {}", said.out);
         assert_eq!(said.err, "", "{words:?}");
+    }
+}
+
+#[test]
+fn plan_foresees_the_size_of_the_run_file() {
+    for machine in ["sim:laptop-smt", "sim:chiplet-16"] {
+        let tool = Tool::new();
+        let seeded = ["--machine", machine, "--seed", "1"];
+        let planned =
+            document(&tool.done(&[&["plan", "latency", "--format", "json"], &seeded[..]].concat()).out);
+        let planned = planned["plan"]["file_bytes"].as_f64().unwrap();
+        tool.done(&[&["latency", "-q"], &seeded[..]].concat());
+        let file = run_file(&tool.path().join("runs")).unwrap();
+        let ratio = planned / std::fs::metadata(file).unwrap().len() as f64;
+        assert!((0.75..1.25).contains(&ratio), "{machine}: planned / made {ratio:.2}");
     }
 }
 
