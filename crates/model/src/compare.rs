@@ -4,7 +4,7 @@
 //! series, whatever probe it comes from. [`compare`](fn@compare) joins equal sheets and judges first by level, then by
 //! cell; [`mismatches`] says which conditions differ, so that nobody compares what cannot be compared.
 //!
-//! A probe joins by a function that makes its sheets (see [`of_latency`](mod@of_latency) and [`of_import`]); nothing
+//! A probe joins by a function that makes its sheets (see [`of_latency`](mod@of_latency), [`of_series`](mod@of_series), [`of_places`](mod@of_places) and [`of_import`]); nothing
 //! else here knows one probe from another.
 
 mod conditions;
@@ -13,8 +13,11 @@ mod judge;
 mod levels;
 pub mod of_import;
 pub mod of_latency;
+pub mod of_places;
+pub mod of_series;
 mod overview;
 mod sheet;
+mod shown;
 
 pub use conditions::{Fact, Mismatch, Weight, mismatches};
 pub use effect::{LeastEffect, Outcome, Verdict};

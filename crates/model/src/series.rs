@@ -10,6 +10,7 @@ mod settings;
 pub mod summary;
 mod trial;
 
+pub(crate) use analyse::named_headline;
 pub use analyse::{analyse_series, is_done};
 pub use outcome::{Observed, PassOutcome, RoleEvidence};
 pub use record::{SeriesEntry, SeriesRecord};

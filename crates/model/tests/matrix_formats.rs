@@ -193,7 +193,7 @@ fn tables_of_values_are_read_in_all_their_forms() {
 fn refusals_name_the_place_and_the_reason() {
     type Check = fn(&Problem) -> bool;
     let table: &[(&str, Option<usize>, Option<usize>, Check)] = &[
-        (" \n\n", None, None, |p| matches!(p, Problem::Empty)),
+        (" \n\n", None, None, |p| matches!(p, Problem::Blank)),
         ("nothing to see here\n", None, None, |p| matches!(p, Problem::NotAMatrix)),
         ("52\n", None, None, |p| matches!(p, Problem::OneCpu)),
         ("10,20\n52,0\n0,52\n", None, None, |p| matches!(p, Problem::NotSquare { rows: 3, columns: 2 })),

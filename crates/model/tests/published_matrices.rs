@@ -130,7 +130,7 @@ fn every_hostile_matrix_gets_its_outcome() {
         ("bad-text-cell.csv", Refused(Some(7), Some(2), |p| matches!(p, Problem::NotANumber { .. }))),
         ("bad-empty.csv", Refused(None, None, |p| matches!(p, Problem::Empty))),
         ("bad-only-commas.csv", Refused(None, None, |p| matches!(p, Problem::NoValues))),
-        ("bad-one-cell.csv", Refused(None, None, |p| matches!(p, Problem::Empty))),
+        ("bad-one-cell.csv", Refused(None, None, |p| matches!(p, Problem::Blank))),
         ("bad-binary.csv", Refused(Some(2), None, |p| matches!(p, Problem::NotText { .. }))),
         ("bad-html.csv", Refused(None, None, |p| matches!(p, Problem::Markup))),
         ("bad-thousands-sep.csv", Refused(Some(1), Some(2), |p| matches!(p, Problem::Thousands { .. }))),

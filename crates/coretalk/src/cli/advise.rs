@@ -171,6 +171,7 @@ fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> R
         pattern: args.graph.is_none().then(|| pattern(args)),
         talking: graph.edges().count(),
         candidates: cpus.iter().copied().collect(),
+        known: ids.len(),
         outcome: Err(String::new()),
         remarks: Vec::new(),
     };

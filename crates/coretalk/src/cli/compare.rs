@@ -38,8 +38,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let differing = mismatches(&left, &right);
     refuse(&differing, args.force)?;
     let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
-    let topology = a.topology().or(b.topology());
-    let levels = topology.map_or_else(Levels::one, |topology| Levels::reported(topology.clone()));
+    let levels = Levels::between(&left, &right);
     let comparison = compare(&left, &right, &levels, least);
     if comparison.sheets.iter().all(|sheet| sheet.cells.is_empty()) {
         return Err(Failure::Usage(format!(
@@ -60,7 +59,8 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         sides: [side(a), side(b)],
         mismatches: &differing,
         comparison: &comparison,
-        topology,
+        levels: &levels,
+        files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
     let mut out = Out::open(wish.output.as_deref())?;
@@ -84,9 +84,13 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         cpus: side.cpus,
     };
     let [a, b] = &view.sides;
-    let reported = if view.topology.is_some() { "reported" } else { "none" };
+    let levels = match (view.levels.topology(), view.levels.shown()) {
+        (Some(_), _) => "reported",
+        (_, Some(_)) => "inferred",
+        _ => "none",
+    };
     let mismatches = view.mismatches.iter().map(MismatchDoc::of).collect();
-    Compared { a: side(a), b: side(b), min_effect_percent: 100.0 * view.least, levels: reported, mismatches }
+    Compared { a: side(a), b: side(b), min_effect_percent: 100.0 * view.least, levels, mismatches }
 }
 
 /// Different experiments are compared only where somebody insists, and what has no common measure never.
@@ -152,14 +156,7 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
         }
     }
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
-    let with_levels: Vec<_> = sides
-        .iter()
-        .zip(sources)
-        .map(|(side, source)| {
-            let levels = source.topology().map_or_else(Levels::one, |it| Levels::reported(it.clone()));
-            (side, levels)
-        })
-        .collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::between(side, side))).collect();
     let table = tabulate(&with_levels);
     let names: Vec<(String, String)> =
         sources.iter().map(|source| (source.name(), source.machine())).collect();

@@ -5,11 +5,13 @@ use super::{import, runs};
 use crate::RunReport;
 use crate::exit::Failure;
 use crate::store::StoreError;
+use coretalk_model::CpuSet;
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::of_places::of_places;
+use coretalk_model::compare::of_series::of_series;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
-use coretalk_model::{CpuSet, Topology};
 use std::path::Path;
 
 /// Numbers that somebody named.
@@ -53,24 +55,24 @@ impl Source {
     pub fn side(&self) -> Side {
         match self {
             Source::Run(report, _) => {
-                of_latency(&report.environment, &report.topology, &report.settings, &report.result)
+                let (environment, topology) = (&report.environment, &report.topology);
+                match (&report.series, &report.place) {
+                    (Some(series), _) => of_series(environment, topology, &series.settings, &series.result),
+                    (_, Some(place)) => of_places(environment, topology, &place.settings, &place.result),
+                    _ => of_latency(environment, topology, &report.settings, &report.result),
+                }
             }
             Source::File(matrices, _) => of_import(matrices),
-        }
-    }
-
-    /// What the system reported, where it was asked.
-    pub fn topology(&self) -> Option<&Topology> {
-        match self {
-            Source::Run(report, _) => Some(&report.topology),
-            Source::File(..) => None,
         }
     }
 
     /// The CPUs that it has numbers of.
     pub fn cpus(&self) -> CpuSet {
         match self {
-            Source::Run(report, _) => report.settings.cpus.iter().copied().collect(),
+            Source::Run(report, _) => {
+                let of_trials = report.series.iter().flat_map(|series| &series.settings.cpus);
+                report.settings.cpus.iter().chain(of_trials).copied().collect()
+            }
             Source::File(matrices, _) => {
                 matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect()
             }

@@ -2,7 +2,7 @@
 
 use super::known;
 use crate::report::advise::{AdviceView, Origin};
-use crate::report::snippets::{Snippet, snippets};
+use crate::report::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,9 +97,7 @@ impl AdviceDoc {
             at_most_better_percent: advice.and_then(|advice| known(100.0 * advice.slack?)),
             baselines: advice.iter().flat_map(|advice| &advice.baselines).map(BaselineDoc::of).collect(),
             remarks: view.remarks.clone(),
-            snippets: recommended
-                .map(|advice| snippets(&advice.cpus).into_iter().map(SnippetDoc::of).collect())
-                .unwrap_or_default(),
+            snippets: view.snippets().into_iter().map(SnippetDoc::of).collect(),
         }
     }
 }

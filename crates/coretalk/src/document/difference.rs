@@ -14,7 +14,7 @@ pub struct Compared {
     pub b: ComparedSideDoc,
     /// The least relative difference that counts.
     pub min_effect_percent: f64,
-    /// Whose levels they are: `reported` by the system, or `none`: all pairs in one.
+    /// Whose levels they are: `reported` by the system, `inferred` from the latencies of both, or `none`: all pairs in one.
     pub levels: &'static str,
     /// Conditions that are known to differ.
     pub mismatches: Vec<MismatchDoc>,

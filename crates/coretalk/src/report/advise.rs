@@ -39,6 +39,8 @@ pub struct AdviceView {
     pub talking: usize,
     /// The CPUs that could be chosen.
     pub candidates: CpuSet,
+    /// How many CPUs the source knows.
+    pub known: usize,
     /// The placement, or why there is none.
     pub outcome: Result<Advice, String>,
     /// Doubts and conditions, whole sentences.
@@ -67,6 +69,14 @@ impl AdviceView {
     }
 }
 
+impl AdviceView {
+    /// What can be typed: nothing without a ground, and nothing that only says "all CPUs".
+    pub fn snippets(&self) -> Vec<Snippet> {
+        let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
+        all.into_iter().filter(|snippet| snippet.each || self.threads < self.known).collect()
+    }
+}
+
 /// The screen.
 pub fn screen(view: &AdviceView, width: usize) -> String {
     let mut lines = Vec::new();
@@ -92,7 +102,7 @@ pub fn screen(view: &AdviceView, width: usize) -> String {
     lines.extend(view.remarks.iter().flat_map(|remark| wrap(&format!(" ! {remark}"), width, 3)));
     if let Some(advice) = view.recommended() {
         lines.push(String::new());
-        lines.extend(what_to_type(advice, width));
+        lines.extend(what_to_type(advice, &view.snippets(), width));
     }
     lines.join("\n") + "\n"
 }
@@ -217,10 +227,12 @@ fn certainty(advice: &Advice) -> String {
     format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
 }
 
-fn what_to_type(advice: &Advice, width: usize) -> Vec<String> {
-    let all = snippets(&advice.cpus);
+fn what_to_type(advice: &Advice, all: &[Snippet], width: usize) -> Vec<String> {
     let (each, together): (Vec<&Snippet>, Vec<&Snippet>) = all.iter().partition(|snippet| snippet.each);
-    let mut lines = wrap(" the process on these CPUs, its threads moving among them:", width, 1);
+    let mut lines = Vec::new();
+    if !together.is_empty() {
+        lines.extend(wrap(" the process on these CPUs, its threads moving among them:", width, 1));
+    }
     // Lines to be copied are never broken.
     lines.extend(together.iter().map(|snippet| format!("   {}", snippet.text)));
     if advice.cpus.len() < 2 {
@@ -265,6 +277,7 @@ mod tests {
             pattern: Some(pattern),
             talking: graph.edges().count(),
             candidates: "0-7".parse().unwrap(),
+            known: 8,
             outcome: Ok(advise(&graph, &site, 1)),
             remarks: Vec::new(),
         }
@@ -294,6 +307,11 @@ mod tests {
             let text = screen(&view, 100);
             assert!(text.contains(said) && !text.contains("taskset"), "{text}");
         }
+        let all = screen(&view(8, Pattern::Ring, 85.0), 100);
+        assert!(
+            all.contains("GOMP_CPU_AFFINITY") && !all.contains("taskset"),
+            "all CPUs are no choice: {all}"
+        );
         let spread = screen(&view(2, Pattern::Independent, 85.0), 100);
         assert!(spread.contains("on CPUs 0,1") && spread.contains("taskset -c 0,1"), "{spread}");
     }

@@ -4,8 +4,8 @@ use super::ladder::relation_words;
 use super::table::{Align, Columns};
 use super::text::{count, cut, ns, percent, plain, wrap};
 use coretalk_model::compare::{
-    Basis, CellDifference, Comparison, Difference, LevelDifference, Mismatch, SheetComparison, Subject,
-    Verdict,
+    Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
+    Subject, Verdict,
 };
 use coretalk_model::{Relation, Topology};
 
@@ -31,8 +31,10 @@ pub struct CompareView<'a> {
     pub mismatches: &'a [Mismatch],
     /// What was found.
     pub comparison: &'a Comparison,
-    /// Whose levels they are; `None` where no system reported any.
-    pub topology: Option<&'a Topology>,
+    /// By which levels pairs were grouped.
+    pub levels: &'a Levels,
+    /// Whether a side is a file of another tool.
+    pub files: bool,
     /// The least share that counts.
     pub least: f64,
 }
@@ -51,16 +53,17 @@ pub fn screen(view: &CompareView<'_>, width: usize) -> String {
     for mismatch in view.mismatches {
         lines.extend(wrap(&format!(" ! {}", mismatch_words(mismatch)), width, 3));
     }
+    lines.extend(groups(view.levels).iter().flat_map(|text| wrap(&format!(" {text}"), width, 3)));
     for sheet in &view.comparison.sheets {
         lines.push(String::new());
         lines.extend(wrap(&heading(sheet), width, 2));
-        lines.extend(levels(sheet, view.topology).lines(width));
+        lines.extend(levels(sheet, view.levels.topology()).lines(width));
         lines.extend(remarks(sheet).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
-        lines.extend(cells(sheet, view.topology, width));
+        lines.extend(cells(sheet, view.levels.topology(), width));
     }
     lines.push(String::new());
     lines.extend(wrap(&format!(" {}", conclusion(view)), width, 1));
-    if view.topology.is_none() {
+    if view.files {
         let text = " Files say nothing of their conditions: a shift common to all pairs (core clock, other kernel, other \
                     lines) looks like a change of the machine.";
         lines.extend(wrap(text, width, 1));
@@ -77,12 +80,15 @@ pub fn markdown(view: &CompareView<'_>) -> String {
     for mismatch in view.mismatches {
         text.push_str(&format!("- differs: {}\n", escaped(&mismatch_words(mismatch))));
     }
+    for groups in groups(view.levels) {
+        text.push_str(&format!("- {}\n", escaped(&groups)));
+    }
     for sheet in &view.comparison.sheets {
         text.push_str(&format!("\n{}\n\n", escaped(&heading(sheet))));
         text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", sheet.unit));
         text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
         for level in &sheet.levels {
-            text.push_str(&format!("| {} |\n", level_row(level, view.topology).join(" | ")));
+            text.push_str(&format!("| {} |\n", level_row(level, view.levels.topology()).join(" | ")));
         }
         let shown = standing_out(sheet);
         if !shown.is_empty() {
@@ -92,7 +98,10 @@ pub fn markdown(view: &CompareView<'_>) -> String {
             ));
             text.push_str("|---|---|---:|---:|---:|---:|---|\n");
             for cell in shown.iter().take(MOST_CELLS) {
-                text.push_str(&format!("| {} |\n", cell_row(cell, sheet, view.topology).join(" | ")));
+                text.push_str(&format!(
+                    "| {} |\n",
+                    cell_row(cell, sheet, view.levels.topology()).join(" | ")
+                ));
             }
         }
         text.push_str(&format!("\n{}\n", tally(sheet)));
@@ -118,12 +127,27 @@ pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
     format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
+/// Groups that are listed one by one.
+const MOST_GROUPS: usize = 8;
+
+/// Who belongs together where nobody reports it, a line for each level.
+fn groups(levels: &Levels) -> Vec<String> {
+    let shown = levels.shown().unwrap_or_default().iter().zip(1..).map(|(groups, level)| {
+        let lists: Vec<String> = groups.iter().take(MOST_GROUPS).map(ToString::to_string).collect();
+        let more = if groups.len() > MOST_GROUPS { " …" } else { "" };
+        let from = if level == 1 { ", as the latencies of both show" } else { "" };
+        format!("group-{level}: {}{more}{from}", lists.join("  "))
+    });
+    shown.collect()
+}
+
 pub(super) fn heading(sheet: &SheetComparison) -> String {
     let basis = match sheet.basis {
         Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
-        Basis::AsRead => {
+        Basis::AsRead if sheet.quantity == "half_round_trip" => {
             format!("shifts in {} as read, since a side does not know its core clock", sheet.unit)
         }
+        Basis::AsRead => "shifts as read".to_owned(),
     };
     format!("{}, {}: {basis}", plain(&sheet.name), sheet.quantity.replace('_', " "))
 }
@@ -296,7 +320,7 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
                 let of = if several { format!("{}, ", plain(&sheet.name)) } else { String::new() };
                 format!(
                     "{of}{} ({})",
-                    level_words(&level.level, view.topology),
+                    level_words(&level.level, view.levels.topology()),
                     signed(level.difference.shift.point)
                 )
             })

@@ -22,6 +22,7 @@ pub struct Differing<'a> {
     mismatches: Vec<Mismatch>,
     /// `None` where the two are different experiments.
     comparison: Option<Comparison>,
+    levels: Levels,
 }
 
 /// The difference of two maps.
@@ -49,9 +50,9 @@ impl<'a> Differing<'a> {
         let [left, right] = [a, b].map(side);
         let mismatches = mismatches(&left, &right);
         let alike = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
-        let levels = Levels::reported(a.report.topology.clone());
+        let levels = Levels::between(&left, &right);
         let comparison = alike.then(|| compare(&left, &right, &levels, LeastEffect::DEFAULT));
-        Some(Differing { a, b, mismatches, comparison })
+        Some(Differing { a, b, mismatches, levels, comparison })
     }
 
     /// Why nothing is compared; `None` where it is.
@@ -83,7 +84,8 @@ impl<'a> Differing<'a> {
             sides: [side(self.a), side(self.b)],
             mismatches: &self.mismatches,
             comparison: self.comparison.as_ref()?,
-            topology: Some(&self.a.report.topology),
+            levels: &self.levels,
+            files: false,
             least: LeastEffect::DEFAULT.0,
         })
     }

@@ -121,3 +121,71 @@ fn many_make_a_table() {
     let markdown = tool.done(&[&words[..], &["--format", "markdown"]].concat()).out;
     assert_eq!(markdown.lines().count(), 2 + 4, "{markdown}");
 }
+
+#[test]
+fn every_probe_is_compared() {
+    let tool = Tool::new();
+    let run = |name: &str, seed: &str, words: &[&str]| {
+        let common = ["--seed", seed, "--name", name, "-q", "-o", "x"];
+        tool.done(&[words, &common].concat());
+    };
+    let wake = ["wake", "--machine", "sim:chiplet-16", "--primitive", "pipe,std-mutex"];
+    let queue =
+        ["queue", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--queue", "spsc", "--capacity", "10"];
+    let place = [
+        "place",
+        "--machine",
+        "sim:chiplet-16",
+        "--threads",
+        "4",
+        "--placement",
+        "one-l3",
+        "--placement",
+        "across-l3",
+        "--workload",
+        "ring",
+    ];
+    for (words, name) in [(&wake[..], "wake"), (&queue[..], "queue"), (&place[..], "place")] {
+        run(&format!("{name}-a"), "1", words);
+        run(&format!("{name}-b"), "2", words);
+        let (a, b) = (format!("{name}-a"), format!("{name}-b"));
+        let out = tool.done(&["compare", &a, &b, "--format", "json"]);
+        let document: Value = serde_json::from_str(&out.out).unwrap();
+        let levels: Vec<&Value> = document["differences"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one.get("level").is_some())
+            .collect();
+        // Wake-ups scatter more than runs of a second can average out: of those less can be told.
+        let is_like =
+            |one: &Value| one["verdict"] == "same" || name == "wake" && one["verdict"] == "cannot-tell";
+        assert!(
+            levels.iter().any(|one| one["verdict"] == "same") && levels.iter().all(|one| is_like(one)),
+            "{name}: {levels:#?}"
+        );
+    }
+    let said = tool.call(&["compare", "wake-a", "queue-a"]);
+    assert_eq!((said.code, said.err.contains("cannot be compared")), (2, true), "{}", said.err);
+}
+
+#[test]
+fn files_are_grouped_by_what_both_show() {
+    let tool = Tool::new();
+    let halves = |factor: f64| {
+        move |row: usize, column: usize| {
+            let far = row / 8 != column / 8;
+            base(row, column) * if far { 2.0 * factor } else { 1.0 }
+        }
+    };
+    file(&tool, "before.csv", halves(1.0));
+    file(&tool, "after.csv", halves(1.2));
+    let text = tool.done(&["compare", "before.csv", "after.csv"]).out;
+    assert!(text.contains("group-1: 0-7 8-15, as the latencies of both show"), "{text}");
+    assert!(text.contains("B is slower: across"), "{text}");
+    let json = tool.done(&["compare", "before.csv", "after.csv", "--format", "json"]).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["compared"]["levels"], "inferred");
+    let verdict = |level: usize| &document["differences"][level]["verdict"];
+    assert_eq!((verdict(0), verdict(1)), (&"same".into(), &"slower".into()), "{json}");
+}

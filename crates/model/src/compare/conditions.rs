@@ -163,13 +163,7 @@ fn mismatch(what: &str, a: Option<&String>, b: Option<&String>, weight: Weight) 
 /// The CPUs that a side has numbers of.
 fn cpus(side: &Side) -> CpuSet {
     let subjects = side.sheets.iter().flat_map(|sheet| sheet.readings.keys());
-    subjects
-        .filter_map(|subject| match subject {
-            Subject::Pair(pair) => Some(*pair),
-            Subject::Series(_) => None,
-        })
-        .flatten()
-        .collect()
+    subjects.flat_map(Subject::cpus).collect()
 }
 
 /// Everything that is reported of some CPUs, as text: equal texts, equal structure. The system's numbers of domains

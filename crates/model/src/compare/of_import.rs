@@ -1,12 +1,11 @@
 //! A matrix file of another tool, or of our own `csv`, as a [`Side`].
 
+use super::of_latency::NEGLIGIBLE_NS;
 use super::{Better, Fact, Reading, Sheet, Side, Subject, Value};
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::lint::comb;
 use std::collections::BTreeMap;
 
-/// As for runs.
-const NEGLIGIBLE_NS: f64 = 0.3;
 /// A value printed on a lattice moves by a whole step for next to nothing: one step is no difference yet.
 const STEPS_OF_A_LATTICE: f64 = 1.5;
 

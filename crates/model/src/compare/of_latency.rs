@@ -8,12 +8,12 @@ use crate::{Environment, Protocol, Topology};
 use std::collections::BTreeMap;
 
 /// Differences below 0.3 ns matter to nobody: a program's own instructions around a transfer move by more.
-const NEGLIGIBLE_NS: f64 = 0.3;
+pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
 /// So many steps of the clock, over the round trips of a batch, can be told apart.
 const VISIBLE_STEPS: f64 = 3.0;
 /// The median of a distribution of single events stands for one run with its own luck; what its counts say of it is no
 /// more than this.
-const SERIES_FLOOR: f64 = 0.02;
+pub(super) const SERIES_FLOOR: f64 = 0.02;
 
 /// A latency run: a sheet for each map, one for each imitated tool, and one for the tails.
 pub fn of_latency(

@@ -62,6 +62,15 @@ impl Subject {
     pub fn unordered(a: CpuId, b: CpuId) -> Subject {
         Subject::Pair([a.min(b), a.max(b)])
     }
+
+    /// The CPUs of a pair; none of a series.
+    pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
+        let pair = match self {
+            Subject::Pair(pair) => Some(*pair),
+            Subject::Series(_) => None,
+        };
+        pair.into_iter().flatten()
+    }
 }
 
 /// A value with what is known of its error.

@@ -38,9 +38,12 @@ impl From<Problem> for ImportError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum Problem {
-    /// Nothing but blanks.
+    /// Not a single byte.
     #[error("the file is empty")]
     Empty,
+    /// Nothing but blanks: what core-to-core-latency writes where one CPU has nobody to talk to.
+    #[error("the file holds blank lines only and no latency, as where a tool ran on one CPU")]
+    Blank,
     /// More than a reader is willing to hold.
     #[error("the file is larger than {limit_mib} MiB, more than a matrix of {MAX_CPUS} CPUs needs")]
     TooLarge { limit_mib: usize },

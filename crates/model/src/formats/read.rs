@@ -52,7 +52,8 @@ const TEXT_TABLES: &[TextTable] = &[
 pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     let text = decode(bytes)?;
     match text.trim_start().bytes().next() {
-        None if text.is_empty() || !text.contains('\t') => return Err(Problem::Empty.into()),
+        None if text.is_empty() => return Err(Problem::Empty.into()),
+        None if !text.contains('\t') => return Err(Problem::Blank.into()),
         Some(b'{' | b'[') => return read_json(&text),
         Some(b'<') => return Err(Problem::Markup.into()),
         _ => {}

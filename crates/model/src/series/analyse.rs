@@ -46,13 +46,22 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
 /// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
 /// widest of all that it has where it has none of them.
 pub fn headline<'a>(
-    settings: &SeriesSettings,
+    settings: &'a SeriesSettings,
     medians_ns: &'a BTreeMap<String, Estimate>,
     values: &'a BTreeMap<String, Estimate>,
 ) -> Option<&'a Estimate> {
-    let named = |name: &String| medians_ns.get(name).or_else(|| values.get(name));
-    let width = |estimate: &&Estimate| estimate.relative_half_width();
-    let all = medians_ns.values().chain(values.values());
+    named_headline(settings, medians_ns, values).map(|(_, estimate)| estimate)
+}
+
+/// The same with its name.
+pub fn named_headline<'a>(
+    settings: &'a SeriesSettings,
+    medians_ns: &'a BTreeMap<String, Estimate>,
+    values: &'a BTreeMap<String, Estimate>,
+) -> Option<(&'a str, &'a Estimate)> {
+    let named = |name: &'a String| Some((name.as_str(), medians_ns.get(name).or_else(|| values.get(name))?));
+    let all = medians_ns.iter().chain(values).map(|(name, estimate)| (name.as_str(), estimate));
+    let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_half_width();
     let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
     settings.headlines.iter().find_map(named).or_else(widest)
 }

@@ -6,7 +6,7 @@ use crate::{Histogram, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// The estimate that a trial is judged by, as `--precision` means it; `None` where it has nothing.
-pub fn headline<'a>(settings: &SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
+pub fn headline<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
     super::analyse::headline(settings, &trial.medians_ns, &trial.values)
 }
 

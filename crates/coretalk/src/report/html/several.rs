@@ -63,7 +63,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     let mut body = paragraphs(lines);
     for sheet in &view.comparison.sheets {
         let rows = sheet.levels.iter().map(|level| {
-            let mut row = level_row(level, view.topology);
+            let mut row = level_row(level, view.levels.topology());
             let verdict = row.pop().map(Cell::Words);
             row.into_iter().map(Cell::Number).chain(verdict).collect()
         });

@@ -1,0 +1,44 @@
+//! A comparison of placements as a [`Side`]: each metric of each piece of work, placement by placement.
+
+use super::of_latency::facts;
+use super::{Better, Reading, Sheet, Side, Subject, Value};
+use crate::place::{Better as Direction, PlaceResult, PlaceSettings};
+use crate::{Environment, Topology};
+
+/// A comparison of placements: a sheet for each metric of each piece of work.
+pub fn of_places(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &PlaceSettings,
+    result: &PlaceResult,
+) -> Side {
+    let threads =
+        settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
+    let sheets = result.comparisons.iter().map(|comparison| {
+        let readings = comparison.arms.iter().filter_map(|arm| {
+            let value = Value::of(arm.median.as_ref()?);
+            let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+            let name = format!("{} ({cpus})", arm.placement.name);
+            Some((Subject::Series(name), Reading { value, cycles: None, steady: true }))
+        });
+        Sheet {
+            name: format!("{}, {}", comparison.work, comparison.metric.name),
+            quantity: comparison.metric.name.to_string(),
+            unit: comparison.metric.unit.to_owned(),
+            better: match comparison.metric.better {
+                Direction::Higher => Better::Higher,
+                Direction::Lower => Better::Lower,
+            },
+            traits: vec![("threads", threads.clone())],
+            resolution: 0.0,
+            negligible: 0.0,
+            readings: readings.collect(),
+        }
+    });
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        guest: environment.hypervisor.is_some(),
+        sheets: sheets.collect(),
+    }
+}

@@ -1,0 +1,200 @@
+//! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is judged by.
+
+use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
+use super::{Better, Reading, Sheet, Side, Subject, Value};
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
+use crate::{Environment, Flag, Topology};
+use std::collections::BTreeMap;
+
+/// From so many pairs on, trials with equal parameters are a matrix, judged by relation and by pair; fewer are
+/// representatives, each a line of its own.
+const MATRIX: usize = 7;
+
+/// A run of trials: a sheet for each set of parameters with many pairs, and one for each number of the others.
+pub fn of_series(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &SeriesSettings,
+    result: &SeriesResult,
+) -> Side {
+    let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, Value)>> = BTreeMap::new();
+    for trial in &result.trials {
+        let Some((name, estimate)) = named_headline(settings, &trial.medians_ns, &trial.values) else {
+            continue;
+        };
+        let value = Value::of(&estimate.widened_to(SERIES_FLOOR));
+        let set = format!("{} {}", trial.spec.probe, trial.spec.label());
+        sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
+    }
+    let asked: Vec<String> = settings.asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let asked = ("options", asked.join(" "));
+    let mut sheets: BTreeMap<String, Sheet> = BTreeMap::new();
+    for (set, trials) in sets {
+        let pairs = trials.iter().filter(|(trial, ..)| trial.spec.placement.len() == 2).count();
+        for (trial, name, value) in trials {
+            let quantity = match trial.medians_ns.contains_key(name) {
+                true => Quantity { unit: "ns".to_owned(), better: Better::Lower },
+                false => Quantity::of(name),
+            };
+            let (sheet, subject) = match trial.spec.placement.as_slice() {
+                [from, to] if pairs >= MATRIX => (format!("{set}, {name}"), Subject::Pair([*from, *to])),
+                _ => {
+                    let of = set.split_once(' ').map_or("", |(_, label)| label);
+                    let subject = format!("{of} {}", trial.spec.places());
+                    (format!("{}, {name}", trial.spec.probe), Subject::Series(subject.trim().to_owned()))
+                }
+            };
+            let sheet = sheets.entry(sheet.clone()).or_insert_with(|| Sheet {
+                name: sheet,
+                quantity: name.to_owned(),
+                negligible: if quantity.unit == "ns" { NEGLIGIBLE_NS } else { 0.0 },
+                unit: quantity.unit,
+                better: quantity.better,
+                traits: vec![asked.clone()],
+                resolution: 0.0,
+                readings: BTreeMap::new(),
+            });
+            // Two that look and share a CPU hand over once in a time slice: that says nothing about the pair.
+            if trial.flags.contains(Flag::SharedSpin) {
+                continue;
+            }
+            let steady = !trial.flags.contains(Flag::Multimodal);
+            sheet.readings.insert(subject, Reading { value, cycles: None, steady });
+        }
+    }
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        guest: environment.hypervisor.is_some(),
+        sheets: sheets.into_values().collect(),
+    }
+}
+
+/// What the name of a value says of it.
+struct Quantity {
+    unit: String,
+    better: Better,
+}
+
+impl Quantity {
+    /// Names end with their unit; of rates more is better, and of shares of fairness too.
+    fn of(name: &str) -> Quantity {
+        match name.strip_suffix("_per_s") {
+            Some(what) => Quantity { unit: format!("{}/s", what.replace('_', " ")), better: Better::Higher },
+            None => {
+                let unit = ["ns", "us", "ms", "s"]
+                    .into_iter()
+                    .find(|unit| name.split('_').any(|part| part == *unit))
+                    .unwrap_or("");
+                let better = if name.contains("jain") { Better::Higher } else { Better::Lower };
+                Quantity { unit: unit.to_owned(), better }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{LeastEffect, Levels, Verdict, Weight, compare, mismatches};
+    use crate::series::{Parameters, TrialSpec};
+    use crate::stats::{Estimate, Key};
+    use crate::{CpuId, Flags, Grade};
+
+    fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
+        let estimate =
+            Estimate { point, low: point * 0.99, high: point * 1.01, confidence: 0.95, effective_n: 8.0 };
+        let mut trial = TrialResult {
+            spec: TrialSpec {
+                probe: probe.into(),
+                parameters: Parameters::default().with("kind", parameter),
+                placement: placement.map(CpuId).to_vec(),
+            },
+            passes: 8,
+            values: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            medians_ns: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            busy: Vec::new(),
+            switches: None,
+            flags: Flags::default(),
+            grade: Some(Grade::A),
+            reason: None,
+        };
+        if name.ends_with("_per_s") {
+            trial.values.insert(name.into(), estimate);
+        } else {
+            trial.medians_ns.insert(name.into(), estimate);
+        }
+        trial
+    }
+
+    fn side(trials: Vec<TrialResult>) -> Side {
+        let settings = SeriesSettings {
+            headlines: vec!["slept".into(), "messages_per_s".into()],
+            asked: Parameters::default().with("samples", 50.0),
+            ..SeriesSettings::default()
+        };
+        let result = SeriesResult { trials, complete: true, budget_ended: false };
+        let topology = Topology::flat("0-3".parse().unwrap());
+        of_series(&Environment::default(), &topology, &settings, &result)
+    }
+
+    #[test]
+    fn representatives_are_lines_and_each_is_judged() {
+        let of = |mutex: f64, pipe: f64| {
+            side(vec![
+                trial("wake", "mutex", [0, 1], "slept", mutex),
+                trial("wake", "pipe", [0, 1], "slept", pipe),
+            ])
+        };
+        let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
+        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let verdicts: Vec<(&str, Verdict)> = comparison.sheets[0]
+            .levels
+            .iter()
+            .map(|level| (level.level.as_str(), level.difference.verdict))
+            .collect();
+        assert_eq!(verdicts, [("kind=mutex 0-1", Verdict::Same), ("kind=pipe 0-1", Verdict::Slower)]);
+    }
+
+    #[test]
+    fn many_pairs_are_a_matrix_and_of_rates_more_is_faster() {
+        let of = |factor: f64, seed: u64| {
+            let pairs =
+                (0..4).flat_map(|from| (0..4).map(move |to| [from, to])).filter(|[from, to]| from != to);
+            let noisy =
+                |pair: [u32; 2]| 1.0 + 0.01 * Key::of(&[seed, u64::from(pair[0])]).normal(u64::from(pair[1]));
+            let rate = |pair| 2e6 * factor * noisy(pair);
+            side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
+        };
+        let (a, b) = (of(1.0, 1), of(1.2, 2));
+        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let sheet = &comparison.sheets[0];
+        assert_eq!(
+            (sheet.name.as_str(), sheet.unit.as_str()),
+            ("queue kind=spsc, messages_per_s", "messages/s")
+        );
+        assert_eq!((sheet.levels.len(), sheet.cells.len()), (1, 12));
+        assert_eq!(sheet.levels[0].difference.verdict, Verdict::Faster);
+    }
+
+    #[test]
+    fn other_trials_and_other_options_are_no_comparison() {
+        let (a, b) = (
+            side(vec![trial("wake", "mutex", [0, 1], "slept", 4e3)]),
+            side(vec![trial("queue", "spsc", [0, 1], "messages_per_s", 1e6)]),
+        );
+        assert!(
+            mismatches(&a, &b).iter().any(|found| found.weight == Weight::Forbids),
+            "{:?}",
+            mismatches(&a, &b)
+        );
+        let mut other = a.clone();
+        other.sheets[0].traits[0].1 = "samples=9".into();
+        assert!(mismatches(&a, &other).iter().any(|found| found.weight == Weight::Refuses));
+        let mut looked = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
+        looked.flags.set(Flag::SharedSpin);
+        assert!(side(vec![looked]).sheets[0].readings.is_empty());
+    }
+}
