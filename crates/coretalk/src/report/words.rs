@@ -380,7 +380,7 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
 /// What the equivalence gate said, where pairs ran at the same time.
 pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String> {
     let Regime::Parallel { gate, .. } = &map.regime else { return Vec::new() };
-    let mut parts: Vec<String> = gate
+    let parts: Vec<String> = gate
         .iter()
         .map(|outcome| {
             let verdict = if outcome.equivalent { "proven within ±1 %" } else { "not proven within ±1 %" };
@@ -392,9 +392,10 @@ pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String
             )
         })
         .collect();
-    let Some(first) = parts.first_mut() else { return Vec::new() };
-    first.insert_str(0, " at the same time: ");
-    flow(parts.iter().map(String::as_str), " · ", width, 3)
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    wrap(&format!(" at the same time: {}", parts.join(" · ")), width, 3)
 }
 
 /// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.

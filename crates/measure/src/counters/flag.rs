@@ -43,7 +43,12 @@ impl Drop for Flagged<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release pairs with the Acquire of who takes it next; then one that sleeps is told, whether there is one or not.
+        #[cfg(not(loom))]
         self.0.word.store(FREE, Release);
+        // An exchange that failed read what is older than this store, and nothing comes between what an exchange reads and
+        // what it writes: it comes before. loom (0.7) knows that only where this is an exchange too.
+        #[cfg(loom)]
+        self.0.word.swap(FREE, Release);
         self.0.wake_one();
     }
 }

@@ -78,7 +78,7 @@ impl Turn {
 
     /// The address that a monitor watches.
     pub fn address(&self) -> *const u32 {
-        self.futex.word.as_ptr().cast_const()
+        std::ptr::from_ref(&self.futex.word).cast()
     }
 }
 
