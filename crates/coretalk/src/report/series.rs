@@ -44,35 +44,9 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
         lines.extend(wrap(&format!("measured {}", plain(&report.header.started)), width, 2));
     }
     for name in &series.settings.probes {
-        let trials: Vec<&TrialResult> =
-            series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
-        let Some(probe) = probes::series_by_id(name) else {
-            lines.extend(wrap(&format!(" This version has no probe `{}`.", plain(name)), width, 1));
-            continue;
-        };
-        lines.extend(question(probe, width));
+        lines.extend(probes::series_by_id(name).map(|probe| question(probe, width)).unwrap_or_default());
         lines.push(String::new());
-        if *name == names::PROBE {
-            lines.extend(queue::lines(report, series, look));
-        }
-        if *name == coretalk_model::contend::names::PROBE {
-            lines.extend(contend::lines(probe, &series.result, look.width));
-            continue;
-        }
-        if *name == coretalk_model::jitter::names::PROBE {
-            lines.extend(jitter::lines(&trials, look.width));
-            continue;
-        }
-        if probe.spec().id == "spawn" {
-            lines.extend(spawn::lines(probe, &trials, look.width));
-            continue;
-        }
-        let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
-        if *name == wait::PROBE {
-            lines.extend(wait::lines(report, series, &listed, look));
-            continue;
-        }
-        lines.extend(body(report, series, probe, &listed, look));
+        lines.extend(found(report, series, name, look));
     }
     lines.push(String::new());
     lines.extend(doubts(&series.result.trials, width));
@@ -80,6 +54,31 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
     lines.extend(words::doubt(report, width));
     lines.extend(next(series, saved, width));
     lines.join("\n") + "\n"
+}
+
+/// What one probe found: its tables, and what is to be said below them.
+pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
+    let Some(probe) = probes::series_by_id(name) else {
+        return wrap(&format!(" This version has no probe `{}`.", plain(name)), look.width, 1);
+    };
+    let trials: Vec<&TrialResult> =
+        series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
+    match name {
+        coretalk_model::contend::names::PROBE => return contend::lines(probe, &series.result, look.width),
+        coretalk_model::jitter::names::PROBE => return jitter::lines(&trials, look.width),
+        "spawn" => return spawn::lines(probe, &trials, look.width),
+        _ => (),
+    }
+    let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
+    match name {
+        wait::PROBE => wait::lines(report, series, &listed, look),
+        names::PROBE => {
+            let mut lines = queue::lines(report, series, look);
+            lines.extend(body(report, series, probe, &listed, look));
+            lines
+        }
+        _ => body(report, series, probe, &listed, look),
+    }
 }
 
 /// The questions of a run of series, its doubts and how it ended, without its tables.
@@ -357,24 +356,36 @@ fn number(trial: &TrialResult, column: &Column) -> String {
     }
 }
 
-/// Trials that cannot be trusted, with the reason.
+/// Trials that cannot be trusted, by their reason.
 fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
-    let doubted: Vec<&TrialResult> =
-        trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()).collect();
-    let mut lines = Vec::new();
-    for trial in doubted.iter().take(MOST_REASONS) {
+    let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
+    for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let reason = trial.reason.as_deref().unwrap_or("no reason is known");
-        let text = format!(
-            " ! {}, {}, CPUs {}: {}",
-            plain(&trial.spec.probe),
-            plain(&parameters(&trial.spec)),
-            trial.spec.places(),
-            plain(reason)
-        );
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, doubted)) => doubted.push(trial),
+            None => reasons.push((reason, vec![trial])),
+        }
+    }
+    // What concerns most comes first; the order of the trials decides between equals.
+    reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
+    let mut lines = Vec::new();
+    for (reason, doubted) in reasons.iter().take(MOST_REASONS) {
+        let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
+        let text = match doubted.len() {
+            1 => format!(" ! {first}: {}", plain(reason)),
+            many => {
+                format!(
+                    " ! {many} of {}: {}; first {first}",
+                    count(trials.len() as u64, "trial"),
+                    plain(reason)
+                )
+            }
+        };
         lines.extend(wrap(&text, width, 3));
     }
-    if doubted.len() > MOST_REASONS {
-        let more = count((doubted.len() - MOST_REASONS) as u64, "more trial");
+    let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
+    if more > 0 {
+        let more = count(more as u64, "more trial");
         lines.extend(wrap(
             &format!(" ! {more} with a doubt; see `flags` and `reason` in the data"),
             width,
@@ -382,6 +393,17 @@ fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
+fn named(trial: &TrialResult) -> String {
+    let places = match trial.spec.placement.len() {
+        0 => String::new(),
+        1 => format!("CPU {}", trial.spec.places()),
+        _ => format!("CPUs {}", trial.spec.places()),
+    };
+    let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), places];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {

@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// More curves in one chart cannot be told apart.
 const MOST_CURVES: usize = 7;
 
+/// Fewer points are a line and no curve: the table has them.
+const FEWEST_POINTS: usize = 3;
+
 /// Fewer events are no distribution: the table has them.
 const FEWEST_EVENTS: u64 = 20;
 
@@ -45,8 +48,10 @@ impl<'a> Distribution<'a> {
         points
     }
 
+    /// Its CPUs and its parameters; which view it is, the title says.
     fn name(&self) -> String {
-        plain(&[self.series.cpus(), self.series.words()].join(" · "))
+        let parts = [self.series.cpus(), self.series.words_without(&["view"])];
+        plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "))
     }
 }
 
@@ -67,9 +72,10 @@ pub fn curves(series: &[SeriesView], title: &str) -> Curves {
         together.entry((&one.series.kind, one.series.view())).or_default().push(one);
     }
     let mut curves = Curves::default();
-    for ((kind, _), distributions) in together {
+    for ((kind, view), distributions) in together {
+        let title = if view.is_empty() { title.to_owned() } else { format!("{title}, {}", plain(&view)) };
         for some in evenly(&distributions) {
-            if let Some([percentiles, shares]) = both(some, kind, title) {
+            if let Some([percentiles, shares]) = both(some, kind, &title) {
                 curves.percentiles.push(percentiles);
                 curves.shares.push(shares);
             }
@@ -203,7 +209,7 @@ fn over(series: &[&SeriesView], parameter: &str) -> Vec<Curve> {
     let mut curves: Vec<Curve> = curves
         .into_iter()
         .filter(|(curve, placement)| {
-            curve.points.len() > 1 && (parameter == "threads" || *placement == first)
+            curve.points.len() >= FEWEST_POINTS && (parameter == "threads" || *placement == first)
         })
         .map(|(curve, _)| curve)
         .collect();
@@ -292,12 +298,12 @@ mod tests {
             placement: vec![0, 1],
             ..SeriesView::default()
         };
-        let series = [at(2e4, 2e3), at(1e6, 2e4)];
+        let series = [at(2e4, 2e3), at(1e6, 2e4), at(2e7, 3e4)];
         let drawn = over(&series.iter().collect::<Vec<_>>(), "gap_ns");
-        assert_eq!(drawn[0].points, [[2e4, 2e3], [1e6, 2e4]]);
-        assert_eq!(drawn[0].intervals.len(), 2);
+        assert_eq!(drawn[0].points, [[2e4, 2e3], [1e6, 2e4], [2e7, 3e4]]);
+        assert_eq!(drawn[0].intervals.len(), 3);
         assert_eq!(over_parameters(&series)[0].title, "wake: median by gap ns");
-        assert!(over_parameters(&series[..1]).is_empty(), "one point is no curve");
+        assert!(over_parameters(&series[..2]).is_empty(), "two points are no curve");
     }
 
     #[test]

@@ -24,6 +24,9 @@ const ONE_LINE: Look = Look {
     by: crate::report::By::Core,
 };
 
+/// Tables as a terminal shows them, as wide as a section has room for.
+const TERMINAL: Look = Look { width: 116, ..ONE_LINE };
+
 /// Which of several runs a part is about: its number and its machine.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 
@@ -80,6 +83,7 @@ pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Sect
     parts.extend(section("states", "Over time", states_body(subject)));
     parts.extend(section("ladder", "The ladder", ladder_body(subject)));
     parts.extend(section("groups", "Groups and agreement", groups_body(subject)));
+    parts.extend(section("found", "What was found", found_body(subject)));
     parts.extend(section("distributions", "Distributions", series::body(&subject.view.series)));
     parts.extend(section("placements", "Placements", placements_body(subject)));
     parts.extend(section("differences", "Differences", differences_body(subject)));
@@ -128,6 +132,29 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
         body.push_str(&findings(subject, Verdict::Warn));
     }
     Section::new("summary", "Summary", of, body)
+}
+
+/// What each probe of series prints. That of queues is drawn.
+fn found_body(subject: &Subject<'_>) -> String {
+    let report = subject.report;
+    let Some(series) = &report.series else { return String::new() };
+    let names = series.settings.probes.iter().filter(|name| *name != coretalk_model::queue::names::PROBE);
+    names
+        .map(|name| {
+            let lines = crate::report::series::found(report, series, name, &TERMINAL);
+            // What is escaped holds no line ends and no blanks at its ends, and columns stand below each other.
+            let indented = |line: &String| {
+                let words = line.trim_start();
+                format!("{}{}", " ".repeat(line.len() - words.len()), escaped(words))
+            };
+            let text = lines.iter().map(indented).collect::<Vec<_>>().join("\n");
+            let name = escaped(name);
+            format!(
+                "<h3>{name}</h3>\n<pre class=\"terminal\" tabindex=\"0\">{}</pre>\n",
+                text.trim_matches('\n')
+            )
+        })
+        .collect()
 }
 
 fn map_summary(subject: &Subject<'_>, map: &LatencyMap) -> String {

@@ -23,8 +23,12 @@ pub(super) fn body(series: &[SeriesView]) -> String {
     }
     let mut body = String::new();
     for probe in probes {
-        let of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
+        let mut of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
         let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
+        let common = set_apart(&mut of_probe);
+        if !common.is_empty() {
+            let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
+        }
         curves::over_parameters(&of_probe).iter().for_each(|picture| body.push_str(&figure(picture)));
         let drawn = curves::curves(&of_probe, probe);
         drawn.percentiles.iter().for_each(|picture| body.push_str(&figure(picture)));
@@ -36,6 +40,17 @@ pub(super) fn body(series: &[SeriesView]) -> String {
         body.push_str(&whole_table(&of_probe));
     }
     body
+}
+
+/// Takes the parameters that all series share out of them, and gives them as words: they need be said once.
+fn set_apart(series: &mut [SeriesView]) -> String {
+    let Some(first) = series.first().filter(|_| series.len() > 1) else { return String::new() };
+    let mut common = first.clone();
+    common.parameters.retain(|name, value| series.iter().all(|one| one.parameters.get(name) == Some(value)));
+    for one in series.iter_mut() {
+        one.parameters.retain(|name, _| !common.parameters.contains_key(name));
+    }
+    common.words()
 }
 
 /// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
