@@ -42,6 +42,20 @@ fn the_screen_has_a_row_for_each_cpu_and_fits() {
 }
 
 #[test]
+fn the_page_has_the_table_of_the_screen() {
+    let tool = Tool::new();
+    let screen = tool.done(&jitter(&["-q", "--name", "seen", "--for", "1s"])).out;
+    tool.done(&["report", "seen", "-o", "page.html", "-q"]);
+    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    let rows = screen.lines().filter(|line| line.trim_start().starts_with(['0', '1', '2', '3']));
+    let rows: Vec<&str> = rows.filter(|line| line.contains('%')).collect();
+    assert_eq!(rows.len(), 4, "{screen}");
+    for row in rows {
+        assert!(page.lines().any(|line| line == row), "the page lacks `{row}`");
+    }
+}
+
+#[test]
 fn a_longer_look_is_another_one_and_what_makes_no_sense_is_refused() {
     let tool = Tool::new();
     let watched = |span: &str| {
