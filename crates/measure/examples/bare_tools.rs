@@ -1,0 +1,245 @@
+//! Does `--as TOOL` print what the bare loop of that tool would? Times the plain loop of each tool (no guard, nothing
+//! verified on the way) right before and right after the imitation, on the same lines and with the tool's own statistic,
+//! and prints the ratio.
+//!
+//! Every repetition draws fresh lines and takes all three within milliseconds, so what drifts hits all alike; ratios are
+//! taken within repetitions, and their median over all.
+//!
+//! ```text
+//! cargo run --release -p coretalk-measure --example bare_tools -- 0 1
+//! ```
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cpus: Vec<u32> = std::env::args().skip(1).filter_map(|cpu| cpu.parse().ok()).collect();
+    let [first, second] = cpus[..] else {
+        return Err("name two CPUs: bare_tools 0 1".into());
+    };
+    bare::run([first, second])
+}
+
+#[cfg(not(all(target_os = "linux", not(any(loom, miri)))))]
+fn main() {
+    eprintln!("this needs Linux, to pin its threads");
+}
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod bare {
+    use coretalk_measure::host::HostMachine;
+    use coretalk_measure::probes::imitation::Imitation;
+    use coretalk_measure::stage::{Halt, Line, Recorder, Stage};
+    use coretalk_measure::{Assignment, Crew, Kernel, Machine, Round, Sampling, SpanOrder, Stop, counter};
+    use coretalk_model::stats::{mean, median, quantile};
+    use coretalk_model::{CpuId, KernelId, Samples, Tool};
+    use std::borrow::Cow;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+    const REPETITIONS: u64 = 60;
+    /// Batches and trips of a taking: the tool's own where they are fewer, so that three takings stay in one moment.
+    const MOST_VISITS: u32 = 100;
+    const MOST_TRIPS: u32 = 1_000;
+    /// multichase prints the best of five runs.
+    const GROUPS: usize = 5;
+
+    /// The parts of both sides in trip `n` of a place.
+    trait Loop {
+        const LINES: usize;
+        fn near(place: &[&Line], n: u64);
+        fn far(place: &[&Line], n: u64);
+    }
+
+    /// Exchanged to and fro, with so many pauses after a failure.
+    struct Flag<const PAUSES: u32>;
+    /// Counted up by exchanges.
+    struct Counted;
+    /// A line each way.
+    struct TwoLines;
+    /// Counted up by loads and stores.
+    struct LoadStore;
+
+    impl<const PAUSES: u32> Loop for Flag<PAUSES> {
+        const LINES: usize = 1;
+        #[inline(always)]
+        fn near(place: &[&Line], _: u64) {
+            exchange::<PAUSES>(&place[0].words[0], 1, 0);
+        }
+        #[inline(always)]
+        fn far(place: &[&Line], _: u64) {
+            exchange::<PAUSES>(&place[0].words[0], 0, 1);
+        }
+    }
+
+    impl Loop for Counted {
+        const LINES: usize = 1;
+        #[inline(always)]
+        fn near(place: &[&Line], n: u64) {
+            exchange::<0>(&place[0].words[0], 2 * n + 1, 2 * n + 2);
+        }
+        #[inline(always)]
+        fn far(place: &[&Line], n: u64) {
+            exchange::<0>(&place[0].words[0], 2 * n, 2 * n + 1);
+        }
+    }
+
+    impl Loop for TwoLines {
+        const LINES: usize = 2;
+        #[inline(always)]
+        fn near(place: &[&Line], n: u64) {
+            place[0].words[0].store(n + 1, Release);
+            while place[1].words[0].load(Acquire) != n + 1 {}
+        }
+        #[inline(always)]
+        fn far(place: &[&Line], n: u64) {
+            while place[0].words[0].load(Acquire) != n + 1 {}
+            place[1].words[0].store(n + 1, Release);
+        }
+    }
+
+    impl Loop for LoadStore {
+        const LINES: usize = 1;
+        #[inline(always)]
+        fn near(place: &[&Line], n: u64) {
+            while place[0].words[0].load(Acquire) != 2 * n + 1 {}
+            place[0].words[0].store(2 * n + 2, Release);
+        }
+        #[inline(always)]
+        fn far(place: &[&Line], n: u64) {
+            while place[0].words[0].load(Acquire) != 2 * n {}
+            place[0].words[0].store(2 * n + 1, Release);
+        }
+    }
+
+    #[inline(always)]
+    fn exchange<const PAUSES: u32>(word: &AtomicU64, expected: u64, next: u64) {
+        while word.compare_exchange(expected, next, AcqRel, Relaxed).is_err() {
+            (0..PAUSES).for_each(|_| std::hint::spin_loop());
+        }
+    }
+
+    fn near<L: Loop>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+        let Recorder::Batches { visits, round_trips, ticks } = &mut stage.recorder else {
+            return Err(Halt::Stopped);
+        };
+        for place in stage.lines.chunks_exact(L::LINES) {
+            let mut n = 0;
+            for slot in ticks.iter_mut().take(*visits as usize) {
+                let begun = counter::start();
+                for _ in 0..*round_trips {
+                    L::near(place, n);
+                    n += 1;
+                }
+                *slot = u32::try_from(counter::stop() - begun).unwrap_or(u32::MAX);
+            }
+            stage.verified += n;
+        }
+        Ok(())
+    }
+
+    fn far<L: Loop>(stage: &mut Stage<'_>) -> Result<(), Halt> {
+        let Recorder::Batches { visits, round_trips, .. } = &stage.recorder else {
+            return Err(Halt::Stopped);
+        };
+        let trips = u64::from(*visits) * u64::from(*round_trips);
+        for place in stage.lines.chunks_exact(L::LINES) {
+            (0..trips).for_each(|n| L::far(place, n));
+            stage.verified += trips;
+        }
+        Ok(())
+    }
+
+    /// The bare loop of a tool in the place of the imitation's.
+    const fn instead_of(imitation: &Kernel, roles: &'static [coretalk_measure::RoleFn]) -> Kernel {
+        Kernel {
+            id: KernelId(Cow::Borrowed("bare")),
+            roles,
+            cost: imitation.cost,
+            lines_per_place: imitation.lines_per_place,
+            symbol: "near",
+        }
+    }
+
+    fn bare_kernel(tool: Tool) -> &'static Kernel {
+        use coretalk_measure::probes::imitation as ours;
+        static FLAG: Kernel = instead_of(&ours::CPU_LATENCY, &[near::<Flag<0>>, far::<Flag<0>>]);
+        static PAUSED: Kernel = instead_of(&ours::MULTICHASE, &[near::<Flag<10>>, far::<Flag<10>>]);
+        static COUNTED: Kernel = instead_of(&ours::C2CLAT_W, &[near::<Counted>, far::<Counted>]);
+        static LINES: Kernel = instead_of(&ours::C2CLAT, &[near::<TwoLines>, far::<TwoLines>]);
+        static STORED: Kernel = instead_of(&ours::COHERENCY_LATENCY, &[near::<LoadStore>, far::<LoadStore>]);
+        match tool {
+            Tool::CoreToCoreLatency | Tool::CpuLatency => &FLAG,
+            Tool::Multichase => &PAUSED,
+            Tool::C2clatW => &COUNTED,
+            Tool::C2clat => &LINES,
+            Tool::CoherencyLatency => &STORED,
+        }
+    }
+
+    /// The tool's statistic, not cut to what it prints: a step of 1 ns is 5 % of 20.
+    fn statistic(tool: Tool, samples: &[f64]) -> Option<f64> {
+        match tool {
+            Tool::CoreToCoreLatency | Tool::CpuLatency | Tool::CoherencyLatency => mean(samples),
+            Tool::C2clat | Tool::C2clatW => samples.iter().copied().min_by(f64::total_cmp),
+            Tool::Multichase => {
+                samples.chunks(samples.len().div_ceil(GROUPS).max(1)).filter_map(mean).min_by(f64::total_cmp)
+            }
+        }
+    }
+
+    pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn std::error::Error>> {
+        let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
+        let mut machine = HostMachine::open()?;
+        machine.engage(&Crew { cpus: placement.clone(), ..Crew::default() })?;
+        println!(
+            "{:24} {:>31}  imitation ÷ bare, median (quartiles)",
+            "tool", "ns: bare, imitation, bare again"
+        );
+        for tool in Tool::ALL {
+            let imitation = Imitation::of(tool);
+            let (visits, round_trips) =
+                (imitation.visits.min(MOST_VISITS), imitation.round_trips.min(MOST_TRIPS));
+            let sampling = Sampling::Batches { visits, round_trips };
+            let order = |kernel: &'static Kernel| SpanOrder { kernel, sampling, ..imitation.order() };
+            let takings = [bare_kernel(tool), imitation.kernel, bare_kernel(tool)];
+            let mut values: Vec<[f64; 3]> = Vec::new();
+            for key in 0..REPETITIONS {
+                // The same key in every round: the same lines.
+                let rounds = takings.map(|kernel| Round {
+                    assignments: vec![Assignment {
+                        placement: placement.clone(),
+                        orders: vec![order(kernel)].into(),
+                        key,
+                    }],
+                });
+                let rate = machine.rate();
+                let outcomes = machine.perform(&rounds, &Stop::new())?;
+                let taken: Vec<f64> = outcomes
+                    .into_iter()
+                    .filter_map(|outcome| {
+                        let recording = outcome.trials.into_iter().next()?.ok()?;
+                        let Samples::Batches { ticks, .. } = &recording.spans.first()?.samples else {
+                            return None;
+                        };
+                        let ns = |&ticks: &u32| rate.ns(f64::from(ticks)) / f64::from(2 * round_trips);
+                        statistic(tool, &ticks.iter().map(ns).collect::<Vec<_>>())
+                    })
+                    .collect();
+                values.extend(<[f64; 3]>::try_from(taken));
+            }
+            let of = |taking: usize| values.iter().map(|three| three[taking]).collect::<Vec<_>>();
+            let [before, ours, after] = [0, 1, 2].map(|taking| median(&of(taking)).unwrap_or(f64::NAN));
+            let ratios: Vec<f64> =
+                values.iter().map(|[before, ours, after]| 2.0 * ours / (before + after)).collect();
+            let at = |share| quantile(&ratios, share).unwrap_or(f64::NAN);
+            println!(
+                "{:24} {before:>9.2} {ours:>10.2} {after:>10.2}  {:.3} ({:.3} to {:.3}), {} repetitions",
+                tool,
+                at(0.5),
+                at(0.25),
+                at(0.75),
+                ratios.len()
+            );
+        }
+        Ok(())
+    }
+}
