@@ -60,7 +60,16 @@ pub struct Passed {
 /// Lets so many messages pass. `work` says what the next message costs a role (0 produces, 1 consumes) by itself, in
 /// nanoseconds; a message leaves its place before it is worked on.
 pub fn run(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
-    if flow.one_cpu { alternate(flow, messages, work) } else { side_by_side(flow, messages, work) }
+    run_while(flow, &mut |passed| passed.messages < messages, work)
+}
+
+/// The same until `more` has seen enough.
+pub fn run_while(
+    flow: &Flow,
+    more: &mut dyn FnMut(&Passed) -> bool,
+    work: &mut dyn FnMut(usize) -> f64,
+) -> Passed {
+    if flow.one_cpu { alternate(flow, more, work) } else { side_by_side(flow, more, work) }
 }
 
 /// One side of the queue while both run.
@@ -74,12 +83,16 @@ struct Side {
     known: u64,
 }
 
-fn side_by_side(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+fn side_by_side(
+    flow: &Flow,
+    more: &mut dyn FnMut(&Passed) -> bool,
+    work: &mut dyn FnMut(usize) -> f64,
+) -> Passed {
     let mut passed = Passed::default();
     let mut sides = [Side { at_ns: work(0), ..Side::default() }, Side::default()];
     passed.busy_ns[0] = sides[0].at_ns;
     let mut queued = 0;
-    while passed.messages < messages {
+    while more(&passed) {
         let role = match [sides[0].waits_since, sides[1].waits_since] {
             [None, None] => usize::from(sides[1].at_ns < sides[0].at_ns),
             [None, Some(_)] => 0,
@@ -140,12 +153,16 @@ fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, p
 }
 
 /// One role at a time, until it cannot go on.
-fn alternate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+fn alternate(
+    flow: &Flow,
+    more: &mut dyn FnMut(&Passed) -> bool,
+    work: &mut dyn FnMut(usize) -> f64,
+) -> Passed {
     let mut passed = Passed::default();
     let mut queued = 0;
     // The producer makes a message before it knows that there is room.
     let mut in_hand = false;
-    while passed.messages < messages {
+    while more(&passed) {
         let mut slice_ns = 0.0;
         while queued < flow.capacity {
             if !std::mem::take(&mut in_hand) {
@@ -158,7 +175,7 @@ fn alternate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> 
         passed.full += 1;
         hand_over(flow, 0, slice_ns, &mut passed);
         let mut slice_ns = 0.0;
-        while queued > 0 && passed.messages < messages {
+        while queued > 0 && more(&passed) {
             slice_ns += work(1);
             queued -= 1;
             passed.messages += 1;

@@ -1,7 +1,7 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
 use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec};
-use crate::stats::{Decision, Estimate, LOOKS, Look, decide, passes_interval};
+use crate::stats::{Decision, Estimate, LOOKS, Look, decide, median, passes_interval};
 use crate::{Flag, Flags, Grade, Histogram, flags};
 use std::collections::BTreeMap;
 
@@ -11,6 +11,9 @@ const CLOCK_DRIFT: f32 = 0.02;
 const STEAL_SHARE: f64 = 0.01;
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
 const FEWEST_PASSES: u32 = 6;
+
+/// Passes of the second look that take so many times those of the first are passes of another kind.
+const MUCH_LONGER: f64 = 1.5;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
@@ -37,8 +40,9 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
     if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
         return true;
     }
-    let medians = estimates(&by_name(&passes, medians), settings.precision);
-    let values = estimates(&by_name(&passes, |pass| pass.observed.values.clone()), settings.precision);
+    let alike = alike(&passes);
+    let medians = estimates(&by_name(alike, medians), settings.precision);
+    let values = estimates(&by_name(alike, |pass| pass.observed.values.clone()), settings.precision);
     let width = headline(settings, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision) != Decision::More
 }
@@ -78,11 +82,12 @@ fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &
             *counts.entry(name.clone()).or_default() += count;
         }
     }
+    let alike = alike(&passes);
     let mut result = TrialResult {
         spec: spec.clone(),
         passes: passes.len() as u32,
-        values: estimates(&by_name(&passes, |pass| pass.observed.values.clone()), settings.precision),
-        medians_ns: estimates(&by_name(&passes, medians), settings.precision),
+        values: estimates(&by_name(alike, |pass| pass.observed.values.clone()), settings.precision),
+        medians_ns: estimates(&by_name(alike, medians), settings.precision),
         histograms,
         counts,
         busy: busy(&passes, spec.placement.len()),
@@ -204,6 +209,20 @@ fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<St
     values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
 }
 
+/// The passes that a median is taken over: those of the second look alone where they are much longer. Order statistics
+/// want passes of one kind, and short ones scatter more than long ones; whether there is a second look was decided by
+/// the others.
+fn alike<'a, 'b>(passes: &'b [&'a PassOutcome]) -> &'b [&'a PassOutcome] {
+    let (first, second) = passes.split_at(passes.len().min(LOOKS[0]));
+    // Medians: a pass that was held up is no longer one.
+    let typical =
+        |passes: &[&PassOutcome]| median(&passes.iter().map(|pass| pass.elapsed.ns()).collect::<Vec<_>>());
+    match (typical(first), typical(second)) {
+        (Some(short), Some(long)) if second.len() >= LOOKS[0] && long >= MUCH_LONGER * short => second,
+        _ => passes,
+    }
+}
+
 /// The median over passes with the interval that the latency map uses too (METHODOLOGY.md, "The interval").
 fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     // Values that never change need no floor: a ratio of 0 or a count is exact.
@@ -302,6 +321,27 @@ mod tests {
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(!is_done(&settings(), &wide, 0), "a second look is due");
+    }
+
+    #[test]
+    fn long_passes_of_the_second_look_speak_alone_and_everything_is_counted() {
+        let record = |late: &[(f64, u64)]| {
+            let mut record = said(&[100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0]);
+            for (pass, &(value, ms)) in (8..).zip(late) {
+                let mut outcome = PassOutcome { elapsed: Picos::from_ms(ms), ..PassOutcome::default() };
+                outcome.observed.value("waker_ns", value);
+                outcome.observed.count("samples", 3);
+                record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
+            }
+            analyse_series(&settings(), &record).trials.remove(0)
+        };
+        let interval = |trial: &TrialResult| (trial.values["waker_ns"].low, trial.values["waker_ns"].high);
+        let long = record(&[(105.0, 40); 16]);
+        assert_eq!((interval(&long), long.passes, long.counts["samples"]), ((105.0, 105.0), 24, 72));
+        // One that was held up makes the others no shorter, and a few say less than all.
+        let alike = [[(105.0, 10); 15].as_slice(), &[(104.0, 5_000)]].concat();
+        assert!(interval(&record(&alike)).0 < 101.0);
+        assert!(interval(&record(&[(105.0, 40); 7])).0 < 101.0);
     }
 
     #[test]

@@ -52,6 +52,11 @@ fn payload_ns(payload: Payload) -> [f64; 2] {
 
 /// Messages of a pass that are simulated one by one, at least and at most; what follows is more of the same.
 const SIMULATED: [u64; 2] = [200, 2_000];
+/// The most where a side has slept: a wake-up can turn two sides that ran beside each other into two that wake each
+/// other for good, at a tenth of the pace, so that what follows is not more of the same.
+const SIMULATED_ASLEEP: u64 = 100_000;
+/// The part of a pass that its rate is taken over, as on real threads.
+const MIDDLE: [f64; 2] = [0.1, 0.9];
 /// Laps of a full queue that a shared CPU is watched for.
 const LAPS: u64 = 3;
 /// Messages of a pass at a fixed rate that are simulated.
@@ -97,21 +102,40 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
         return observed;
     }
     let mut work = |role: usize| stage.event(by_itself[role]);
-    let messages = match (flow.one_cpu, flow.waiting) {
+    let most = match (flow.one_cpu, flow.waiting) {
         // Each lap takes two time slices, whatever it holds.
-        (true, Waiting::Awake) => ((span_ns / (2.0 * SLICE_NS)) as u64).clamp(1, LAPS) * flow.capacity,
-        (true, Waiting::Asleep { .. }) => SIMULATED[0].max(LAPS * flow.capacity),
-        (false, _) => {
-            let some = stream::run(&flow, SIMULATED[0], &mut work);
-            let fit = span_ns / some.elapsed_ns * SIMULATED[0] as f64;
-            (fit as u64).clamp(SIMULATED[0], SIMULATED[1])
+        (true, Waiting::Awake) => Some(((span_ns / (2.0 * SLICE_NS)) as u64).clamp(1, LAPS) * flow.capacity),
+        (true, Waiting::Asleep { .. }) => Some(SIMULATED[0].max(LAPS * flow.capacity)),
+        (false, _) => None,
+    };
+    let mut middle: [Option<Passed>; 2] = [None; 2];
+    let mut more = |passed: &Passed| {
+        for (mark, share) in middle.iter_mut().zip(MIDDLE) {
+            if mark.is_none() && passed.elapsed_ns >= share * span_ns {
+                *mark = Some(*passed);
+            }
+        }
+        match most {
+            Some(most) => passed.messages < most,
+            None => {
+                let most = if passed.sleeps == [0, 0] { SIMULATED[1] } else { SIMULATED_ASLEEP };
+                passed.messages < SIMULATED[0] || (passed.messages < most && passed.elapsed_ns < span_ns)
+            }
         }
     };
-    let passed = stream::run(&flow, messages, &mut work);
-    let held_ns = stage.pass(span_ns.max(passed.elapsed_ns));
-    // As many more of the same as fit into the pass; what held a CPU up comes on top.
-    let times = (span_ns / passed.elapsed_ns).max(1.0);
-    observed.value(names::RATE, passed.messages as f64 * times / (passed.elapsed_ns * times + held_ns) * 1e9);
+    let passed = stream::run_while(&flow, &mut more, &mut work);
+    let lasted_ns = span_ns.max(passed.elapsed_ns);
+    let held_ns = stage.pass(lasted_ns);
+    let [from_there, to_there] = match middle {
+        [Some(from), Some(to)] if !flow.one_cpu && to.messages > from.messages => [from, to],
+        _ => [Passed::default(), passed],
+    };
+    let per_ns =
+        (to_there.messages - from_there.messages) as f64 / (to_there.elapsed_ns - from_there.elapsed_ns);
+    // What held a CPU up comes on top.
+    observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
+    // As many more of the same as fit into the pass.
+    let times = lasted_ns / passed.elapsed_ns;
     note(stage, &meant, &passed, times, &mut observed);
     if flow.one_cpu && meant.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
