@@ -179,6 +179,10 @@ fn thread_cpu_ns() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::ensemble::Ensemble;
+    use crate::queues::ends::{Ends, Nothing, Receiver, Refusal, Shape, Subject};
+    use crate::queues::exchange::{Company, Course, roles};
+    use crate::queues::message::Message;
+    use crate::queues::spsc::Spsc;
     use coretalk_model::Picos;
 
     fn play<R: Send>(
@@ -227,5 +231,50 @@ mod tests {
         let refused =
             play(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |part| part.line_up());
         assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
+    }
+
+    /// A ring whose consumer panics over its tenth message.
+    struct Breaks;
+
+    struct Breaking<R>(R, u32);
+
+    impl Subject for Breaks {
+        type Sender<M: Message> = <Spsc as Subject>::Sender<M>;
+        type Receiver<M: Message> = Breaking<<Spsc as Subject>::Receiver<M>>;
+
+        fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+            Spsc::open(shape).map(|(sender, receiver)| (sender, Breaking(receiver, 0)))
+        }
+    }
+
+    impl<M, R: Receiver<M>> Receiver<M> for Breaking<R> {
+        fn try_receive(&mut self) -> Result<M, Nothing> {
+            self.1 += 1;
+            assert!(self.1 < 10, "on purpose");
+            self.0.try_receive()
+        }
+
+        fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
+            self.0.receive(guard)
+        }
+    }
+
+    #[test]
+    fn a_queue_that_panics_ends_its_trial_with_a_sentence_and_leaves_nobody_waiting() {
+        let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &Company::pair()).unwrap();
+        let producer = Mutex::new(roles.producers.into_iter().next());
+        let consumer = Mutex::new(roles.consumers.into_iter().next());
+        let said = play(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |part| {
+            let course =
+                Course { guard: part.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
+            part.line_up()?;
+            match part.role {
+                0 => producer.lock().unwrap().take().unwrap()(&course).map(|sent| sent.messages),
+                _ => consumer.lock().unwrap().take().unwrap()(&course).map(|received| received.messages),
+            }
+        });
+        let failure = said.unwrap_err();
+        assert_eq!(failure, TrialFailure::PartnerLost { cpu: here() });
+        assert_eq!(failure.to_string(), format!("the thread on CPU {} stopped answering", here()));
     }
 }
