@@ -53,6 +53,9 @@ pub struct Environment {
     pub build: Option<String>,
     /// Version of the tool.
     pub tool_version: String,
+    /// Libraries whose queues and locks are measured, with their versions, and the `allocator` behind messages on the
+    /// heap.
+    pub libraries: BTreeMap<String, String>,
     /// What was granted of priority: `nice -20`, `fifo 50`, `normal` …
     pub priority: Option<String>,
     /// What only the user knows (`--note fabric=1800MHz`).

@@ -35,6 +35,8 @@ pub struct EnvironmentDoc {
     load_1min: Option<f64>,
     compiler: Option<String>,
     build: Option<String>,
+    /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
+    libraries: BTreeMap<String, String>,
     priority: Option<String>,
     /// What only the user knows.
     notes: BTreeMap<String, String>,
@@ -103,6 +105,7 @@ impl EnvironmentDoc {
             load_1min: number(environment.load_1min),
             compiler: environment.compiler,
             build: environment.build,
+            libraries: environment.libraries,
             priority: environment.priority,
             notes: environment.notes,
             doctor: findings

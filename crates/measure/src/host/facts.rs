@@ -10,6 +10,7 @@ pub use libc_version::libc_version;
 pub use platform::{Platform, Wsl};
 
 use super::root::SystemRoot;
+use crate::queues::libraries::VERSIONS;
 use coretalk_model::Environment;
 use std::collections::BTreeMap;
 
@@ -42,8 +43,16 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
         compiler: built(env!("CORETALK_COMPILER")),
         build: built(env!("CORETALK_BUILD")),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        libraries: libraries(),
         ..Environment::default()
     }
+}
+
+/// What is measured of others, with its versions. The tool brings no allocator: messages on the heap are the system's.
+fn libraries() -> BTreeMap<String, String> {
+    let allocator = format!("malloc of {}", libc_version().as_deref().unwrap_or("the C library"));
+    let versions = VERSIONS.map(|(name, version)| (name.to_owned(), version.to_owned()));
+    versions.into_iter().chain([("allocator".to_owned(), allocator)]).collect()
 }
 
 /// The CPUs that the kernel keeps from its scheduler (`isolcpus`); none where it does not say.

@@ -13,6 +13,16 @@ pub mod sync_channel;
 use super::ends::{Refusal, Shape};
 use super::memory;
 
+/// The libraries and their versions, those of locks among them: a number of theirs is a number of one version.
+pub const VERSIONS: [(&str, &str); 6] = [
+    ("crossbeam-channel", "0.5.17"),
+    ("crossbeam-queue", "0.3.14"),
+    ("flume", "0.12.0"),
+    ("kanal", "0.1.1"),
+    ("parking_lot", "0.12.5"),
+    ("rtrb", "0.4.1"),
+];
+
 /// The capacity, where it is one that a library takes without bringing the process down.
 ///
 /// # Errors
@@ -28,4 +38,18 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::VERSIONS;
+
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = include_str!("../../../../Cargo.lock");
+        for (name, version) in VERSIONS {
+            let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+            assert!(lock.contains(&entry), "{name} is not {version} in Cargo.lock");
+        }
+    }
 }

@@ -56,6 +56,7 @@ fn environment(subject: &Subject<'_>, of: Of<'_>) -> Section {
         ("wait hint", number("/clock/hint_ns").map(|ns| format!("{ns:.1} ns"))),
         ("compiler", text("/compiler")),
         ("build", text("/build")),
+        ("libraries", pairs("/libraries")),
         ("priority", text("/priority")),
         ("notes", pairs("/notes")),
     ];

@@ -41,6 +41,7 @@ struct EnvironmentRow {
     compiler: Option<String>,
     build: Option<String>,
     tool_version: String,
+    libraries: BTreeMap<String, String>,
     priority: Option<String>,
     notes: BTreeMap<String, String>,
 }
@@ -72,6 +73,7 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         compiler,
         build,
         tool_version,
+        libraries,
         priority,
         notes,
     } = environment.clone();
@@ -118,6 +120,7 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         compiler,
         build,
         tool_version,
+        libraries,
         priority,
         notes,
     };
@@ -161,6 +164,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         compiler: row.compiler,
         build: row.build,
         tool_version: row.tool_version,
+        libraries: row.libraries,
         priority: row.priority,
         notes: row.notes,
     })

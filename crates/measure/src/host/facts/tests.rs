@@ -13,6 +13,7 @@ fn a_system_that_says_nothing_is_unknown_throughout() {
         compiler: environment.compiler.clone(),
         build: environment.build.clone(),
         tool_version: environment.tool_version.clone(),
+        libraries: environment.libraries.clone(),
         ..Environment::default()
     };
     assert_eq!(environment, tool);
@@ -24,6 +25,8 @@ fn the_tool_knows_how_it_was_built() {
     assert!(environment.compiler.unwrap().starts_with("rustc "));
     assert!(environment.build.unwrap().contains(std::env::consts::ARCH));
     assert_eq!(environment.tool_version, env!("CARGO_PKG_VERSION"));
+    assert!(environment.libraries["rtrb"].starts_with(|first: char| first.is_ascii_digit()));
+    assert!(environment.libraries["allocator"].starts_with("malloc of "));
 }
 
 #[test]
