@@ -6,6 +6,7 @@ pub mod heat_map;
 pub mod intervals;
 mod labels;
 pub mod ladder;
+pub mod multiples;
 pub mod placements;
 pub mod sheet;
 pub mod timeline;

@@ -92,3 +92,18 @@ fn a_large_machine_is_sampled_and_the_sample_is_verified() {
     assert!(words.contains("Not every pair was measured. "), "{screen}");
     assert!(words.contains("do, at 95 %."), "{screen}");
 }
+
+#[test]
+fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
+    let tool = Tool::new();
+    tool.done(&queue(&["-q", "--queue", "spsc", "--name", "small"]));
+    let page = tool.path().join("page.html");
+    tool.done(&["report", "small", "-o", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    let section = page.split("<section id=\"capacities\"").nth(1).expect("a section of capacities");
+    let section = section.split("</section>").next().unwrap();
+    assert_eq!(section.matches("<figure>").count(), 1, "one figure for the one queue");
+    for capacity in ["capacity 1<", "capacity 100<"] {
+        assert!(section.contains(capacity), "{capacity}");
+    }
+}

@@ -4,7 +4,7 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::series;
 use super::tables::{Cell, figure, paragraphs, table};
-use crate::report::figure::{ladder, placements, timeline};
+use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
 use crate::report::view::{ComparisonView, bare};
@@ -80,6 +80,8 @@ pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Sect
     }
     let section =
         |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
+    let multiples: String = multiples::by_capacity(subject).iter().map(figure).collect();
+    parts.extend(section("capacities", "At each capacity", multiples));
     parts.extend(section("states", "Over time", states_body(subject)));
     parts.extend(section("ladder", "The ladder", ladder_body(subject)));
     parts.extend(section("groups", "Groups and agreement", groups_body(subject)));
