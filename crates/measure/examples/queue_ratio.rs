@@ -16,9 +16,9 @@ fn main() {
 mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
-    use coretalk_measure::queues::ends::{Leave, Receiver, Refused, Sender, Shape, Subject, Watch};
+    use coretalk_measure::queues::ends::{Leave, Nothing, Receiver, Refused, Sender, Shape, Subject, Watch};
     use coretalk_measure::queues::exchange::{
-        Company, Consume, Course, Produce, Received, Roles, Sent, produce, roles,
+        Company, Consume, Course, Order, Produce, Received, Roles, Sent, consume, produce, roles,
     };
     use coretalk_measure::queues::libraries::ring::Rtrb;
     use coretalk_measure::queues::message::Message;
@@ -63,16 +63,15 @@ mod linux {
                 rtrb / rtrb_bare,
             );
         }
-        let (mut empty, mut nothing) = (Vec::new(), Vec::new());
+        let mut turns: [Vec<f64>; 4] = Default::default();
         for _ in 0..ROUNDS {
-            empty.push(alone()?);
-            nothing.push(bare_alone());
+            for (kept, ns) in turns.iter_mut().zip([sends()?, sends_bare(), takes()?, takes_bare()]) {
+                kept.push(ns);
+            }
         }
-        println!(
-            "a queue that forgets everything: {:.2} ns per message, in a bare loop {:.2}",
-            fastest(empty),
-            fastest(nothing)
-        );
+        let [sends, sends_bare, takes, takes_bare] = turns.map(fastest);
+        println!("with a queue that does nothing, ns per message: loop, bare loop");
+        println!("producer {sends:7.2}{sends_bare:7.2}\nconsumer {takes:7.2}{takes_bare:7.2}");
         Ok(())
     }
 
@@ -152,6 +151,7 @@ mod linux {
     struct Nowhere;
 
     impl<M: Message> Sender<M> for Nowhere {
+        #[inline(always)]
         fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
             std::hint::black_box(&message);
             Ok(())
@@ -162,22 +162,72 @@ mod linux {
         }
     }
 
-    /// A million messages into it, made and nothing else.
-    fn bare_alone() -> f64 {
-        const MESSAGES: u64 = 1_000_000;
-        let clock = std::time::Instant::now();
-        for number in 0..MESSAGES {
-            let _ = Nowhere.try_send(<u64 as Message>::make(number));
-        }
-        clock.elapsed().as_nanos() as f64 / MESSAGES as f64
+    /// Has as many messages as are asked for, one after the other.
+    struct Endless {
+        next: u64,
+        left: u64,
     }
 
-    fn alone() -> Result<f64, Box<dyn Error>> {
+    impl Receiver<u64> for Endless {
+        #[inline(always)]
+        fn try_receive(&mut self) -> Result<u64, Nothing> {
+            if self.left == 0 {
+                return Err(Nothing::Ever);
+            }
+            self.left -= 1;
+            let message = std::hint::black_box(self.next);
+            self.next += 1;
+            Ok(message)
+        }
+
+        fn receive(&mut self, _: &Guard<'_>) -> Result<Option<u64>, Halt> {
+            Ok(self.try_receive().ok())
+        }
+    }
+
+    /// Messages of a turn with nobody on the other side.
+    const MESSAGES_ALONE: u64 = 1_000_000;
+
+    fn per_message(begun: std::time::Instant) -> f64 {
+        begun.elapsed().as_nanos() as f64 / MESSAGES_ALONE as f64
+    }
+
+    /// Made and nothing else.
+    fn sends_bare() -> f64 {
+        let clock = std::time::Instant::now();
+        for number in 0..MESSAGES_ALONE {
+            let _ = Nowhere.try_send(<u64 as Message>::make(number));
+        }
+        per_message(clock)
+    }
+
+    fn sends() -> Result<f64, Box<dyn Error>> {
+        alone(|course| produce::<u64, _>(Nowhere, course, 0).map(|sent| sent.messages))
+    }
+
+    /// Read and nothing else.
+    fn takes_bare() -> f64 {
+        let mut endless = Endless { next: 0, left: MESSAGES_ALONE };
+        let clock = std::time::Instant::now();
+        while let Ok(message) = endless.try_receive() {
+            std::hint::black_box(Message::read(message));
+        }
+        per_message(clock)
+    }
+
+    fn takes() -> Result<f64, Box<dyn Error>> {
+        let endless = Endless { next: 0, left: MESSAGES_ALONE };
+        alone(|course| {
+            let received = consume::<u64, _>(endless, course, Order::Counted)?;
+            if received.wrong == 0 { Ok(received.messages) } else { Err(Halt::Partner) }
+        })
+    }
+
+    fn alone(role: impl FnOnce(&Course<'_>) -> Result<u64, Halt>) -> Result<f64, Box<dyn Error>> {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
         let clock = std::time::Instant::now();
-        let sent =
-            produce::<u64, _>(Nowhere, &course(&guard, 1_000_000), 0).map_err(|halt| format!("{halt:?}"))?;
-        Ok(clock.elapsed().as_nanos() as f64 / sent.messages as f64)
+        let messages = role(&course(&guard, MESSAGES_ALONE)).map_err(|halt| format!("{halt:?}"))?;
+        if messages == MESSAGES_ALONE { Ok(per_message(clock)) } else { Err("messages were lost".into()) }
     }
 }

@@ -4,7 +4,8 @@
 //! and its capacity is exactly what was asked for. Each end keeps its own index and a copy of the other's, and looks
 //! at the other's line only when its copy says that it cannot go on (Rigtorp, "Optimizing a ring buffer for
 //! throughput", 2021, who credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an
-//! index line serves a whole run of messages.
+//! index line serves a whole run of messages. The consumer gives places back in lots, and whatever it has emptied before
+//! it looks for more, so that the producer never waits for a place that will not come.
 
 use super::ends::{Ends, Refusal, Shape, Subject};
 use super::message::Message;
@@ -17,6 +18,15 @@ use crate::sync::{Arc, AtomicUsize};
 #[derive(Debug)]
 pub struct Spsc;
 
+/// Places that are given back at once: those of a line of words, and no more than a quarter of the ring. One by one the
+/// ring passed 0.92 (10 000 places) to 0.98 of what rtrb's does between the same CPUs, in lots 0.98 to 1.02 (measured,
+/// turn by turn, on a busy machine).
+fn lot(capacity: usize) -> usize {
+    const LINE: usize = 64 / size_of::<u64>();
+    // A lot larger than one must be met by the two places that loom explores.
+    if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) }
+}
+
 /// An index on lines of its own: two of them, since x86 fetches lines in pairs, and one on some Arm cores.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -24,7 +34,7 @@ struct Index(AtomicUsize);
 
 #[derive(Debug)]
 struct Ring<M> {
-    /// The place that the consumer empties next. Written by the consumer only.
+    /// The first place that the consumer has not given back. Written by the consumer only.
     head: Index,
     /// The place that the producer fills next. Written by the producer only; places from head to before tail hold
     /// messages.
@@ -46,8 +56,12 @@ pub struct SpscSender<M> {
 #[derive(Debug)]
 pub struct SpscReceiver<M> {
     ring: Arc<Ring<M>>,
-    /// What `head` holds.
+    /// The place to empty next: what `head` holds, and up to a lot further.
     head: usize,
+    /// Places emptied and not given back.
+    emptied: usize,
+    /// Places that are given back at once.
+    lot: usize,
     /// What `tail` held when we last looked: the producer may be further by now, never less far.
     tail: usize,
 }
@@ -65,7 +79,7 @@ impl Subject for Spsc {
         let (head, tail) = (Index(AtomicUsize::new(0)), Index(AtomicUsize::new(0)));
         let ring = Arc::new(Ring { head, tail, slots: Slots::new(places)? });
         let sender = SpscSender { ring: Arc::clone(&ring), tail: 0, head: 0 };
-        Ok(spinning::ends(sender, SpscReceiver { ring, head: 0, tail: 0 }))
+        Ok(spinning::ends(sender, SpscReceiver { ring, head: 0, emptied: 0, lot: lot(capacity), tail: 0 }))
     }
 }
 
@@ -104,9 +118,20 @@ impl<M: Message> Pop<M> for SpscReceiver<M> {
         // us. The producer does not touch it before it sees the new head.
         let message = unsafe { self.ring.slots.take(self.head) };
         self.head = if self.head + 1 == self.ring.slots.len() { 0 } else { self.head + 1 };
-        // Release pairs with the Acquire in `push`: who sees the new head may fill the place.
-        self.ring.head.0.store(self.head, Release);
+        self.emptied += 1;
+        if self.emptied >= self.lot || self.head == self.tail {
+            self.emptied = 0;
+            // Release pairs with the Acquire in `push`: who sees the new head may fill the places before it.
+            self.ring.head.0.store(self.head, Release);
+        }
         Some(message)
+    }
+}
+
+impl<M> Drop for SpscReceiver<M> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire in `push`, as in `pop`: a producer that is still there may fill these places.
+        self.ring.head.0.store(self.head, Release);
     }
 }
 
@@ -154,9 +179,27 @@ mod tests {
                 }
                 assert!(receiver.try_receive().is_err());
             }
-            // Left inside: Miri sees whether it is freed.
-            assert!(sender.try_send("left".to_owned()).is_ok());
+            // Left inside, behind places that were emptied and not given back: each is freed once.
+            for _ in 0..capacity {
+                assert!(sender.try_send("left".to_owned()).is_ok());
+            }
+            for _ in 1..capacity {
+                assert!(receiver.try_receive().is_ok());
+            }
         }
+    }
+
+    #[test]
+    fn places_come_back_in_lots_and_before_the_consumer_looks_for_more() {
+        let (mut sender, mut receiver) = Spsc::open::<u64>(&Shape { capacity: 8, spins: 0 }).unwrap();
+        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok()));
+        assert_eq!(receiver.try_receive(), Ok(0));
+        assert!(sender.try_send(8).is_err(), "one of a lot of two");
+        assert_eq!(receiver.try_receive(), Ok(1));
+        assert!(sender.try_send(8).is_ok() && sender.try_send(9).is_ok());
+        (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+        assert!(receiver.try_receive().is_err());
+        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
     }
 
     #[test]
