@@ -9,5 +9,6 @@ mod endings;
 mod evidence;
 mod failures;
 mod gate;
+mod structure;
 mod truth;
 mod vocabulary;

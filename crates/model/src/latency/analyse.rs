@@ -3,7 +3,7 @@
 use super::cell::{self, Columns, Confirmation, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
-    Cell, CellValue, ChosenHint, Counts, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
+    Cell, CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
     LatencySettings, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails,
     watch,
 };
@@ -239,7 +239,7 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
 }
 
 fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>> {
-    let again = again(survey);
+    let again = again(survey, |_| true);
     let mut scratch = Scratch::default();
     let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
     for cell in 0..survey.len() {
@@ -295,12 +295,13 @@ fn missing(survey: &Survey<'_>, cell: usize) -> String {
     }
 }
 
-/// Second measurements of doubtful cells: values in time order under the map's kernel, the better home of each.
-fn again(survey: &Survey<'_>) -> BTreeMap<usize, Vec<Pass>> {
+/// Second measurements of doubtful cells that are wanted: values in time order under the map's kernel, the better home of
+/// each.
+fn again(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
     let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
     let kernel = &survey.record.slots()[columns.first].kernel;
-    for entry in survey.record.others(Purpose::Again) {
+    for entry in survey.record.others(Purpose::Again).filter(|entry| wanted(entry)) {
         let Ok(visit) = &entry.outcome else { continue };
         let of_kernel = visit.spans.iter().filter(|span| span.kernel == *kernel);
         if let Some(best) = of_kernel.min_by(|a, b| a.location_ns.total_cmp(&b.location_ns)) {
@@ -347,6 +348,15 @@ pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
             if let Cell::Measured(value) = &mut cells[cell] {
                 value.flags.set(Flag::ModelOutlier);
             }
+        }
+    }
+}
+
+/// Joins cells with those of their second measurements that are wanted: what is still in doubt then.
+pub fn settle_all(survey: &Survey<'_>, cells: &mut [Cell], wanted: impl Fn(&Entry) -> bool) {
+    for (index, second) in again(survey, wanted) {
+        if let Some(Cell::Measured(value)) = cells.get_mut(index) {
+            settle(value, &second, survey.settings);
         }
     }
 }
