@@ -17,7 +17,7 @@ mod spin;
 mod topology;
 mod watch;
 
-pub use advice::{AdviceDoc, BaselineDoc, SnippetDoc};
+pub use advice::{AdviceDoc, AgainstDoc, BaselineDoc, ProofDoc, SnippetDoc};
 pub use comparison::{ArmDoc, ComparisonDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
@@ -74,7 +74,7 @@ pub struct Document<'a> {
     series: Vec<SeriesDoc>,
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
-    /// Placements against each other; filled by `place`.
+    /// Placements against each other; filled by `place`, and by `advise --prove`.
     comparisons: Vec<ComparisonDoc>,
     /// The two sides of `differences`; null elsewhere.
     compared: Option<Compared>,

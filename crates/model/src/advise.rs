@@ -10,6 +10,7 @@ mod exact;
 mod graph;
 mod placement;
 mod price;
+mod proof;
 mod refine;
 mod site;
 mod starts;
@@ -17,6 +18,7 @@ mod starts;
 pub use candidates::{CandidateError, Constraints, Sharing, candidates};
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;
+pub use proof::{ADVISED, Against, Claim, ClaimArm, Held, Proof, stand_in};
 pub use site::Site;
 
 use crate::CpuId;

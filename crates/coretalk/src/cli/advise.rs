@@ -1,21 +1,23 @@
 //! `advise`: on which CPUs threads that talk should live, from a run, a file, or a brief measurement.
 
+mod proof;
+
 use super::args::{AdviseArgs, Global};
 use super::facts::{Shape, hand_over, say, shape};
 use super::source::Source;
 use super::{brief, files, topology};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
-use crate::report::advise::{AdviceView, Origin, screen};
+use crate::report::advise::{AdviceView, Origin, ProofView, screen};
 use coretalk_model::advise::{
-    CandidateError, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
+    CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
 };
 use coretalk_model::formats::Unit;
 use coretalk_model::infer::{
     Findings, InferError, Observation, Refusal, Standing, levels_changed, observations,
 };
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Protocol, Topology};
+use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Protocol, Topology};
 
 /// `advise`.
 ///
@@ -25,14 +27,34 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "advise")?;
     let graph = graph(args)?;
     let reported = args.reported.as_deref().map(topology::hwloc).transpose()?;
-    let known = match &args.from {
+    if let (Some(_), false) = (&args.from, args.prove) {
+        for (given, option) in
+            [(global.machine.is_some(), "--machine"), (global.budget.is_some(), "--budget")]
+        {
+            if given {
+                return Err(Failure::Usage(format!(
+                    "{option} has no effect with --from, which measures nothing; leave it out, or add --prove"
+                )));
+            }
+        }
+    }
+    let (known, environment) = match &args.from {
         None => Known::of_machine(global, reported)?,
         Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
     };
-    let view = advised(global, args, &graph, known.0)?;
+    let spent = known.spent;
+    let (mut view, claim) = advised(global, args, &graph, known)?;
+    if args.prove {
+        view.proof = Some(match claim {
+            Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
+            Err(reason) => ProofView::NotRun(reason.to_owned()),
+        });
+    }
     match shape {
         Shape::Text => say(global, |width| screen(&view, width)),
-        Shape::Json(identity) => hand_over(global, &Document::of_advice(&view, known.1.as_ref(), identity)),
+        Shape::Json(identity) => {
+            hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
+        }
     }
 }
 
@@ -66,6 +88,8 @@ struct Known {
     observed: Matrix<Option<Observation>>,
     /// Whether the machine changed under the measurement, and what that looked like.
     moved: Option<Refusal>,
+    /// Machine time that measuring took.
+    spent: Picos,
 }
 
 impl Known {
@@ -77,7 +101,7 @@ impl Known {
         let result = brief.result.map_err(Failure::Environment)?;
         let reported = reported.unwrap_or(brief.topology);
         let known = Known::of_result(Origin::Measurement, &result, &brief.environment, reported)?;
-        Ok((known, Some(brief.environment)))
+        Ok((Known { spent: brief.took, ..known }, Some(brief.environment)))
     }
 
     fn of_source(
@@ -104,6 +128,7 @@ impl Known {
                     reported,
                     observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
                     moved: None,
+                    spent: Picos::ZERO,
                 };
                 Ok((known, None))
             }
@@ -130,11 +155,23 @@ impl Known {
             reported: Some(reported),
             observed: observations(map),
             moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
+            spent: Picos::ZERO,
         })
     }
 }
 
-fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> Result<AdviceView, Failure> {
+/// What can be held against real work, or why nothing can: a sentence without its end.
+type Provable = Result<Claim, &'static str>;
+
+/// Without an advice there is nothing that could be wrong.
+const NOTHING_ADVISED: Provable = Err("nothing is advised");
+
+fn advised(
+    global: &Global,
+    args: &AdviseArgs,
+    graph: &Graph,
+    known: Known,
+) -> Result<(AdviceView, Provable), Failure> {
     let ids: CpuSet = known.observed.cpus().iter().copied().collect();
     let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
@@ -174,6 +211,7 @@ fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> R
         known: ids.len(),
         outcome: Err(String::new()),
         remarks: Vec::new(),
+        proof: None,
     };
     let refused = known.moved.as_ref().or(findings.structure.as_ref().err().filter(|refusal| {
         // Two CPUs have one placement, which needs no structure.
@@ -185,7 +223,7 @@ fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> R
         }
         Some(refusal) => {
             view.outcome = Err(refusal.to_string());
-            return Ok(view);
+            return Ok((view, NOTHING_ADVISED));
         }
         None => {}
     }
@@ -196,12 +234,16 @@ fn advised(global: &Global, args: &AdviseArgs, graph: &Graph, known: Known) -> R
             "{} of the {pairs} pairs that could be chosen have no value; at least half of them are needed",
             site.filled()
         ));
-        return Ok(view);
+        return Ok((view, NOTHING_ADVISED));
     }
     let advice = advise(graph, &site, global.seed.unwrap_or(0));
     view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
     view.outcome = Ok(advice);
-    Ok(view)
+    let claim = view
+        .recommended()
+        .map(|advice| Claim::of(advice, graph, view.pattern, &site))
+        .unwrap_or(NOTHING_ADVISED);
+    Ok((view, claim))
 }
 
 /// The CPUs that were asked for, among those of the source.

@@ -351,11 +351,14 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub graph: Option<PathBuf>,
     /// From a saved run or a matrix file, instead of measuring this machine for some seconds
-    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["machine", "budget"])]
+    #[arg(long, value_name = "RUN|FILE")]
     pub from: Option<String>,
     /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
+    /// Run work that talks like this on the advised placement and on the usual ones, and hold it against the prediction
+    #[arg(long)]
+    pub prove: bool,
     /// CPUs to leave alone, such as noisy ones or those of interrupts
     #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
     pub avoid: Option<CpuSet>,

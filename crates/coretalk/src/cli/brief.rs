@@ -24,6 +24,8 @@ pub struct Brief {
     pub topology: Topology,
     /// The CPUs that were to be measured, in matrix order; empty where nothing can be.
     pub cpus: Vec<CpuId>,
+    /// Machine time that this took.
+    pub took: Picos,
     /// What was measured; a sentence without its end where nothing was.
     pub result: Result<LatencyResult, String>,
 }
@@ -40,6 +42,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
         environment: machine.environment().clone(),
         topology: machine.topology().clone(),
         cpus: Vec::new(),
+        took: Picos::ZERO,
         result: Err(String::new()),
     };
     let mut request = match request {
@@ -62,6 +65,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
     let stop = signals::stop()?;
     machine.engage(&request.crew)?;
     let topology = machine.topology().clone();
+    let began = machine.now();
     let mut watcher = Watcher::new(&request.wish, &topology, &request.settings, 0, Vec::new(), &stop);
     let measured = latency::run(
         &mut *machine,
@@ -76,5 +80,6 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
     if ended == latency::Ended::Interrupted {
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
     }
-    Ok(Brief { cpus: request.settings.cpus, result: Ok(result), topology, ..brief })
+    let took = machine.now().saturating_sub(began);
+    Ok(Brief { cpus: request.settings.cpus, took, result: Ok(result), topology, ..brief })
 }

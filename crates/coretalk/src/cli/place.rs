@@ -28,6 +28,7 @@ use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::{Environment, Finding, Topology, TrialFailure};
+pub(super) use request::placement;
 use request::{Requested, request};
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,9 @@
 //! Where threads should live, what that is expected to cost, and how to say it to others.
 
+mod proof;
+
+pub use proof::{AgainstDoc, ProofDoc};
+
 use super::known;
 use crate::report::advise::{AdviceView, Origin};
 use crate::report::snippets::Snippet;
@@ -42,6 +46,8 @@ pub struct AdviceDoc {
     remarks: Vec<String>,
     /// The placement in the words of those who can carry it out; empty where nothing is recommended.
     snippets: Vec<SnippetDoc>,
+    /// What work did on it; null where that was not asked for.
+    proof: Option<ProofDoc>,
 }
 
 /// What somebody would get without measuring.
@@ -98,6 +104,7 @@ impl AdviceDoc {
             baselines: advice.iter().flat_map(|advice| &advice.baselines).map(BaselineDoc::of).collect(),
             remarks: view.remarks.clone(),
             snippets: view.snippets().into_iter().map(SnippetDoc::of).collect(),
+            proof: view.proof.as_ref().map(ProofDoc::of),
         }
     }
 }

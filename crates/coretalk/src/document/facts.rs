@@ -3,8 +3,8 @@
 
 use super::matrix::{Plain, PlainMatrix};
 use super::{
-    AdviceDoc, AdviceEntry, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc, StructureView,
-    TopologyDoc, known,
+    AdviceDoc, AdviceEntry, ComparisonDoc, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc,
+    StructureView, TopologyDoc, known,
 };
 use crate::report::advise::AdviceView;
 use crate::report::clock::ClockView;
@@ -103,6 +103,7 @@ impl<'a> Document<'a> {
     ) -> Document<'a> {
         Document {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
+            comparisons: view.comparisons().flat_map(ComparisonDoc::of_all).collect(),
             advice: vec![AdviceEntry::Placement(Box::new(AdviceDoc::of(view)))],
             ..Document::empty()
         }

@@ -1,8 +1,13 @@
 //! The screen of `advise`: the placement, what it costs beside others, how sure that is, and what to type.
 
+mod proof;
+
+pub use proof::ProofView;
+
 use super::snippets::{Snippet, snippets};
 use super::table::{Align, Columns};
 use super::text::{count, cut, ns, percent, plain, wrap};
+use crate::PlaceReport;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::{CpuId, CpuSet};
 
@@ -45,6 +50,8 @@ pub struct AdviceView {
     pub outcome: Result<Advice, String>,
     /// Doubts and conditions, whole sentences.
     pub remarks: Vec<String>,
+    /// What work did on it, where that was asked for.
+    pub proof: Option<ProofView>,
 }
 
 impl AdviceView {
@@ -70,6 +77,14 @@ impl AdviceView {
 }
 
 impl AdviceView {
+    /// The runs of a proof.
+    pub fn comparisons(&self) -> impl Iterator<Item = &PlaceReport> {
+        self.proof.iter().filter_map(|proof| match proof {
+            ProofView::Ran { place, .. } => Some(&**place),
+            ProofView::NotRun(_) => None,
+        })
+    }
+
     /// What can be typed: nothing without a ground, and nothing that only says "all CPUs".
     pub fn snippets(&self) -> Vec<Snippet> {
         let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
@@ -98,6 +113,10 @@ pub fn screen(view: &AdviceView, width: usize) -> String {
         lines.push(String::new());
         lines.extend(prices(view, advice).lines(width));
         lines.extend(wrap(&format!(" {}", certainty(advice)), width, 1));
+    }
+    if let Some(proof) = &view.proof {
+        lines.push(String::new());
+        lines.extend(proof::lines(proof, view.threads, width));
     }
     lines.extend(view.remarks.iter().flat_map(|remark| wrap(&format!(" ! {remark}"), width, 3)));
     if let Some(advice) = view.recommended() {
@@ -280,6 +299,7 @@ mod tests {
             known: 8,
             outcome: Ok(advise(&graph, &site, 1)),
             remarks: Vec::new(),
+            proof: None,
         }
     }
 

@@ -155,3 +155,119 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     let said = tool.call(&["advise", "-n", "2", "--from", "negative.csv"]);
     assert_eq!((said.code, said.err.contains("line 3")), (4, true), "{}", said.err);
 }
+
+/// The advised placement against the one of this name.
+fn against<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let lines = found["proof"]["against"].as_array().unwrap();
+    lines.iter().find(|line| line["names"].as_array().unwrap().contains(&name.into())).unwrap()
+}
+
+#[test]
+fn an_advice_is_proven_by_work_that_talks_alike() {
+    let tool = Tool::new();
+    for (pattern, machine) in [
+        ("ring", &["--machine", "sim:chiplet-16", "--cpus", "4-11"][..]),
+        ("all-to-all", &["--machine", "sim:chiplet-16", "--cpus", "4-11"]),
+        ("pipeline", &["--machine", "sim:chiplet-16", "--cpus", "4-11"]),
+        ("ring", &["--machine", "sim:epyc-2s-192", "--cpus", "4-11,100-107"]),
+    ] {
+        let words = [&["-n", "4", "--pattern", pattern, "--prove"], machine].concat();
+        let found = advice(&tool, &words);
+        assert_eq!((&found["proof"]["workload"], &found["proof"]["reason"]), (&pattern.into(), &Value::Null));
+        let spread = against(&found, "spread");
+        let [predicted, measured] = ["predicted", "measured"].map(|name| spread[name].as_f64().unwrap());
+        // Stages of a pipeline do work of their own, which is the same everywhere.
+        let verdict = if pattern == "pipeline" { "less" } else { "as-predicted" };
+        assert_eq!(spread["verdict"], verdict, "{pattern} {machine:?}: {found:#}");
+        assert!(predicted > 2.0 && measured > 1.5, "{spread:#}");
+        assert!(pattern == "pipeline" || (measured / predicted - 1.0).abs() < 0.05, "{spread:#}");
+    }
+}
+
+#[test]
+fn a_proof_holds_its_runs_and_is_the_same_again() {
+    let tool = Tool::new();
+    let words = [
+        "advise",
+        "-n",
+        "4",
+        "--pattern",
+        "ring",
+        "--prove",
+        "--machine",
+        "sim:chiplet-16",
+        "--cpus",
+        "4-11",
+    ];
+    let json =
+        |tool: &Tool| tool.done(&[&words[..], &["--format", "json", "-q", "--seed", "3"]].concat()).out;
+    let document: Value = serde_json::from_str(&json(&tool)).unwrap();
+    let comparison = &document["comparisons"][0];
+    assert_eq!((&comparison["workload"], &comparison["winner"]), (&"ring".into(), &Value::Null));
+    let runs = comparison["placements"][0]["runs"].as_array().unwrap().len();
+    assert_eq!(document["advice"][0]["proof"]["runs"], runs);
+    assert_eq!(json(&tool), json(&tool));
+    let screen = tool.done(&[&words[..], &["-q"]].concat()).out;
+    assert!(screen.contains("The advice holds") && screen.contains("as predicted"), "{screen}");
+}
+
+#[test]
+fn what_cannot_be_proven_is_said() {
+    let tool = Tool::new();
+    let sim = ["--machine", "sim:chiplet-16", "--prove"];
+    for (words, reason) in [
+        (&["-n", "4", "--pattern", "pairs"][..], "no workload talks like this"),
+        (&["-n", "4", "--pattern", "independent"], "do not talk"),
+        (&["-n", "2", "--cpus", "0,1"], "nothing is advised"),
+        (&["-n", "1"], "nobody to talk to"),
+    ] {
+        let found = advice(&tool, &[words, &sim[..]].concat());
+        assert!(found["proof"]["reason"].as_str().unwrap().contains(reason), "{words:?}: {found:#}");
+        assert_eq!(found["proof"]["against"], Value::Array(Vec::new()));
+        let screen = tool.done(&[&["advise", "-q"], words, &sim[..]].concat()).out;
+        assert!(screen.contains("Not proven") && screen.contains(reason), "{screen}");
+    }
+    assert_eq!(advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])["proof"], Value::Null);
+    // Too little time for the tests.
+    let hasty = advice(&tool, &[&["-n", "4", "--pattern", "ring", "--budget", "2s"], &sim[..]].concat());
+    assert_eq!(against(&hasty, "spread")["verdict"], "cannot-tell", "{hasty:#}");
+}
+
+#[test]
+fn latencies_that_mislead_are_contradicted_by_the_work() {
+    let tool = Tool::new();
+    // The file says that even CPUs are near each other; on the machine 0 to 3 are, and 4 to 7.
+    write(&tool, "says.csv", &matrix(85.5, |_, _| false));
+    let row = |row: u32| {
+        let cell = |column: u32| match column < row {
+            true if row / 4 == column / 4 => "20.5",
+            true => "85.5",
+            false => "",
+        };
+        (0..8).map(cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    write(&tool, "is.csv", &(0..8).map(row).collect::<String>());
+    let words = ["-n", "4", "--pattern", "ring", "--from", "says.csv", "--prove", "--machine", "sim:is.csv"];
+    let found = advice(&tool, &words);
+    assert_eq!(against(&found, "system-order")["verdict"], "contradicted", "{found:#}");
+    let screen = tool.done(&[&["advise", "-q"], &words[..]].concat()).out;
+    assert!(screen.contains("disagree") && screen.contains("believe the measurement"), "{screen}");
+}
+
+#[test]
+fn work_on_another_machine_proves_nothing() {
+    let tool = Tool::new();
+    tool.done(&["latency", "--machine", "sim:chiplet-16", "--cpus", "4-11", "-q", "--name", "one"]);
+    let from = ["advise", "-n", "4", "--pattern", "ring", "--from", "one"];
+    let other = tool.call(&[&from[..], &["--prove", "--machine", "sim:laptop-smt"]].concat());
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("laptop-smt") && other.err.contains("chiplet-16"), "{}", other.err);
+    let idle = tool.call(&[&from[..], &["--machine", "sim:chiplet-16"]].concat());
+    assert_eq!(idle.code, 2);
+    assert!(idle.err.contains("--machine has no effect with --from"), "{}", idle.err);
+    let found = advice(
+        &tool,
+        &["-n", "4", "--pattern", "ring", "--from", "one", "--prove", "--machine", "sim:chiplet-16"],
+    );
+    assert_eq!(against(&found, "spread")["verdict"], "as-predicted");
+}

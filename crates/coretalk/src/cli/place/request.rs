@@ -123,7 +123,11 @@ fn usual_threads(topology: &Topology, chosen: &CpuSet) -> usize {
     }
 }
 
-fn placement(
+/// A placement that was asked for, as it can be had on a machine among the chosen CPUs.
+///
+/// # Errors
+/// A CPU of it does not exist, is not allowed or was left out; or a derived one cannot be had.
+pub(in crate::cli) fn placement(
     machine: &dyn Machine,
     global: &Global,
     chosen: &CpuSet,

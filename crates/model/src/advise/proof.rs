@@ -1,0 +1,350 @@
+//! [`Claim`] and [`Proof`]: what is predicted of placements, and that held against work that ran on them.
+
+use super::{Advice, Bracket, Graph, Pattern, Site};
+use crate::CpuId;
+use crate::place::{ALPHA, Comparison, WorkloadKind};
+use crate::stats::Estimate;
+
+/// A prediction of whole work is met within so much: between two messages work does a little of its own, which no
+/// latency holds.
+const TOLERANCE: f64 = 0.10;
+
+/// Placements of the same threads that work runs on, the advised one first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// The work that stands for what the threads say.
+    pub work: WorkloadKind,
+    /// The advised placement, then every usual one on other CPUs or in another order.
+    pub arms: Vec<ClaimArm>,
+}
+
+/// A placement that work runs on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimArm {
+    /// What it is called: several names where usual placements mean the same CPUs in the same order.
+    pub names: Vec<&'static str>,
+    /// The CPU of each thread.
+    pub cpus: Vec<CpuId>,
+    /// How many times as fast the work is expected to run on the advised placement; exactly 1 for that itself.
+    pub predicted: Bracket,
+}
+
+impl ClaimArm {
+    /// Its names as one, for comparisons.
+    pub fn name(&self) -> String {
+        self.names.join("+")
+    }
+}
+
+/// The name of the advised placement in comparisons.
+pub const ADVISED: &str = "advised";
+
+impl Claim {
+    /// What has to run to prove an advice.
+    ///
+    /// # Errors
+    /// A sentence without its end: no work stands for the graph, or there is no other placement to compare with.
+    pub fn of(
+        advice: &Advice,
+        graph: &Graph,
+        pattern: Option<Pattern>,
+        site: &Site,
+    ) -> Result<Claim, &'static str> {
+        let work = stand_in(graph, pattern).ok_or(if graph.len() < 2 {
+            "one thread has nobody to talk to"
+        } else if graph.total() > 0.0 {
+            "no workload talks like this; `ring`, `pipeline` and `all-to-all` have one, and `coretalk place` runs a \
+             command of your own"
+        } else {
+            "latencies predict nothing of threads that do not talk; `coretalk place` compares placements by any work"
+        })?;
+        let cost = |cpus: &[CpuId]| Cost::of(work, graph, site, cpus);
+        let Some(mine) = cost(&advice.cpus) else { return Err("a thread has no CPU") };
+        let one = Bracket { point: 1.0, low: 1.0, high: 1.0 };
+        let mut arms = vec![ClaimArm { names: vec![ADVISED], cpus: advice.cpus.clone(), predicted: one }];
+        for baseline in advice.baselines.iter().filter(|baseline| !baseline.cpus.is_empty()) {
+            if baseline.cpus == advice.cpus {
+                continue;
+            }
+            if let Some(known) = arms.iter_mut().find(|arm| arm.cpus == baseline.cpus) {
+                known.names.push(baseline.name);
+                continue;
+            }
+            let Some(theirs) = cost(&baseline.cpus) else { continue };
+            // All that is said, one after the other, is what the advice is priced by: cells that both use cancel there.
+            let together = baseline.excess.filter(|_| mine.parts == 1);
+            let predicted = together.map_or_else(
+                || mine.times(&theirs),
+                |excess| Bracket {
+                    point: 1.0 + excess.point,
+                    low: 1.0 + excess.low,
+                    high: 1.0 + excess.high,
+                },
+            );
+            arms.push(ClaimArm { names: vec![baseline.name], cpus: baseline.cpus.clone(), predicted });
+        }
+        if arms.len() == 1 {
+            return Err("the usual placements are the advised one");
+        }
+        Ok(Claim { work, arms })
+    }
+
+    /// What the runs say about each placement but the advised one. `comparison` has the arms of this claim in this order.
+    pub fn proof(&self, comparison: &Comparison) -> Proof {
+        let shift = |arm: usize| comparison.pairs.iter().find(|pair| (pair.a, pair.b) == (0, arm));
+        let held = (1..self.arms.len()).map(|arm| {
+            let found = shift(arm);
+            let p_value = found.and_then(|pair| pair.p_value);
+            let measured = found.and_then(|pair| Some(as_times(&pair.share?)));
+            let verdict = Held::of(&self.arms[arm].predicted, measured.as_ref(), p_value);
+            Against { arm: self.arms[arm].clone(), measured, p_value, verdict }
+        });
+        Proof { work: self.work, held: held.collect() }
+    }
+}
+
+/// What came out: a line for each placement that the advised one was held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// The work that ran.
+    pub work: WorkloadKind,
+    /// In the order of the claim.
+    pub held: Vec<Against>,
+}
+
+/// The advised placement against another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Against {
+    /// The other placement, and what was predicted.
+    pub arm: ClaimArm,
+    /// How many times as fast the work ran on the advised placement; `None` where too few runs were made.
+    pub measured: Option<Estimate>,
+    /// Of the test that there is no difference, corrected for all placements.
+    pub p_value: Option<f64>,
+    /// What follows.
+    pub verdict: Held,
+}
+
+/// How a prediction fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Held {
+    /// What was measured is what was predicted.
+    AsPredicted,
+    /// The advised placement is faster, by less than predicted.
+    Less,
+    /// It is faster by more than predicted.
+    More,
+    /// A gain was predicted, and there is none of that size, nor is any shown.
+    Absent,
+    /// The other placement is faster, and that was not predicted.
+    Contradicted,
+    /// The runs leave both open: what was predicted, and no difference.
+    CannotTell,
+}
+
+impl Held {
+    /// Every verdict.
+    pub const ALL: [Held; 6] =
+        [Held::AsPredicted, Held::Less, Held::More, Held::Absent, Held::Contradicted, Held::CannotTell];
+
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Held::AsPredicted => "as-predicted",
+            Held::Less => "less",
+            Held::More => "more",
+            Held::Absent => "absent",
+            Held::Contradicted => "contradicted",
+            Held::CannotTell => "cannot-tell",
+        }
+    }
+
+    /// A difference is shown where the test says so at the level of comparisons and the interval leaves 1 out.
+    fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> Held {
+        let (Some(measured), Some(p_value)) = (measured, p_value) else { return Held::CannotTell };
+        let is_shown = p_value <= ALPHA && !(measured.low <= 1.0 && measured.high >= 1.0);
+        let below = measured.high < predicted.low / (1.0 + TOLERANCE);
+        let above = measured.low > predicted.high * (1.0 + TOLERANCE);
+        let promised = predicted.low > 1.0;
+        match (is_shown, measured.point > 1.0) {
+            (true, false) if promised || (below && predicted.high >= 1.0) => Held::Contradicted,
+            (true, _) if below => Held::Less,
+            (_, _) if above && is_shown => Held::More,
+            (true, _) => Held::AsPredicted,
+            (false, _) if promised && below => Held::Absent,
+            (false, _) if promised || below || above => Held::CannotTell,
+            // No difference was predicted, and none is shown.
+            (false, _) => Held::AsPredicted,
+        }
+    }
+}
+
+/// From other ÷ advised − 1 of a rate to advised ÷ other.
+fn as_times(share: &Estimate) -> Estimate {
+    let times = |share: f64| 1.0 / (1.0 + share);
+    Estimate { point: times(share.point), low: times(share.high), high: times(share.low), ..*share }
+}
+
+/// The workload whose threads talk as a graph says: of the pattern that was named, or of one with the same edges.
+pub fn stand_in(graph: &Graph, named: Option<Pattern>) -> Option<WorkloadKind> {
+    let mut first = graph.edges().map(|(_, _, weight)| weight);
+    let weight = first.next()?;
+    let same = |pattern: Pattern| {
+        let other = Graph::of_pattern(pattern, graph.len());
+        let pair = |(a, b, _)| (a, b);
+        graph.edges().map(pair).eq(other.edges().map(pair))
+    };
+    let even = first.all(|other| (other - weight).abs() <= 1e-9 * weight);
+    let mut patterns = named.into_iter().chain([Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll]);
+    patterns.find_map(|pattern| workload(pattern).filter(|_| even && same(pattern)))
+}
+
+fn workload(pattern: Pattern) -> Option<WorkloadKind> {
+    match pattern {
+        Pattern::Ring => Some(WorkloadKind::Ring),
+        Pattern::Pipeline => Some(WorkloadKind::Pipeline),
+        Pattern::AllToAll => Some(WorkloadKind::AllToAll),
+        Pattern::Pairs | Pattern::Independent => None,
+    }
+}
+
+/// What the messages of a unit of work take, as far as they decide how fast it goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Cost {
+    /// Of how many parts that run side by side the slowest decides.
+    parts: usize,
+    ns: Bracket,
+}
+
+impl Cost {
+    /// A token goes round one hop at a time: the sum of all. A pipeline moves as fast as its slowest link. In a phase of
+    /// all to all every thread hears each other: the thread whose messages take longest decides.
+    fn of(work: WorkloadKind, graph: &Graph, site: &Site, cpus: &[CpuId]) -> Option<Cost> {
+        let at: Option<Vec<usize>> =
+            cpus.iter().map(|cpu| site.cpus().iter().position(|known| known == cpu)).collect();
+        let at = at?;
+        let of_pair = |a: usize, b: usize| {
+            let (a, b) = (at[a], at[b]);
+            Bracket { point: site.ns(a, b), low: site.low(a, b), high: site.high(a, b) }
+        };
+        let pairs = graph.edges().map(|(a, b, _)| of_pair(a, b));
+        let parts: Vec<Bracket> = match work {
+            WorkloadKind::Pipeline => pairs.collect(),
+            WorkloadKind::AllToAll => (0..graph.len())
+                .map(|me| sum(graph.neighbours(me).iter().map(|&(other, _)| of_pair(me, other as usize))))
+                .collect(),
+            _ => vec![sum(pairs)],
+        };
+        let slowest = |a: Bracket, b: Bracket| Bracket {
+            point: a.point.max(b.point),
+            low: a.low.max(b.low),
+            high: a.high.max(b.high),
+        };
+        Some(Cost { parts: parts.len(), ns: parts.into_iter().reduce(slowest)? })
+    }
+
+    /// How many times as long `other` takes.
+    fn times(&self, other: &Cost) -> Bracket {
+        Bracket {
+            point: other.ns.point / self.ns.point,
+            low: other.ns.low / self.ns.high,
+            high: other.ns.high / self.ns.low,
+        }
+    }
+}
+
+fn sum(parts: impl Iterator<Item = Bracket>) -> Bracket {
+    parts.fold(Bracket { point: 0.0, low: 0.0, high: 0.0 }, |sum, part| Bracket {
+        point: sum.point + part.point,
+        low: sum.low + part.low,
+        high: sum.high + part.high,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Matrix;
+    use crate::advise::advise;
+    use crate::infer::Observation;
+
+    /// Even CPUs are near each other, and odd ones; `across` between them.
+    fn site(across: f64) -> Site {
+        let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+        let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+            Some(Observation { value: if a % 2 == b % 2 { 20.0 } else { across }, half_width: 0.02 })
+        });
+        let groups = ["0,2,4,6", "1,3,5,7"].map(|list| list.parse().unwrap());
+        Site::of_observations(cpus, &observed, &[groups.to_vec()])
+    }
+
+    fn claim(pattern: Pattern, threads: usize, across: f64) -> Result<Claim, &'static str> {
+        let (graph, site) = (Graph::of_pattern(pattern, threads), site(across));
+        Claim::of(&advise(&graph, &site, 1), &graph, Some(pattern), &site)
+    }
+
+    #[test]
+    fn each_workload_is_predicted_by_what_decides_its_speed() {
+        // By number, 4 threads on 0 1 2 3: every link of a ring is far, but all to all also hears one that is near.
+        for (pattern, expected) in
+            [(Pattern::Ring, 4.0), (Pattern::Pipeline, 4.0), (Pattern::AllToAll, 180.0 / 60.0)]
+        {
+            let claim = claim(pattern, 4, 80.0).unwrap();
+            let by_number = claim.arms.iter().find(|arm| arm.names.contains(&"system-order")).unwrap();
+            let found = by_number.predicted;
+            assert!((found.point - expected).abs() < 1e-9, "{pattern:?}: {found:?}");
+            assert!(found.low < expected && expected < found.high && found.low > 0.9 * expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn placements_that_are_the_same_run_once() {
+        let claim = claim(Pattern::Ring, 4, 80.0).unwrap();
+        let names: Vec<String> = claim.arms.iter().map(ClaimArm::name).collect();
+        assert_eq!(names, ["advised", "system-order+spread"], "compact is the advised one");
+    }
+
+    #[test]
+    fn what_cannot_be_proven_says_why() {
+        assert!(claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no workload talks like this"));
+        assert!(claim(Pattern::Independent, 4, 80.0).unwrap_err().contains("do not talk"));
+        // Two that talk are a ring of two.
+        assert_eq!(claim(Pattern::Pairs, 2, 80.0).unwrap().work, WorkloadKind::Ring);
+        let uneven = Graph::new(3, [(0, 1, 1.0), (1, 2, 2.0)]);
+        assert_eq!(stand_in(&uneven, None), None);
+        let chain = Graph::new(3, [(0, 1, 7.0), (1, 2, 7.0)]);
+        assert_eq!(stand_in(&chain, None), Some(WorkloadKind::Pipeline));
+    }
+
+    #[test]
+    fn verdicts_follow_from_both_intervals() {
+        let held = |predicted: [f64; 2], measured: [f64; 2], p: f64| {
+            let point = |[low, high]: [f64; 2]| (low + high) / 2.0;
+            let [low, high] = predicted;
+            let [from, to] = measured;
+            let measured =
+                Estimate { point: point(measured), low: from, high: to, confidence: 0.95, effective_n: 10.0 };
+            Held::of(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
+        };
+        for (predicted, measured, p, expected) in [
+            ([3.8, 4.2], [3.9, 4.1], 0.001, Held::AsPredicted),
+            ([3.8, 4.2], [4.4, 4.5], 0.001, Held::AsPredicted),
+            ([3.8, 4.2], [1.9, 2.1], 0.001, Held::Less),
+            ([3.8, 4.2], [5.9, 6.1], 0.001, Held::More),
+            ([3.8, 4.2], [0.9, 1.1], 0.6, Held::Absent),
+            ([3.8, 4.2], [0.5, 4.1], 0.6, Held::CannotTell),
+            ([3.8, 4.2], [3.5, 4.1], 0.06, Held::CannotTell),
+            ([3.8, 4.2], [0.7, 0.8], 0.001, Held::Contradicted),
+            ([1.01, 1.05], [0.97, 0.98], 0.001, Held::Contradicted),
+            ([0.97, 1.03], [0.98, 1.01], 0.6, Held::AsPredicted),
+            ([0.97, 1.03], [0.6, 0.7], 0.001, Held::Contradicted),
+            ([0.97, 1.03], [1.4, 1.5], 0.001, Held::More),
+            ([0.5, 0.6], [0.5, 0.6], 0.001, Held::AsPredicted),
+            ([0.5, 0.6], [0.3, 0.4], 0.001, Held::Less),
+        ] {
+            assert_eq!(held(predicted, measured, p), expected, "{predicted:?} {measured:?}");
+        }
+        let predicted = Bracket { point: 4.0, low: 3.8, high: 4.2 };
+        assert_eq!(Held::of(&predicted, None, None), Held::CannotTell);
+    }
+}
