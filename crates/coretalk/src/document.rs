@@ -11,6 +11,7 @@ mod facts;
 mod ladder;
 pub mod line;
 mod matrix;
+mod overview;
 mod queue;
 mod series;
 mod spin;
@@ -25,6 +26,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
+pub use overview::{GroupDoc, OverviewDoc};
 pub use queue::QueueCellDoc;
 pub use series::{PercentilesDoc, SeriesDoc};
 pub use spin::SpinDoc;
@@ -35,7 +37,7 @@ pub use topology::{
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 
 use crate::RunReport;
-use coretalk_model::compare::Comparison;
+use coretalk_model::compare::{Comparison, Overview};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -80,6 +82,8 @@ pub struct Document<'a> {
     compared: Option<Compared>,
     /// Two runs against each other, levels before cells; filled by `compare`.
     differences: Vec<DifferenceDoc>,
+    /// Many runs or files side by side, group by group; filled by `compare` of more than two, or of one.
+    overview: Vec<OverviewDoc>,
     /// Recommended placements, filled by `advise`; how long to look before sleeping, filled by `wait`.
     advice: Vec<AdviceEntry>,
     /// What can be measured; filled by `probes`.
@@ -162,6 +166,7 @@ impl<'a> Document<'a> {
             comparisons: Vec::new(),
             compared: None,
             differences: Vec::new(),
+            overview: Vec::new(),
             advice: Vec::new(),
             probes: Vec::new(),
             plan: None,
@@ -183,6 +188,11 @@ impl<'a> Document<'a> {
     pub fn of_comparison(compared: Compared, comparison: &Comparison) -> Document<'a> {
         let differences = comparison.sheets.iter().flat_map(DifferenceDoc::of_sheet).collect();
         Document { compared: Some(compared), differences, ..Document::empty() }
+    }
+
+    /// The document of a table of many runs or files. `side` describes the one at a position.
+    pub fn of_overview(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Document<'a> {
+        Document { overview: OverviewDoc::of_all(table, side), ..Document::empty() }
     }
 
     /// Writes the document with a line end, cell by cell. The writer should be buffered.

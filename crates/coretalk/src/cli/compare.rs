@@ -49,12 +49,6 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
             b.cpus()
         )));
     }
-    let side = |source: &Source| SideView {
-        name: source.name(),
-        machine: source.machine(),
-        started: source.started(),
-        cpus: source.cpus().len(),
-    };
     let view = CompareView {
         sides: [side(a), side(b)],
         mismatches: &differing,
@@ -75,22 +69,34 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, wish.talk)))
 }
 
-fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
-    let side = |side: &SideView| ComparedSideDoc {
+fn side(source: &Source) -> SideView {
+    SideView {
+        name: source.name(),
+        machine: source.machine(),
+        started: source.started(),
+        cpus: source.cpus().len(),
+    }
+}
+
+fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
+    ComparedSideDoc {
         // A run has a start, and its name is a part of its id.
         name: (side.started.is_some() || identity == Identity::Included).then(|| side.name.clone()),
         machine: side.machine.clone(),
         started: side.started.clone(),
         cpus: side.cpus,
-    };
-    let [a, b] = &view.sides;
+    }
+}
+
+fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
+    let [a, b] = view.sides.each_ref().map(|side| described(side, identity));
     let levels = match (view.levels.topology(), view.levels.shown()) {
         (Some(_), _) => "reported",
         (_, Some(_)) => "inferred",
         _ => "none",
     };
     let mismatches = view.mismatches.iter().map(MismatchDoc::of).collect();
-    Compared { a: side(a), b: side(b), min_effect_percent: 100.0 * view.least, levels, mismatches }
+    Compared { a, b, min_effect_percent: 100.0 * view.least, levels, mismatches }
 }
 
 /// Different experiments are compared only where somebody insists, and what has no common measure never.
@@ -158,17 +164,15 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::between(side, side))).collect();
     let table = tabulate(&with_levels);
-    let names: Vec<(String, String)> =
-        sources.iter().map(|source| (source.name(), source.machine())).collect();
-    let text = match wish.format {
-        FormatWord::Markdown => overview::markdown(&table, &names),
+    let named: Vec<SideView> = sources.iter().map(side).collect();
+    let mut out = Out::open(wish.output.as_deref())?;
+    match wish.format {
+        FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,
         FormatWord::Json => {
-            return Err(Failure::Usage(
-                "`json` holds the comparison of two; of many there is a table, as text or markdown".into(),
-            ));
+            let document = Document::of_overview(&table, |side| described(&named[side], wish.identity));
+            out.write(|out| Ok(document.write_to(out)?))?;
         }
-        _ => overview::screen(&table, &names, output::width(wish.output.as_deref())),
-    };
-    Out::open(wish.output.as_deref())?.text(&text)?;
+        _ => out.text(&overview::screen(&table, &named, output::width(wish.output.as_deref())))?,
+    }
     Ok(ExitCode::Done)
 }

@@ -33,6 +33,13 @@ impl Columns {
         self.rows.push(cells);
     }
 
+    /// Whether every row stands in one line of this width.
+    pub fn is_within(&self, width: usize) -> bool {
+        let widths = (0..self.align.len())
+            .map(|column| self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max());
+        1 + widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() <= width + 2
+    }
+
     /// The lines, two columns apart and one in from the edge.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let last = self.align.len().saturating_sub(1);

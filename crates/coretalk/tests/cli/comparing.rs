@@ -120,6 +120,39 @@ fn many_make_a_table() {
     assert!(text.lines().count() >= 10 && text.contains("all pairs"), "{text}");
     let markdown = tool.done(&[&words[..], &["--format", "markdown"]].concat()).out;
     assert_eq!(markdown.lines().count(), 2 + 4, "{markdown}");
+    let json = tool.done(&[&words[..], &["--format", "json"]].concat()).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let rows = document["overview"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[3]["side"], &rows[3]["name"]), (4, &3.into(), &Value::Null));
+    let near = &rows[0]["groups"][0];
+    assert_eq!((&near["group"], &near["pairs"]), (&"l3".into(), &56.into()), "{json}");
+    let [low, high] = [0, 1].map(|end| near["range"][end].as_f64().unwrap());
+    assert!(low < near["median"].as_f64().unwrap() && near["median"].as_f64().unwrap() < high, "{near}");
+}
+
+#[test]
+fn many_groups_stand_below_each_other_within_80_columns() {
+    let tool = Tool::new();
+    for seed in ["1", "2", "3"] {
+        tool.done(&[
+            "wake",
+            "--machine",
+            "sim:chiplet-16",
+            "--primitive",
+            "pipe,std-mutex",
+            "--seed",
+            seed,
+            "--name",
+            seed,
+            "-q",
+            "-o",
+            "x",
+        ]);
+    }
+    let text = tool.done(&["compare", "1", "2", "3"]).out;
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("primitive=pipe")).collect();
+    assert!(rows.len() >= 6 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains(" 1 = ") && text.contains(" 3 = "), "{text}");
 }
 
 #[test]
