@@ -50,16 +50,21 @@ pub struct Quietness {
     pub lost: f64,
     /// Its longest gap in nanoseconds; 0 where it had none.
     pub longest_ns: f64,
+    /// The share of its time that it lost in all its other gaps: one event is no habit.
+    pub lost_besides: f64,
 }
 
 /// The CPUs of a run, the quietest first: who lost less, and of equals whose longest gap was shorter.
 pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
     let of = |trial: &TrialResult| {
-        let gaps = trial.histogram(names::GAPS)?;
+        let longest_ns = trial.histogram(names::GAPS)?.percentile_ns(1.0).unwrap_or(0.0);
+        let lost = trial.values.get(names::LOST)?.point;
+        let watched_ns = trial.counts.get(names::WATCHED).map_or(f64::INFINITY, |ms| *ms as f64 * 1e6);
         Some(Quietness {
             cpu: *trial.spec.placement.first()?,
-            lost: trial.values.get(names::LOST)?.point,
-            longest_ns: gaps.percentile_ns(1.0).unwrap_or(0.0),
+            lost,
+            longest_ns,
+            lost_besides: (lost - longest_ns / watched_ns).max(0.0),
         })
     };
     let mut all: Vec<Quietness> =
@@ -83,12 +88,31 @@ pub fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     [quiet.take(most).copied().collect(), noisy.take(most).copied().collect()]
 }
 
+/// A CPU that loses less than this disturbs one message in a thousand at most, and is not worth leaving alone.
+const MATTERS: f64 = 0.001;
+/// Nor is one that loses less than so many times what a quiet one does: then all are like that.
+const BEYOND_QUIET: f64 = 2.0;
+
+/// The CPUs worth leaving alone, the noisiest first: beside their longest gap they lose 0.1 % of their time at least, and
+/// more than twice what a CPU at the quieter quarter does. `sorted` is by quietness.
+pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
+    let Some(quiet) = sorted.get(sorted.len() / 4) else { return Vec::new() };
+    let is_noisy =
+        |cpu: &&Quietness| cpu.lost_besides >= MATTERS && cpu.lost_besides > BEYOND_QUIET * quiet.lost;
+    sorted.iter().rev().filter(is_noisy).copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn cpus(lost: &[f64]) -> Vec<Quietness> {
-        let of = |(cpu, &lost): (usize, &f64)| Quietness { cpu: CpuId(cpu as u32), lost, longest_ns: 9e3 };
+        let of = |(cpu, &lost): (usize, &f64)| Quietness {
+            cpu: CpuId(cpu as u32),
+            lost,
+            longest_ns: 9e3,
+            lost_besides: lost,
+        };
         let mut all: Vec<Quietness> = lost.iter().enumerate().map(of).collect();
         all.sort_by(|a, b| a.lost.total_cmp(&b.lost));
         all
@@ -101,5 +125,18 @@ mod tests {
         assert_eq!(quiet.len(), 3);
         assert_eq!(extremes(&cpus(&[0.001, 0.0011, 0.0012]), 4), [vec![], vec![]]);
         assert_eq!(extremes(&[], 4), [vec![], vec![]]);
+    }
+
+    #[test]
+    fn cpus_are_avoided_that_lose_much_and_more_than_quiet_ones() {
+        let avoided =
+            |lost: &[f64]| worth_avoiding(&cpus(lost)).iter().map(|cpu| cpu.cpu.0).collect::<Vec<u32>>();
+        assert_eq!(avoided(&[0.0002, 0.004, 0.0003, 0.02]), [3, 1]);
+        assert!(avoided(&[0.0001, 0.0009, 0.0001, 0.0001]).is_empty(), "below what matters");
+        assert!(avoided(&[0.010, 0.012, 0.015, 0.011]).is_empty(), "all alike");
+        assert!(avoided(&[]).is_empty());
+        let mut once = cpus(&[0.0002, 0.0002, 0.0002, 0.02]);
+        once[3].lost_besides = 0.0002;
+        assert!(worth_avoiding(&once).is_empty(), "a single long gap");
     }
 }

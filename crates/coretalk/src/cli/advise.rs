@@ -1,5 +1,6 @@
 //! `advise`: on which CPUs threads that talk should live, from a run, a file, or a brief measurement.
 
+mod noise;
 mod proof;
 
 use super::args::{AdviseArgs, Global};
@@ -18,6 +19,7 @@ use coretalk_model::infer::{
 };
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Protocol, Topology};
+use noise::Noise;
 
 /// `advise`.
 ///
@@ -38,12 +40,16 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
+    let noise = args.jitter.as_deref().map(|run| noise::of_run(global, run)).transpose()?;
     let (known, environment) = match &args.from {
         None => Known::of_machine(global, reported)?,
         Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
     };
     let spent = known.spent;
-    let (mut view, claim) = advised(global, args, &graph, known)?;
+    if let (Some(noise), Some(here)) = (&noise, &environment) {
+        noise.refuse_another(here)?;
+    }
+    let (mut view, claim) = advised(global, args, &graph, known, noise.as_ref())?;
     if args.prove {
         view.proof = Some(match claim {
             Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
@@ -171,6 +177,7 @@ fn advised(
     args: &AdviseArgs,
     graph: &Graph,
     known: Known,
+    noise: Option<&Noise>,
 ) -> Result<(AdviceView, Provable), Failure> {
     let ids: CpuSet = known.observed.cpus().iter().copied().collect();
     let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
@@ -184,20 +191,29 @@ fn advised(
         ));
     }
     let among = chosen(global.cpus.as_ref(), &ids)?;
+    let asked = args.avoid.clone().unwrap_or_default();
+    if let Some(cpu) = asked.difference(&ids).first() {
+        return Err(Failure::Usage(format!("--avoid: CPU {cpu} does not exist; there are CPUs {ids}")));
+    }
     let constraints = Constraints {
-        avoid: args.avoid.clone().unwrap_or_default(),
+        avoid: noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus())),
         class: args.class.clone(),
         node: args.node,
         sharing,
     };
-    if let Some(cpu) = constraints.avoid.difference(&ids).first() {
-        return Err(Failure::Usage(format!("--avoid: CPU {cpu} does not exist; there are CPUs {ids}")));
-    }
     // By number: the order of the system.
     let all: Vec<CpuId> = among.iter().collect();
     let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
         CandidateError::Unknown(sentence) => Failure::Usage(sentence),
-        CandidateError::TooFew(sentence) => Failure::Environment(sentence),
+        CandidateError::TooFew(sentence) => Failure::Environment(match noise {
+            Some(noise) if !noise.cpus().is_empty() => {
+                format!(
+                    "{sentence}; --jitter leaves out CPUs {}, --avoid chooses them one by one",
+                    noise.cpus()
+                )
+            }
+            _ => sentence,
+        }),
     })?;
     let findings = Findings::of_matrix(&known.observed, &reported);
     let mut view = AdviceView {
@@ -238,6 +254,7 @@ fn advised(
     }
     let advice = advise(graph, &site, global.seed.unwrap_or(0));
     view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    view.remarks.extend(noise.map(Noise::remark));
     view.outcome = Ok(advice);
     let claim = view
         .recommended()

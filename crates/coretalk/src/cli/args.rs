@@ -362,6 +362,10 @@ pub struct AdviseArgs {
     /// CPUs to leave alone, such as noisy ones or those of interrupts
     #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
     pub avoid: Option<CpuSet>,
+    /// Leave alone what was noisy in this run of `jitter`: CPUs that lost 0.1 % of their time or more beside their
+    /// longest gap, and more than twice what quiet ones did
+    #[arg(long, value_name = "RUN")]
+    pub jitter: Option<String>,
     /// Two threads on one core, where they talk fastest and compute slowest (default: if-needed)
     #[arg(long, value_name = "WHEN", value_parser = one_of(Sharing::ALL, Sharing::name))]
     pub sharing: Option<Sharing>,

@@ -271,3 +271,31 @@ fn work_on_another_machine_proves_nothing() {
     );
     assert_eq!(against(&found, "spread")["verdict"], "as-predicted");
 }
+
+#[test]
+fn cpus_that_a_run_found_noisy_are_left_alone() {
+    let tool = Tool::new();
+    // Rare and long: within a fifth of a second they hit some CPUs several times and others never.
+    let stall = "[[stalls]]\nname = 'storm'\nper_second = 4.0\nus = [1500.0, 2500.0]\nrhythm = 'random'\nseen_as = 'nothing'";
+    write(&tool, "noisy.toml", &format!("based_on = 'chiplet-16'\n{stall}\n"));
+    let machine = ["--machine", "sim:noisy.toml"];
+    let jitter = ["jitter", "--for", "500ms", "--seed", "1", "--name", "quiet", "-q", "--format", "json"];
+    let of_run: Value = serde_json::from_str(&tool.done(&[&jitter[..], &machine[..]].concat()).out).unwrap();
+    let lost = |entry: &Value| entry["values"]["lost_share"].as_f64().unwrap();
+    let noisiest =
+        of_run["series"].as_array().unwrap().iter().max_by(|a, b| lost(a).total_cmp(&lost(b))).unwrap();
+    let noisiest = noisiest["placement"][0].as_u64().unwrap();
+    let words = [&["-n", "2", "--jitter", "quiet"], &machine[..]].concat();
+    let found = advice(&tool, &words);
+    let left: coretalk_model::CpuSet = found["candidates"].as_str().unwrap().parse().unwrap();
+    assert!(left.len() < 16 && !left.contains(coretalk_model::CpuId(noisiest as u32)), "{found:#}");
+    let remarks = found["remarks"].to_string();
+    assert!(remarks.contains("left alone") && remarks.contains("lost"), "{remarks}");
+    let many = tool.call(&[&["advise", "-n", "16", "--jitter", "quiet", "-q"], &machine[..]].concat());
+    assert!(many.code == 3 && many.err.contains("--jitter leaves out CPUs"), "{}", many.err);
+    tool.done(&["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "-q", "--name", "one", "-o", "x"]);
+    let other = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "quiet"]);
+    assert!(other.code == 2 && other.err.contains("the latencies are those of"), "{}", other.err);
+    let none = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "one"]);
+    assert!(none.code == 2 && none.err.contains("needs a run of `coretalk jitter`"), "{}", none.err);
+}

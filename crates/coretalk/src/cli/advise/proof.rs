@@ -72,13 +72,7 @@ pub fn prove(
 
 /// Work on one machine proves nothing about another.
 fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
-    let called = |environment: &Environment| match &environment.simulated {
-        Some(scenario) => format!("the simulated machine {scenario}"),
-        None => environment.cpu_model.clone().unwrap_or_else(|| "an unnamed machine".to_owned()),
-    };
-    let is_same = measured.simulated == here.simulated
-        && (here.simulated.is_some() || measured.cpu_model == here.cpu_model);
-    match is_same {
+    match is_same(measured, here) {
         true => Ok(()),
         false => Err(Failure::Usage(format!(
             "--prove runs work on {}, and the latencies are those of {}; choose the machine with --machine, or leave \
@@ -87,4 +81,17 @@ fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
             called(measured)
         ))),
     }
+}
+
+/// A machine in words.
+pub(super) fn called(environment: &Environment) -> String {
+    match &environment.simulated {
+        Some(scenario) => format!("the simulated machine {scenario}"),
+        None => environment.cpu_model.clone().unwrap_or_else(|| "an unnamed machine".to_owned()),
+    }
+}
+
+/// Whether two environments can be of one machine: as far as a run says.
+pub(super) fn is_same(a: &Environment, b: &Environment) -> bool {
+    a.simulated == b.simulated && (b.simulated.is_some() || a.cpu_model == b.cpu_model)
 }
