@@ -34,6 +34,7 @@ use crate::exit::{ExitCode, Failure};
 use args::{Command, FormatWord, RunsCommand};
 use parse::{Invocation, Typed};
 use resolve::Measuring;
+use runs::Chosen;
 use std::ffi::OsString;
 
 /// Runs the words of a command line, the program's name first, and says how it ended.
@@ -53,6 +54,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
+        Some(Command::Suite) => measure::act(invocation, Measuring::Suite),
         Some(Command::Wait(args)) => series::act(invocation, &**args),
         Some(Command::Wake(args)) => series::act(invocation, &**args),
         Some(Command::Queue(args)) => series::act(invocation, &**args),
@@ -63,7 +65,8 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = runs::read(global, &args.run)?;
-            runs::write(global, &saved, global.format.unwrap_or(FormatWord::Json), args.protocol)?;
+            let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref() };
+            runs::write(global, &saved, global.format.unwrap_or(FormatWord::Json), chosen)?;
             Ok(ExitCode::Done)
         }
         Some(Command::Import(args)) => import::act(global, args),

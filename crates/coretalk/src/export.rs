@@ -93,6 +93,8 @@ pub struct Export<'a> {
     pub file: Option<&'a crate::store::RunFile>,
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
+    /// The probe whose trials tables hold in place of a map; all of them where the run has no map.
+    pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
     /// Name of the run and look, for `text`.
@@ -121,6 +123,16 @@ pub enum ExportError {
         wanted: String,
         /// What the run has.
         kernels: String,
+    },
+    /// The run has no trial of such a probe.
+    #[error("write `{format}`: the run has no trials of `{wanted}` (it has {has})")]
+    NoProbe {
+        /// The format.
+        format: Format,
+        /// What was asked for.
+        wanted: String,
+        /// What the run has.
+        has: String,
     },
     /// The format holds one distribution and the run has several.
     #[error(
@@ -168,7 +180,15 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError`] where the format cannot hold the run, or the writer fails.
 pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let series = what.report.series.is_some();
+    let series = match (&what.report.series, what.probe) {
+        (Some(series), Some(probe)) if series.settings.probes.iter().any(|known| known == probe) => true,
+        (series, Some(probe)) => {
+            let has = series.as_ref().map(|series| series.settings.probes.join(", "));
+            let has = has.unwrap_or_else(|| "none".into());
+            return Err(ExportError::NoProbe { format, wanted: probe.to_owned(), has });
+        }
+        (series, None) => series.is_some() && what.report.settings.ask_for_nothing(),
+    };
     let place = what.report.place.is_some();
     match format {
         Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),

@@ -35,6 +35,7 @@ pub mod spectra;
 pub mod states;
 pub mod structure;
 pub mod subject;
+mod suite;
 pub mod table;
 pub mod tails;
 pub mod text;

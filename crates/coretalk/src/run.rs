@@ -3,7 +3,7 @@
 use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
-use coretalk_model::series::{SeriesResult, SeriesSettings};
+use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{Environment, Finding, Topology};
 
 /// What a run is called, how it came to be and how it ended.
@@ -65,6 +65,20 @@ pub struct RunReport {
     pub series: Option<SeriesReport>,
     /// Placements against each other, where that was asked for.
     pub place: Option<PlaceReport>,
+}
+
+impl RunReport {
+    /// Adds the columns of the ladder that are trials: of a run that has both a ladder and such trials.
+    pub fn complete_the_ladder(&mut self) {
+        if let Some(series) = self.series.as_ref().filter(|_| self.settings.ladder) {
+            self.result.ladder.extend(rungs(&self.topology, &series.settings, &series.result));
+        }
+    }
+
+    /// Why it holds several probes; `None` where it holds one.
+    pub fn gathering(&self) -> Option<Gathering> {
+        self.series.as_ref()?.settings.gathering()
+    }
 }
 
 /// The comparisons of a run.

@@ -362,7 +362,7 @@ fn a_few_pairs_are_a_list() {
 fn an_interrupted_run_says_how_to_go_on() {
     let mut report = samples::laptop();
     report.result.complete = false;
-    assert!(screen(&report, &at(100)).contains("coretalk latency --resume k3f9"));
+    assert!(screen(&report, &at(100)).contains("coretalk --resume k3f9"));
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod strategies;
+#[cfg(not(loom))]
+pub mod suite;
 pub mod sync;
 pub mod tally;
 pub mod wait;

@@ -20,6 +20,14 @@ pub trait SeriesProbe: Probe {
     /// One sentence for what makes no sense: an unknown name (with the nearest one), a number out of range.
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String>;
 
+    /// The trials that speak for this probe in a run over all probes: no more than share its budget well.
+    ///
+    /// # Errors
+    /// As [`trials`](SeriesProbe::trials).
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        self.trials(request)
+    }
+
     /// What this machine lacks for a trial (`WAITPKG`), found out by trying and not by asking; `None` where nothing.
     fn lacks(&self, _spec: &TrialSpec) -> Option<String> {
         None

@@ -48,6 +48,8 @@ pub enum Command {
     Contend(Box<ContendArgs>),
     /// Measure how quiet each CPU is
     Jitter(Box<JitterArgs>),
+    /// Measure everything there is to measure, in one run
+    Suite,
     /// List, show, name and remove saved runs (default: list)
     Runs(RunsArgs),
     /// Write a saved run as data
@@ -272,6 +274,9 @@ pub struct ExportArgs {
     /// Which matrix, for formats that hold one and runs that have several
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
+    /// The trials of a probe instead of the map, for tables (csv, markdown) of runs that have both
+    #[arg(long, value_name = "NAME", conflicts_with = "protocol")]
+    pub probe: Option<String>,
 }
 
 /// Options of `report`.
@@ -412,6 +417,8 @@ pub enum PlannedCommand {
     Contend(Box<ContendArgs>),
     /// Plan a look at how quiet each CPU is
     Jitter(Box<JitterArgs>),
+    /// Plan a run of everything
+    Suite,
 }
 
 /// Options of `completions`.

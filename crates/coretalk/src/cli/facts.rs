@@ -14,7 +14,7 @@ use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
 use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Probe, asm, probes};
-use coretalk_model::{CpuId, Environment, Matrix};
+use coretalk_model::{CpuId, Environment, Matrix, Picos};
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
 const MOST_COMPARED: usize = 16;
@@ -156,6 +156,7 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
         Some(PlannedCommand::Contend(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Jitter(args)) => return series::plan(invocation, &**args),
         None => Measuring::QuickLook,
+        Some(PlannedCommand::Suite) => Measuring::Suite,
         Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
     };
     let shape = shape(global, "plan")?;
@@ -163,11 +164,21 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
+    let beside = request.series.as_ref().map(coretalk_measure::session::series::plan);
+    let words_beside =
+        |width| beside.as_ref().map_or(String::new(), |it| report::plan::gathered_plan(it, width));
+    if request.settings.ask_for_nothing() {
+        return say(global, words_beside);
+    }
     machine.engage(&request.crew)?;
-    let plan = latency::plan(&mut *machine, &request.settings, &stop)?;
+    let mut plan = latency::plan(&mut *machine, &request.settings, &stop)?;
     match shape {
-        Shape::Text => say(global, |width| report::plan::plan(&plan, machine.topology(), width)),
+        Shape::Text => say(global, |width| {
+            report::plan::plan(&plan, machine.topology(), width) + "\n" + &words_beside(width)
+        }),
         Shape::Json(identity) => {
+            // One number for all of it, as the budget is one.
+            plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
             let document = Document::of_plan(&plan, &*machine, &request.settings.cpus, identity);
             hand_over(global, &document)
         }

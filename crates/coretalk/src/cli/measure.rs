@@ -1,4 +1,4 @@
-//! The commands that measure: the quick look and `latency`.
+//! The commands that measure a map: the quick look, `latency`, and `suite`.
 
 use super::args::FormatWord;
 use super::output::{self, Out};
@@ -7,15 +7,21 @@ use super::resolve::{self, Measuring, Strictness, Talk, Wish};
 use super::sitting::{Closed, Opening, Sitting, Ways};
 use super::watcher::{Watcher, line_outputs};
 use super::{machine, resume, signals};
-use crate::RunReport;
 use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
-use crate::report::{Saved, Screen, latency_screen};
-use coretalk_measure::Machine;
+use crate::report::text::duration;
+use crate::report::{Saved, Screen, screen};
+use crate::{RunReport, SeriesReport};
 use coretalk_measure::host::room::{Bound, Room};
-use coretalk_measure::session::latency::{self, Past};
-use coretalk_model::latency::{Imitated, LatencyMap, LatencySettings, cells};
-use coretalk_model::{CpuId, Grade};
+use coretalk_measure::session::Sink;
+use coretalk_measure::session::latency::{self, Ended, Past, RunError};
+use coretalk_measure::session::series::{self, SeriesPast};
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::latency::{
+    Choices, Imitated, LatencyMap, LatencyResult, LatencySettings, analyse, cells,
+};
+use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, analyse_series};
+use coretalk_model::{CpuId, Grade, TickRate};
 use std::path::{Path, PathBuf};
 
 /// Measures, or goes on with a run.
@@ -31,29 +37,73 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
-    if request.wish.format == FormatWord::Hgrm {
-        return Err(Failure::Usage(
-            "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
-             --format hgrm -o DIR`"
-                .into(),
-        ));
-    }
     enough_memory(cells(machine.topology(), &request.settings).len())?;
-    let outputs = Outputs::open(&request.wish)?;
+    let mut outputs = outputs(measuring, &request.wish, request.series.as_ref())?;
+    for notice in &request.notices {
+        output::remark(request.wish.talk, Talk::Normal, notice);
+    }
     let opening = Opening {
         invocation,
         crew: &request.crew,
         keeping: &request.keeping,
         remarks: &request.remarks,
         settings: &request.settings,
-        series: None,
+        series: request.series.as_ref(),
         talk: request.wish.talk,
         stop: &stop,
     };
     let sitting = opening.open(&mut *machine)?;
-    let (settings, past) = (request.settings, Past::default());
+    let whole = Whole {
+        settings: request.settings,
+        past: Past::default(),
+        series: request.series.map(|series| (series, SeriesPast::default())),
+    };
     let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
-    sit(&mut *machine, sitting, settings, past, outputs, ways)
+    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
+}
+
+/// Where results go: a suite has distributions, which a directory can hold, and a map has none.
+///
+/// # Errors
+/// A file cannot be written, or a format cannot hold what is about to be measured.
+pub fn outputs(
+    measuring: Measuring<'_>,
+    wish: &Wish,
+    series: Option<&SeriesSettings>,
+) -> Result<Box<dyn Results>, Failure> {
+    if let (Measuring::Suite, Some(series)) = (measuring, series) {
+        return Ok(Box::new(super::series::Outputs::open(wish, series)?));
+    }
+    if wish.format == FormatWord::Hgrm {
+        return Err(Failure::Usage(
+            "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
+             --format hgrm -o DIR`"
+                .into(),
+        ));
+    }
+    Ok(Box::new(Outputs::open(wish)?))
+}
+
+/// Where results go, opened before anything is measured.
+pub trait Results {
+    /// The outputs that get a line for each trial as it completes.
+    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out>;
+
+    /// Writes what came out, but for what was streamed. `name` is what output calls the run.
+    ///
+    /// # Errors
+    /// An output cannot be written, or its format cannot hold the run.
+    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure>;
+}
+
+/// Everything that a run with a map measures, and what earlier sittings said of it.
+pub struct Whole {
+    /// What is asked of the map.
+    pub settings: LatencySettings,
+    /// What was said of it.
+    pub past: Past,
+    /// The trials beside it, and what was said of them.
+    pub series: Option<(SeriesSettings, SeriesPast)>,
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.
@@ -103,6 +153,16 @@ impl Outputs {
     }
 }
 
+impl Results for Outputs {
+    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
+        line_outputs(wish, &mut self.result, &mut self.exports)
+    }
+
+    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
+        write(report, name, wish, self)
+    }
+}
+
 /// Performs a sitting and writes what came out.
 ///
 /// # Errors
@@ -110,33 +170,88 @@ impl Outputs {
 pub fn sit(
     machine: &mut dyn Machine,
     mut sitting: Sitting,
-    settings: LatencySettings,
-    past: Past,
-    mut outputs: Outputs,
+    whole: Whole,
+    outputs: &mut dyn Results,
     Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(&settings, wish, sitting.path.as_deref());
-    let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
-    let mut watcher = Watcher::new(wish, &sitting.topology, &settings, past.segments, lines, stop);
-    let measured = latency::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
+    announce(&whole, wish, sitting.path.as_deref());
+    let Whole { settings, past, series } = whole;
+    let lines = outputs.lines(wish);
+    let trials = series.as_ref().map_or(&[][..], |(series, _)| &series.trials);
+    let mut watcher =
+        Watcher::new(wish, &sitting.topology, &settings, past.segments, lines, stop).of_trials(trials);
+    let measured = measured(machine, &settings, past, &series, &mut sitting, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, result) = sitting.close(measured, told, wish.talk)?;
+    let (closed, (result, of_trials)) = sitting.close(measured, told, wish.talk)?;
     let Closed { mut header, environment, findings, topology, end } = closed;
-    header.complete = result.complete;
-    let report =
-        RunReport { header, environment, findings, topology, settings, result, series: None, place: None };
-    end.write(stop, |name| write(&report, name, wish, &mut outputs))?;
+    header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
+    let series = series.zip(of_trials).map(|((settings, _), result)| SeriesReport { settings, result });
+    let mut report =
+        RunReport { header, environment, findings, topology, settings, result, series, place: None };
+    report.complete_the_ladder();
+    end.write(stop, |name| outputs.write(&report, name, wish))?;
     Ok(trust(&report, strictness))
 }
 
-fn announce(settings: &LatencySettings, wish: &Wish, path: Option<&Path>) {
-    let text = format!(
-        "measuring {} CPUs for at most {}, seed {}",
-        settings.cpus.len(),
-        settings.budget,
-        settings.seed
-    );
-    output::remark(wish.talk, Talk::Normal, &text);
+type Both = (LatencyResult, Option<SeriesResult>);
+
+/// The map first, where one is asked for, then the trials beside it.
+fn measured(
+    machine: &mut dyn Machine,
+    settings: &LatencySettings,
+    past: Past,
+    series: &Option<(SeriesSettings, SeriesPast)>,
+    sitting: &mut Sitting,
+    watcher: &mut Watcher<'_>,
+    stop: &Stop,
+) -> Result<(Both, Ended), RunError> {
+    let (map, mut ended) = if settings.ask_for_nothing() {
+        (LatencyResult { complete: true, ..LatencyResult::default() }, Ended::Complete)
+    } else if series.is_some() && is_settled(&past) {
+        // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
+        let rate = TickRate { hz: sitting.environment.clock.hz };
+        let map = analyse(&sitting.topology, settings, rate, &past.record);
+        sitting.sink.finish(&map)?;
+        (map, Ended::Complete)
+    } else {
+        latency::run(machine, settings, past, &mut sitting.sink, watcher, stop)?
+    };
+    let Some((series, past)) = series else { return Ok(((map, None), ended)) };
+    if ended == Ended::Interrupted {
+        let trials = analyse_series(series, &past.record);
+        return Ok(((map, Some(trials)), ended));
+    }
+    let (trials, ended_trials) =
+        series::run(machine, series, past.clone(), &mut sitting.sink, watcher, stop)?;
+    if ended_trials != Ended::Complete {
+        ended = ended_trials;
+    }
+    Ok(((map, Some(trials)), ended))
+}
+
+/// Whether a map of earlier sittings needs nothing more.
+fn is_settled(past: &Past) -> bool {
+    let choices = Choices::of(&past.record);
+    choices.complete && !choices.budget_ended
+}
+
+fn announce(whole: &Whole, wish: &Wish, path: Option<&Path>) {
+    let Whole { settings, series, .. } = whole;
+    let mut text = match settings.ask_for_nothing() {
+        true => "one CPU has no pair, so there is no map; measuring".to_owned(),
+        false => format!("measuring {} CPUs for at most {}", settings.cpus.len(), settings.budget),
+    };
+    if let Some((series, _)) = series {
+        let plan = series::plan(series);
+        let join = if settings.ask_for_nothing() { "" } else { ", then" };
+        let [least, most] = plan.machine_time.map(|time| duration(time.secs()));
+        text.push_str(&format!(
+            "{join} {} trials of {} for {least} to {most}",
+            plan.trials,
+            series.probes.join(", ")
+        ));
+    }
+    output::remark(wish.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
     if let Some(path) = path {
         output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
@@ -146,7 +261,15 @@ fn announce(settings: &LatencySettings, wish: &Wish, path: Option<&Path>) {
 fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
     let look = output::look(wish);
     let identity = output::identity_of(wish.identity);
-    let what = Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+    let what = Export {
+        report,
+        file: None,
+        protocol: None,
+        probe: None,
+        identity,
+        name: name.unwrap_or("unsaved"),
+        look,
+    };
     // JSON lines were written while the trials were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         output::write_run(out, *format, &what)?;
@@ -155,7 +278,7 @@ fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outp
         FormatWord::Jsonl => Ok(()),
         FormatWord::Text if report.result.imitated.is_empty() => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&latency_screen(report, Screen::Measured(saved), &look))
+            outputs.result.text(&screen::of(report, Screen::Measured(saved), &look))
         }
         format => output::write_run(&mut outputs.result, format, &what),
     }
@@ -189,6 +312,10 @@ fn doubted(report: &RunReport) -> usize {
         let cell = |[a, b]: [CpuId; 2]| *imitated.cells.get(place(b)?, place(a)?)?;
         pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
     };
+    // What stands beside a quick look is no promise of it.
+    let suite = report.series.iter().filter(|series| series.settings.gathering() == Some(Gathering::Suite));
+    let trials = suite.flat_map(|series| &series.result.trials);
     report.result.maps.iter().map(of_map).sum::<usize>()
         + report.result.imitated.iter().map(of_tool).sum::<usize>()
+        + trials.filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count()
 }

@@ -223,7 +223,15 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
 fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
     let look = output::look(wish);
     let identity = output::identity_of(wish.identity);
-    let what = Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+    let what = Export {
+        report,
+        file: None,
+        protocol: None,
+        probe: None,
+        identity,
+        name: name.unwrap_or("unsaved"),
+        look,
+    };
     // JSON lines were written while the runs were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         output::write_run(out, *format, &what)?;

@@ -32,6 +32,8 @@ const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 pub fn concerning(path: &str) -> Vec<&'static str> {
     let parts: &[&[&'static str]] = match path {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
+        "suite" => &[MEASURED, KEPT, SHOWN, EXPORTED, &["export_hgrm"], SAID],
+        "plan suite" => &[MEASURED, &["order", "output"]],
         "spawn" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
         "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
         "wait" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],

@@ -1,12 +1,14 @@
 //! From what was typed to what is meant: every CPU exists and may be used, every default is filled in.
 
 use super::args::{ByWord, ColorWord, FormatWord, Global, HintWord, LatencyArgs, OrderWord, SmtWord};
+use super::series::possible;
 use super::value::{AutoOr, PairsWord};
 use crate::exit::Failure;
-use coretalk_measure::{Crew, Machine};
+use coretalk_measure::{Crew, Machine, suite};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
+use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::{CpuId, CpuSet, Home, Level, Picos, Protocol, Topology};
 use std::path::PathBuf;
 
@@ -22,6 +24,8 @@ pub enum Measuring<'a> {
     QuickLook,
     /// `latency`.
     Latency(&'a LatencyArgs),
+    /// `suite`.
+    Suite,
 }
 
 /// What is meant by a command that measures.
@@ -29,6 +33,10 @@ pub enum Measuring<'a> {
 pub struct Request {
     /// What to measure.
     pub settings: LatencySettings,
+    /// Which trials beside it.
+    pub series: Option<SeriesSettings>,
+    /// What the user should know before it begins: trials that this machine cannot perform.
+    pub notices: Vec<String>,
     /// With which threads.
     pub crew: Crew,
     /// Where the run is kept.
@@ -124,7 +132,8 @@ pub fn request(
     measuring: Measuring<'_>,
     seed: u64,
 ) -> Result<Request, Failure> {
-    let settings = settings(machine, global, measuring, seed)?;
+    let mut settings = settings(machine, global, measuring, seed)?;
+    let (series, notices) = gathered(machine, measuring, &mut settings)?;
     let wish = wish(global);
     one_map_per_file(&settings, &wish)?;
     let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
@@ -135,7 +144,43 @@ pub fn request(
     };
     let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
     let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(Request { settings, crew, keeping, remarks, wish, strictness })
+    Ok(Request { settings, series, notices, crew, keeping, remarks, wish, strictness })
+}
+
+/// The trials of a run of several probes; its budget is shared between them and the map.
+fn gathered(
+    machine: &dyn Machine,
+    measuring: Measuring<'_>,
+    settings: &mut LatencySettings,
+) -> Result<(Option<SeriesSettings>, Vec<String>), Failure> {
+    let (topology, cpus) = (machine.topology(), &settings.cpus);
+    let (gathering, gathered) = match measuring {
+        Measuring::Latency(_) => return Ok((None, Vec::new())),
+        Measuring::QuickLook => (Gathering::QuickLook, suite::quick_look(topology, cpus)),
+        Measuring::Suite => (Gathering::Suite, suite::everything(topology, cpus)),
+    };
+    let gathered = gathered.map_err(Failure::Internal)?;
+    let (trials, notices) = possible(machine, gathered.trials)?;
+    let [map, beside] = match gathering {
+        Gathering::QuickLook => suite::shares_of_quick_look(settings.budget),
+        Gathering::Suite if settings.ask_for_nothing() => [settings.budget; 2],
+        Gathering::Suite => {
+            let (alone, _) = budget(Measuring::Latency(&LatencyArgs::default()), settings.cpus.len(), false);
+            suite::shares_of_suite(settings.budget, alone, gathered.probes.len())
+        }
+    };
+    let series = SeriesSettings {
+        probes: gathered.probes,
+        headlines: gathered.headlines,
+        asked: gathering.asked(),
+        trials,
+        precision: settings.precision,
+        budget: beside,
+        seed: settings.seed,
+        cpus: settings.cpus.clone(),
+    };
+    settings.budget = map;
+    Ok((Some(series), notices))
 }
 
 /// What is written, where and how.
@@ -174,11 +219,13 @@ fn settings(
 ) -> Result<LatencySettings, Failure> {
     let defaults = LatencyArgs::default();
     let args = match measuring {
-        Measuring::QuickLook => &defaults,
+        Measuring::QuickLook | Measuring::Suite => &defaults,
         Measuring::Latency(args) => args,
     };
     let topology = machine.topology();
-    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), 2)?;
+    // A suite measures what one CPU can show, too.
+    let fewest = if matches!(measuring, Measuring::Suite) { 1 } else { 2 };
+    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),
@@ -203,6 +250,10 @@ fn settings(
     let counts = counts(args);
     let guest = machine.environment().hypervisor.is_some();
     let (budget, spacing) = budget(measuring, cpus.len(), guest);
+    if cpus.len() < 2 {
+        let precision = global.precision.unwrap_or(PRECISION);
+        return Ok(LatencySettings::nothing(cpus, precision, global.budget.unwrap_or(budget), seed));
+    }
     Ok(LatencySettings {
         pairs,
         protocols,
@@ -371,6 +422,7 @@ fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing
         Measuring::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
         Measuring::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
         Measuring::QuickLook => (seconds(60), Spacing::Brief),
+        Measuring::Suite => (seconds(300), Spacing::Brief),
         Measuring::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
         Measuring::Latency(_) => (seconds(60), Spacing::Brief),
     }

@@ -1,6 +1,6 @@
 //! `--resume RUN`: going on where a run ended, under its own settings.
 
-use super::measure::{Outputs, sit};
+use super::measure::{Whole, outputs, sit};
 use super::output;
 use super::parse::Invocation;
 use super::relevance::flag;
@@ -12,10 +12,11 @@ use crate::RunHeader;
 use crate::exit::{ExitCode, Failure};
 use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
 use coretalk_measure::session::latency::Past;
+use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Crew, Machine, Stop};
 use coretalk_model::latency::{LatencySettings, Record};
-use coretalk_model::series::{SeriesRecord, SeriesSettings};
+use coretalk_model::series::{Gathering, SeriesRecord, SeriesSettings};
 use coretalk_model::{CpuId, Picos};
 use std::path::PathBuf;
 
@@ -30,26 +31,43 @@ pub fn act(
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
     let found = Found::open(invocation, run)?;
-    if found.file.series_settings()?.is_some() {
+    let trials = found.file.series_settings()?;
+    let gathering = trials.as_ref().and_then(SeriesSettings::gathering);
+    if trials.is_some() && gathering.is_none() {
         return match measuring {
             Measuring::QuickLook => super::series::resume(invocation, None, run, stop),
-            Measuring::Latency(_) => {
+            Measuring::Latency(_) | Measuring::Suite => {
                 Err(Failure::Usage("the run that is resumed is one of series; leave the command out".into()))
             }
         };
     }
+    let measuring = match (gathering, measuring) {
+        // Without a command the run says what it is.
+        (Some(Gathering::Suite), Measuring::QuickLook | Measuring::Suite) => Measuring::Suite,
+        (_, Measuring::QuickLook | Measuring::Latency(_)) if gathering != Some(Gathering::Suite) => measuring,
+        _ => {
+            return Err(Failure::Usage(
+                "the run that is resumed was made by another command; leave the command out".into(),
+            ));
+        }
+    };
     let settings = found.file.settings()?;
+    let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
+    // One CPU has no map, and its trials get all.
+    let had = if settings.ask_for_nothing() { of_trials } else { settings.budget + of_trials };
     let mut machine = found.machine(invocation)?;
     same_settings(invocation, measuring, &*machine, &settings)?;
-    if found.needs_nothing(invocation, settings.budget)? {
+    if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = Outputs::open(&found.wish)?;
+    let mut outputs = outputs(measuring, &found.wish, trials.as_ref())?;
     let crew = settings.cpus.clone();
-    let (wish, GoingOn { sitting, settings, record, segments, .. }) =
+    let (wish, GoingOn { sitting, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
-    sit(&mut *machine, sitting, settings, Past { record, segments }, outputs, ways)
+    let series = series.map(|(series, record)| (series, SeriesPast { record, segments }));
+    let whole = Whole { settings, past: Past { record, segments }, series };
+    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
 }
 
 /// When what cannot be trusted matters to the exit code.
@@ -130,7 +148,7 @@ impl Found {
         };
         output::remark(self.wish.talk, Talk::Normal, &text);
         let saved = runs::read(global, &self.path.to_string_lossy())?;
-        runs::write(global, &saved, self.wish.format, None)?;
+        runs::write(global, &saved, self.wish.format, runs::Chosen::default())?;
         Ok(true)
     }
 

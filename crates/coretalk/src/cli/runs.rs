@@ -70,16 +70,20 @@ pub fn read(global: &Global, run: &str) -> Result<Saved, Failure> {
     Ok(Saved { report, name, file })
 }
 
+/// What of a run a format shows that cannot hold all of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen<'a> {
+    /// The map of this protocol.
+    pub protocol: Option<Protocol>,
+    /// The trials of this probe.
+    pub probe: Option<&'a str>,
+}
+
 /// Writes a saved run in a format.
 ///
 /// # Errors
 /// The output cannot be written, or the format cannot hold the run.
-pub fn write(
-    global: &Global,
-    saved: &Saved,
-    format: FormatWord,
-    protocol: Option<Protocol>,
-) -> Result<(), Failure> {
+pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
     let wish = resolve::wish(global);
     if let (FormatWord::Hgrm, Some(path)) = (format, wish.output.as_deref())
         && series::is_folder(path)
@@ -90,7 +94,8 @@ pub fn write(
     let what = Export {
         report: &saved.report,
         file: Some(&saved.file),
-        protocol,
+        protocol: chosen.protocol,
+        probe: chosen.probe,
         identity: output::identity_of(wish.identity),
         name: &saved.name,
         look: output::look(&wish),
@@ -107,7 +112,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
         RunsCommand::List => list(global)?,
         RunsCommand::Show { run } => {
             let saved = read(global, run)?;
-            write(global, &saved, global.format.unwrap_or(FormatWord::Text), None)?;
+            write(global, &saved, global.format.unwrap_or(FormatWord::Text), Chosen::default())?;
         }
         RunsCommand::Tag { run, tag } => open(global, run)?.tag(tag)?,
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,

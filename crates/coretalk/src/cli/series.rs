@@ -12,14 +12,15 @@ mod wake;
 
 pub use contend::ContendArgs;
 pub use jitter::JitterArgs;
-pub use outputs::{is_folder, write_folder};
+pub use outputs::{Outputs, is_folder, write_folder};
 pub use queue::QueueArgs;
-pub use request::{SeriesRequested, request};
+pub use request::{SeriesRequested, possible, request};
 pub use resume::act as resume;
 pub use spawn::SpawnArgs;
 pub use wait::WaitArgs;
 pub use wake::WakeArgs;
 
+use super::measure::Results;
 use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{Strictness, Talk, Wish};
@@ -35,7 +36,6 @@ use coretalk_measure::{Machine, probes};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::{Parameters, SeriesSettings};
 use coretalk_model::{Grade, Picos};
-use outputs::Outputs;
 
 /// The options of a command that measures series: what a family adds to the command line.
 pub trait Family {

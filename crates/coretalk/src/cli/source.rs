@@ -12,6 +12,7 @@ use coretalk_model::compare::of_latency::of_latency;
 use coretalk_model::compare::of_places::of_places;
 use coretalk_model::compare::of_series::of_series;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use coretalk_model::series::Gathering;
 use std::path::Path;
 
 /// Numbers that somebody named.
@@ -56,10 +57,24 @@ impl Source {
         match self {
             Source::Run(report, _) => {
                 let (environment, topology) = (&report.environment, &report.topology);
+                let of_map = || of_latency(environment, topology, &report.settings, &report.result);
                 match (&report.series, &report.place) {
-                    (Some(series), _) => of_series(environment, topology, &series.settings, &series.result),
+                    (Some(series), _) => {
+                        let of_trials = || of_series(environment, topology, &series.settings, &series.result);
+                        match series.settings.gathering() {
+                            None => of_trials(),
+                            // What stands beside the map is a glance: too short to be held against another.
+                            Some(Gathering::QuickLook) => of_map(),
+                            Some(Gathering::Suite) if report.settings.ask_for_nothing() => of_trials(),
+                            Some(Gathering::Suite) => {
+                                let mut side = of_map();
+                                side.sheets.extend(of_trials().sheets);
+                                side
+                            }
+                        }
+                    }
                     (_, Some(place)) => of_places(environment, topology, &place.settings, &place.result),
-                    _ => of_latency(environment, topology, &report.settings, &report.result),
+                    _ => of_map(),
                 }
             }
             Source::File(matrices, _) => of_import(matrices),

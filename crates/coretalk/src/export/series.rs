@@ -46,7 +46,8 @@ pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(
 }
 
 fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
-    let trials = || what.report.series.iter().flat_map(|series| &series.result.trials);
+    let is_meant = |trial: &&TrialResult| what.probe.is_none_or(|probe| trial.spec.probe == probe);
+    let trials = || what.report.series.iter().flat_map(|series| &series.result.trials).filter(is_meant);
     let parameters: BTreeSet<&str> =
         trials().flat_map(|trial| trial.spec.parameters.iter().map(|(name, _)| name)).collect();
     let values: BTreeSet<&str> = trials().flat_map(|trial| trial.values.keys().map(String::as_str)).collect();

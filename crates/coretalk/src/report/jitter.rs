@@ -1,7 +1,7 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
 use super::table::{Align, Columns};
-use super::text::{count, duration, grouped, percent, wrap};
+use super::text::{count, duration, flow, grouped, percent, wrap};
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Quietness, by_quietness, extremes, names};
 use coretalk_model::series::TrialResult;
@@ -10,6 +10,8 @@ use coretalk_model::series::TrialResult;
 const MOST_ROWS: usize = 32;
 /// CPUs that are named in words.
 const MOST_NAMED: usize = 8;
+/// The same in one line among others.
+const MOST_NAMED_IN_A_LINE: usize = 4;
 /// From this width on the causes stand in the table.
 const ROOMY: usize = 96;
 
@@ -39,6 +41,35 @@ pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
     lines.push(String::new());
     lines.extend(words(&sorted).iter().flat_map(|text| wrap(text, width, 1)));
     lines
+}
+
+/// Quiet and noisy CPUs in one line: of a look that was too short for the whole table.
+pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let sorted = by_quietness(trials.iter().copied());
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let [quiet, noisy] = extremes(&sorted, MOST_NAMED_IN_A_LINE);
+    let longest = sorted.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max);
+    let mut parts = match noisy.first() {
+        Some(worst) if !quiet.is_empty() => vec![
+            format!(" quiet CPUs {}", ids(&quiet)),
+            format!(
+                "noisy {} ({} of its time lost, longest gap {})",
+                ids(&noisy[..1]),
+                percent(worst.lost),
+                duration(worst.longest_ns * 1e-9)
+            ),
+        ],
+        _ => vec![format!(
+            " no CPU is quieter than the others: each lost {} to {} of its time, longest gap {}",
+            percent(first.lost),
+            percent(last.lost),
+            duration(longest * 1e-9)
+        )],
+    };
+    let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
+    parts.extend(watched.map(|ms| format!("watched for {}", duration(*ms as f64 * 1e-3))));
+    parts.push("longer: coretalk jitter".to_owned());
+    flow(parts.iter().map(String::as_str), " · ", width, 1)
 }
 
 fn table<'a>(
@@ -91,6 +122,13 @@ fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult>
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
+/// Their numbers, rising.
+fn ids(cpus: &[Quietness]) -> String {
+    let mut ids: Vec<u32> = cpus.iter().take(MOST_NAMED).map(|cpu| cpu.cpu.0).collect();
+    ids.sort_unstable();
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn words(sorted: &[Quietness]) -> Vec<String> {
     let [quiet, noisy] = extremes(sorted, MOST_NAMED);
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
@@ -101,17 +139,12 @@ fn words(sorted: &[Quietness]) -> Vec<String> {
             percent(last.lost)
         )];
     }
-    let named = |cpus: &[Quietness]| {
-        let mut ids: Vec<u32> = cpus.iter().take(MOST_NAMED).map(|cpu| cpu.cpu.0).collect();
-        ids.sort_unstable();
-        ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-    };
     let worst = noisy.first().unwrap_or(last);
     vec![format!(
         " Quiet: CPUs {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
-        named(&quiet),
+        ids(&quiet),
         percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
-        named(&noisy),
+        ids(&noisy),
         worst.cpu,
         percent(worst.lost),
         duration(worst.longest_ns * 1e-9)

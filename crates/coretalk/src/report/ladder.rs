@@ -2,7 +2,9 @@
 //! of several kinds, each combination of them; a column for each step.
 
 use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
+use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{LadderRow, LatencyResult};
+use coretalk_model::series::RUNGS;
 use coretalk_model::{KernelId, Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
@@ -161,6 +163,9 @@ fn step_heading((step, kernel): &(&str, &str)) -> [String; 2] {
             tool => [format!("~{}", plain(tool)), String::new()],
         };
     }
+    if RUNGS.iter().any(|rung| rung.step == *step) {
+        return [plain(step), "wake-up".into()];
+    }
     let hint = kernel.strip_prefix(step).filter(|hint| !hint.is_empty());
     let mechanism = match *step {
         "msg" => "mailbox",
@@ -211,6 +216,12 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     };
     if tools {
         text.push_str("; ~ is what that tool would print, reproduced");
+    }
+    let woken: Vec<&str> =
+        RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();
+    if !woken.is_empty() {
+        let silence = super::text::duration(LADDER_GAP_NS * 1e-9);
+        text.push_str(&format!("; {}: until a thread that slept {silence} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
         text.push_str("; in whatever state the machine was just then");

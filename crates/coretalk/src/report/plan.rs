@@ -59,6 +59,22 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
     table.lines(width).join("\n") + "\n"
 }
 
+/// The trials that a run of several probes makes beside its map.
+pub fn gathered_plan(plan: &SeriesPlan, width: usize) -> String {
+    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+    let [least, most] = plan.passes;
+    for (probe, trials, pass) in &plan.probes {
+        let passes = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let trials = count(*trials as u64, "trial");
+        let text = format!("{trials}, {passes} passes of {} each", duration(pass.secs()));
+        table.row(vec![plain(probe), text]);
+    }
+    let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
+    let time = if short == long { short } else { format!("{short} to {long}") };
+    table.row(vec!["machine time".to_owned(), format!("{time}, after the map")]);
+    table.lines(width).join("\n") + "\n"
+}
+
 /// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
 pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -> String {
     let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);

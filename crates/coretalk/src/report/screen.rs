@@ -2,14 +2,17 @@
 
 use super::heat_map::HeatMap;
 use super::look::Look;
+use super::place::place_screen;
+use super::series::series_screen;
 use super::{ladder, pairs, states, structure, tails, words};
-use crate::RunReport;
+use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
 use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
     Overall, class_pairs, contrasts, id_distance_correlation, overall, readings,
 };
 use coretalk_model::latency::{LatencyMap, PairChoice};
+use coretalk_model::series::Gathering;
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
@@ -32,20 +35,78 @@ pub enum Screen<'a> {
     Shown(Saved<'a>),
 }
 
-/// The whole screen with a line end after each line.
-pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
-    let mut lines = words::title(report, look.width);
-    if let Screen::Shown(_) = screen {
-        lines.extend(super::text::wrap(
-            &format!("measured {}", super::text::started(&report.header.started)),
-            look.width,
-            2,
-        ));
+/// The screen of a run, whatever it measured, with a line end after each line.
+pub fn of(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
+    match (&report.series, &report.place) {
+        (_, Some(place)) => place_screen(report, place, screen, look.width),
+        (Some(series), None) => match series.settings.gathering() {
+            None => series_screen(report, series, screen, look),
+            Some(Gathering::QuickLook) => latency_screen(report, screen, look),
+            Some(Gathering::Suite) => suite_screen(report, series, screen, look),
+        },
+        (None, None) => latency_screen(report, screen, look),
     }
+}
+
+/// The screen of a map with a line end after each line.
+pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
+    let mut lines = heading(report, screen, look.width);
+    lines.extend(map_lines(report, look));
+    if let Some(series) = &report.series {
+        lines.extend(super::series::overview_beside(series, look.width));
+    }
+    let saved = screen.saved();
+    lines.extend(words::ending(report, saved, look.width));
+    lines.extend(words::isolated(report, look.width));
+    lines.extend(words::doubt(report, look.width));
+    lines.extend(words::next(report, saved, look.width));
+    lines.join("\n") + "\n"
+}
+
+/// The screen of a run of everything.
+fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
+    let mut lines = heading(report, screen, look.width);
+    if !report.settings.ask_for_nothing() {
+        lines.extend(map_lines(report, look));
+    }
+    lines.extend(super::suite::lines(report, series, look));
+    lines.push(String::new());
+    lines.extend(super::series::doubts(&series.result.trials, look.width));
     let saved = match screen {
-        Screen::Measured(Saved::As(id)) | Screen::Shown(Saved::As(id)) => Some(id),
-        Screen::Measured(Saved::Not) | Screen::Shown(Saved::Not) => None,
+        Screen::Measured(saved) | Screen::Shown(saved) => saved,
     };
+    lines.extend(words::ending(report, screen.saved(), look.width));
+    if report.result.complete {
+        lines.extend(super::series::ending(series, saved, look.width));
+    }
+    lines.extend(words::isolated(report, look.width));
+    lines.extend(words::doubt(report, look.width));
+    lines.extend(super::series::next(series, saved, look.width));
+    lines.join("\n") + "\n"
+}
+
+impl<'a> Screen<'a> {
+    /// What the run is saved as.
+    fn saved(self) -> Option<&'a str> {
+        match self {
+            Screen::Measured(Saved::As(id)) | Screen::Shown(Saved::As(id)) => Some(id),
+            Screen::Measured(Saved::Not) | Screen::Shown(Saved::Not) => None,
+        }
+    }
+}
+
+fn heading(report: &RunReport, screen: Screen<'_>, width: usize) -> Vec<String> {
+    let mut lines = words::title(report, width);
+    if let Screen::Shown(_) = screen {
+        let started = super::text::started(&report.header.started);
+        lines.extend(super::text::wrap(&format!("measured {started}"), width, 2));
+    }
+    lines
+}
+
+/// The maps, the ladder, and everything in words about them.
+fn map_lines(report: &RunReport, look: &Look) -> Vec<String> {
+    let mut lines = Vec::new();
     for map in &report.result.maps {
         map_part(report, map, look, &mut lines);
     }
@@ -72,13 +133,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
     {
         lines.extend(structure::sentence(&findings, look.width));
     }
-    lines.extend(words::ending(report, saved, look.width));
-    lines.extend(words::isolated(report, look.width));
-    lines.extend(words::doubt(report, look.width));
-    lines.extend(words::next(report, saved, look.width));
-    let mut screen = lines.join("\n");
-    screen.push('\n');
-    screen
+    lines
 }
 
 fn map_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<String>) {

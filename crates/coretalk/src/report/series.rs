@@ -19,7 +19,7 @@ use coretalk_measure::series::{Column, SeriesProbe};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::{QueueCell, names};
 use coretalk_model::series::summary::{by_relation, headline, modes};
-use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::series::{Gathering, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram, Matrix};
 use std::collections::BTreeMap;
@@ -85,13 +85,22 @@ pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look)
 pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
     let mut lines: Vec<String> = questions.flat_map(|probe| question(probe, width)).collect();
+    if series.settings.gathering() == Some(Gathering::QuickLook) {
+        return overview_beside(series, width);
+    }
     lines.extend(queue::words(report, series, width));
     lines.extend(doubts(&series.result.trials, width));
     lines.extend(ending(series, saved, width));
     lines
 }
 
-fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
+/// What stands beside the map of a quick look, in words.
+pub(super) fn overview_beside(series: &SeriesReport, width: usize) -> Vec<String> {
+    let watched = series.result.trials.iter();
+    jitter::one_line(&watched.collect::<Vec<_>>(), width)
+}
+
+pub(super) fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
     let question = probe.spec().question;
     let mut letters = question.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
@@ -356,8 +365,14 @@ fn number(trial: &TrialResult, column: &Column) -> String {
     }
 }
 
+/// Up to which wait looking is cheaper, as `wait` found it.
+pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+    let found = coretalk_model::wait::crossovers(&series.result);
+    found.iter().flat_map(|found| wait::crossover(report, found, width)).collect()
+}
+
 /// Trials that cannot be trusted, by their reason.
-fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
+pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let reason = trial.reason.as_deref().unwrap_or("no reason is known");
@@ -406,7 +421,7 @@ fn named(trial: &TrialResult) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let text = if !series.result.complete {
         let how = match saved {
             Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
@@ -425,7 +440,7 @@ fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> 
     wrap(&text, width, 1)
 }
 
-fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+pub(super) fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let Saved::As(id) = saved else { return vec![" not saved (--no-save)".to_owned()] };
     let id = plain(id);
     let mut parts = vec![

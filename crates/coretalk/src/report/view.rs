@@ -199,6 +199,14 @@ fn parameter(name: &str, value: &series::Value) -> String {
     }
 }
 
+/// A parameter as it tells rows apart: a name alone (`std-mutex`), a number with what it is (`capacity 10`).
+pub fn telling(name: &str, value: &series::Value) -> String {
+    match value {
+        series::Value::Text(text) => text.clone(),
+        series::Value::Number(_) => parameter(name, value),
+    }
+}
+
 /// A JSON value as a person writes it.
 pub fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)

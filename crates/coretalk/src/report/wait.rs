@@ -280,7 +280,7 @@ fn short(value: Option<f64>) -> String {
 }
 
 /// From which wait on sleeping is cheaper.
-fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String> {
+pub(super) fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String> {
     let range = |[point, low, high]: [f64; 3]| {
         format!("{} µs ({} to {})", ns(point / 1e3), ns(low / 1e3), ns(high / 1e3))
     };

@@ -41,7 +41,7 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
-    if report.series.is_none() && report.place.is_none() {
+    if !report.settings.ask_for_nothing() {
         parts.push(duration(report.result.watched.secs()));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
@@ -359,16 +359,17 @@ pub fn isolated(report: &RunReport, width: usize) -> Vec<String> {
 /// How the run ended, where that matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
     let result = &report.result;
-    let text = if !result.complete {
-        let how = saved_as
-            .map_or(String::new(), |id| format!("; to go on: coretalk latency --resume {}", plain(id)));
+    let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
+    let text = if !result.complete || (trials_left && report.gathering().is_some()) {
+        let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));
         format!(
             " Interrupted after {}: not everything was measured{how}",
             count(u64::from(result.passes), "pass")
         )
     } else if result.budget_ended {
+        let part = if report.series.is_some() { ", the map's part," } else { "" };
         format!(
-            " The budget of {} ended before every interval was as narrow as asked; try a longer --budget.",
+            " The budget of {}{part} ended before every interval was as narrow as asked; try a longer --budget.",
             duration(report.settings.budget.secs())
         )
     } else {

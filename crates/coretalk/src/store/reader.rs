@@ -60,7 +60,9 @@ impl RunFile {
         let series = asked.filter(|_| place.is_none());
         let series = series.map(|settings| self.series_of(settings)).transpose()?;
         let place = place.map(|settings| self.place_of(settings)).transpose()?;
-        let report = RunReport { header, environment, findings, topology, settings, result, series, place };
+        let mut report =
+            RunReport { header, environment, findings, topology, settings, result, series, place };
+        report.complete_the_ladder();
         Ok((report, record))
     }
 

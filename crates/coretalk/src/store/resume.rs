@@ -2,7 +2,7 @@
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
-use super::writer::{RunWriter, scale};
+use super::writer::{Budgets, RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
@@ -109,12 +109,18 @@ impl RunWriter {
         let was = Sitting { environment: file.environment()?, allowed: file.allowed()? };
         compatible(&was, here)?;
         let mut settings = file.settings()?;
-        settings.budget = budget.unwrap_or(settings.budget);
+        let asked = file.series_settings()?;
+        let trials = asked.as_ref().map(|series| series.budget);
+        let budgets =
+            budget.map(|whole| Budgets::shared(whole, settings.budget, trials, !settings.ask_for_nothing()));
+        if let Some(budgets) = budgets {
+            settings.budget = budgets.map;
+        }
         let topology = file.topology()?;
         let record = file.record()?;
-        let series = match file.series_settings()? {
+        let series = match asked {
             Some(mut series) => {
-                series.budget = budget.unwrap_or(series.budget);
+                series.budget = budgets.map_or(series.budget, |budgets| budgets.trials);
                 Some((series, file.series_record()?))
             }
             None => None,
@@ -122,7 +128,8 @@ impl RunWriter {
         let mut header = file.header()?;
         let mut writer =
             file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
-        writer.begin_segment(&here.environment.clock, budget)?;
+        writer.begin_segment(&here.environment.clock, budgets)?;
+        writer.map_of_both = series.as_ref().map(|_| false);
         header.segments += 1;
         header.complete = false;
         Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })

@@ -43,6 +43,23 @@ pub struct NewRun<'a> {
     pub allowed: &'a CpuSet,
 }
 
+/// Upper bounds of machine time: of the map and of the trials.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budgets {
+    pub map: Picos,
+    pub trials: Picos,
+}
+
+impl Budgets {
+    /// A budget for all of a run that had these: shared as they were.
+    pub fn shared(whole: Picos, map: Picos, trials: Option<Picos>, has_map: bool) -> Budgets {
+        let Some(trials) = trials.filter(|_| has_map) else { return Budgets { map: whole, trials: whole } };
+        let share = map.secs() / (map + trials).secs().max(1e-9);
+        let map = Picos::from_secs(whole.secs() * share).min(whole);
+        Budgets { map, trials: whole - map }
+    }
+}
+
 /// An id for a new run: UUID v7, so that ids sort by time.
 pub fn fresh_id() -> String {
     uuid::Uuid::now_v7().to_string()
@@ -66,6 +83,8 @@ pub struct RunWriter {
     /// Of this sitting.
     clock: Scale,
     counts: Counts,
+    /// Where trials follow the map: whether its budget ended. The run is not over with the map then.
+    pub(super) map_of_both: Option<bool>,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
 }
@@ -118,7 +137,10 @@ impl RunWriter {
         write_new(&new, run, fingerprint(&plan))
             .and_then(|()| into_place(&new, &path))
             .inspect_err(|_| discard(&new))?;
-        RunWriter::on(path, place, Shapes::default(), 0, scale(&run.environment.clock), run.settings.counts)
+        let clock = scale(&run.environment.clock);
+        let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, run.settings.counts)?;
+        writer.map_of_both = run.series.map(|_| false);
+        Ok(writer)
     }
 
     /// Writes on in a file that is there.
@@ -134,7 +156,8 @@ impl RunWriter {
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
             .map_err(sqlite_error("write", &path))?;
-        Ok(RunWriter { path, place, db, shapes, segment, clock, counts, stop: Stop::new() })
+        let (map_of_both, stop) = (None, Stop::new());
+        Ok(RunWriter { path, place, db, shapes, segment, clock, counts, map_of_both, stop })
     }
 
     /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
@@ -186,7 +209,7 @@ impl RunWriter {
     pub(super) fn begin_segment(
         &mut self,
         clock: &ClockFacts,
-        budget: Option<Picos>,
+        budgets: Option<Budgets>,
     ) -> Result<(), StoreError> {
         let segment = self.segment;
         self.write(|db| {
@@ -195,9 +218,9 @@ impl RunWriter {
                 (segment, now(), clock.hz, clock.step_ns),
             )?;
             db.execute_batch("DELETE FROM cells; DELETE FROM maps; UPDATE run SET complete = 0;")?;
-            let Some(budget) = budget else { return Ok(()) };
-            rows::write_budget(db, budget)?;
-            rows::write_series_budget(db, budget)
+            let Some(Budgets { map, trials }) = budgets else { return Ok(()) };
+            rows::write_budget(db, map)?;
+            rows::write_series_budget(db, trials)
         })
     }
 
@@ -275,6 +298,10 @@ impl Sink for RunWriter {
 
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
         let (segment, stop) = (self.segment, self.stop.clone());
+        if let Some(budget_ended) = &mut self.map_of_both {
+            *budget_ended = result.budget_ended;
+            return self.write(|db| write_cells(db, result, &stop)).map_err(sink_error);
+        }
         self.write(|db| {
             write_cells(db, result, &stop)?;
             write_end(db, segment, result.complete, result.budget_ended)
@@ -304,7 +331,8 @@ impl SeriesSink for RunWriter {
 
     fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
         let segment = self.segment;
-        self.write(|db| write_end(db, segment, result.complete, result.budget_ended)).map_err(sink_error)?;
+        let budget_ended = result.budget_ended || self.map_of_both == Some(true);
+        self.write(|db| write_end(db, segment, result.complete, budget_ended)).map_err(sink_error)?;
         self.settle();
         Ok(())
     }
@@ -396,7 +424,11 @@ fn write_first_rows(
         (
             &header.id,
             &header.started,
-            if run.series.is_some() { "series" } else { "latency" },
+            match run.series {
+                Some(_) if run.settings.ask_for_nothing() => "series",
+                Some(_) => "both",
+                None => "latency",
+            },
             serde_json::Value::from(header.command.clone()).to_string(),
             header.seed.to_string(),
             header.simulated,

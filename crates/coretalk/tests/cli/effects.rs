@@ -139,6 +139,8 @@ fn every_relevance_names_a_defined_option() {
         "plan contend",
         "jitter",
         "plan jitter",
+        "suite",
+        "plan suite",
         "runs list",
         "runs show",
         "runs path",

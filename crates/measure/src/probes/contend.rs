@@ -72,6 +72,17 @@ impl SeriesProbe for Contend {
         trials::trials(request)
     }
 
+    /// One thread, two, one on each CPU, and twice as many.
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        let all = request.cpus.len().min(trials::MOST_THREADS as usize / 2);
+        let mut counts = vec![1, 2, all, 2 * all];
+        counts.sort_unstable();
+        counts.dedup();
+        let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+        let asked = request.asked.clone().with("threads", counts.join(","));
+        trials::trials(&SeriesRequest { asked: &asked, ..*request })
+    }
+
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         perform::lacks(spec)

@@ -17,6 +17,7 @@ use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::sim::SimStage;
+use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::queue::names;
@@ -65,6 +66,14 @@ impl Probe for Queue {
 impl SeriesProbe for Queue {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         trials::trials(request)
+    }
+
+    /// One pair of each relation, and both threads on one CPU.
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        let one = request.cpus.first().map(|&cpu| [cpu; 2]);
+        let pairs: Vec<[CpuId; 2]> = one.into_iter().chain(request.pairs.iter().copied()).collect();
+        let asked = request.asked.clone().with("pairs", "listed");
+        trials::trials(&SeriesRequest { pairs: &pairs, asked: &asked, ..*request })
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]

@@ -90,6 +90,13 @@ impl SeriesProbe for Spawn {
         catalogue::trials(request)
     }
 
+    /// Paced: what a program pays that starts one now and then.
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        let mut trials = catalogue::trials(request)?;
+        trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
+        Ok(trials)
+    }
+
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         creation::lacks(Meant::of(spec).ok()?.kind)

@@ -49,8 +49,8 @@ const GAP_JITTER: f64 = 0.25;
 /// More wake-ups before they were sent than this share of all cast doubt on the others.
 #[cfg(not(loom))]
 const NEGATIVE_SHARE: f64 = 0.01;
-/// The gap where there are more than so many pairs: beyond what idle loops poll.
-const ALL_PAIRS_GAP_NS: f64 = 1e6;
+/// The gap of the ladder, and of all where there are more than so many pairs: beyond what idle loops poll.
+pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
 const FEW_PAIRS: usize = 8;
 /// The name of going to sleep for a millisecond.
 const SLEEP: &str = "sleep-1ms";
@@ -104,6 +104,13 @@ impl Probe for Wake {
 impl SeriesProbe for Wake {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         catalogue::trials(request)
+    }
+
+    /// After a gap that idle loops poll through, and after one that they do not.
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        let mut trials = catalogue::trials(request)?;
+        trials.retain(|trial| trial.parameters.number("gap_ns") != Some(GAPS_NS[2]));
+        Ok(trials)
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]

@@ -7,10 +7,11 @@ use crate::probes;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
-    SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, analyse_series, is_done,
+    Gathering, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, analyse_series, is_done,
 };
 use coretalk_model::stats::{Key, LOOKS};
 use coretalk_model::{Picos, TrialFailure};
+use std::collections::BTreeMap;
 
 /// Commit slots lie at most half a second apart.
 const SLOT: Picos = Picos::from_ms(350);
@@ -85,25 +86,42 @@ pub struct SeriesPlan {
     pub pass: Picos,
     /// Passes that every trial gets, and the most that a wide one can get.
     pub passes: [u32; 2],
+    /// Trials of each probe, and how long one of its passes takes.
+    pub probes: Vec<(String, usize, Picos)>,
     /// Machine time: as little as that where everything holds still, and never more than this.
     pub machine_time: [Picos; 2],
 }
 
 /// Says what [`run`] would do. Passes take as long as they are told to, so that nothing needs to be tried.
 pub fn plan(settings: &SeriesSettings) -> SeriesPlan {
-    let pass = pass_span(settings, settings.trials.len());
-    let sweeps = |pass: Picos, sweeps: usize| {
-        Picos(Picos(pass.0 * settings.trials.len() as u64).max(PASS_GAP).0 * sweeps as u64)
+    let shares = Shares::of(settings);
+    let sweeps = |passes: usize, span: &dyn Fn(&str) -> Picos| {
+        let sweep: u64 = settings.trials.iter().map(|trial| span(&trial.probe).0).sum();
+        Picos(Picos(sweep).max(PASS_GAP).0 * passes as u64)
     };
-    let first = sweeps(pass, LOOKS[0]);
-    let second = sweeps(late_span(pass, settings.budget, 1), LOOKS[1] - LOOKS[0]);
+    let first = sweeps(LOOKS[0], &|probe| shares.first(probe));
+    let second = sweeps(LOOKS[1] - LOOKS[0], &|probe| late_span(shares.first(probe), settings.budget, 1));
     let times = [first, Picos(first.0 + second.0)].map(|time| time.min(settings.budget));
+    let pass = shares.0.values().map(|&(_, span)| span).max().unwrap_or(SHORTEST_PASS);
     SeriesPlan {
         trials: settings.trials.len(),
         pass,
-        passes: LOOKS.map(|look| look as u32),
+        passes: match settings.gathering() {
+            Some(Gathering::QuickLook) => [LOOKS[0] as u32; 2],
+            _ => LOOKS.map(|look| look as u32),
+        },
+        probes: settings
+            .probes
+            .iter()
+            .map(|probe| {
+                let trials = shares.0.get(probe).map_or(0, |&(trials, _)| trials);
+                (probe.clone(), trials, shares.first(probe))
+            })
+            .collect(),
         machine_time: if settings.asked.number("samples").is_some() {
             [times[0], settings.budget]
+        } else if settings.gathering() == Some(Gathering::QuickLook) {
+            [times[0]; 2]
         } else {
             times
         },
@@ -114,17 +132,38 @@ pub fn plan(settings: &SeriesSettings) -> SeriesPlan {
 /// CPUs, five capacities, ± 5 %, a minute): with nine tenths 85 ended wide, with half 71, with a third some 20. All of
 /// them go now at one pace, now at another, so that only long passes agree with each other.
 const FIRST_LOOK: f64 = 1.0 / 3.0;
-/// The same where there is no second look, since trials end with their samples.
+/// The same where there is no second look: trials end with their samples, or are made beside a map.
 const ONLY_LOOK: f64 = 0.9;
 /// A pass of the second look takes so many times one of the first at most.
 const LONGER: u64 = 12;
 
-/// How long a pass of the first look should take, so that so many trials get all of them within its share.
-fn pass_span(settings: &SeriesSettings, trials: usize) -> Picos {
-    let ends = |name: &String| probes::series_by_id(name).is_some_and(SeriesProbe::ends_with_samples);
-    let look = if settings.probes.iter().all(ends) { ONLY_LOOK } else { FIRST_LOOK };
-    let share = settings.budget.secs() * look / (trials.max(1) * LOOKS[0]) as f64;
-    Picos::from_secs(share).clamp(SHORTEST_PASS, LONGEST_PASS)
+/// Trials of each probe, and how long a pass of its first look should take, so that all of them get all of those within
+/// its share. Every probe of a run gets the same of the budget, however many trials it has, so that one with many does
+/// not starve the others.
+#[derive(Debug)]
+struct Shares(BTreeMap<String, (usize, Picos)>);
+
+impl Shares {
+    fn of(settings: &SeriesSettings) -> Shares {
+        let mut trials: BTreeMap<String, usize> = BTreeMap::new();
+        for trial in &settings.trials {
+            *trials.entry(trial.probe.clone()).or_default() += 1;
+        }
+        let each_secs = settings.budget.secs() / trials.len().max(1) as f64;
+        let is_quick = settings.gathering() == Some(Gathering::QuickLook);
+        let share = |(probe, trials): (String, usize)| {
+            let ends = probes::series_by_id(&probe).is_some_and(SeriesProbe::ends_with_samples);
+            let look = if ends || is_quick { ONLY_LOOK } else { FIRST_LOOK };
+            let span = Picos::from_secs(each_secs * look / (trials * LOOKS[0]) as f64);
+            (probe, (trials, span.clamp(SHORTEST_PASS, LONGEST_PASS)))
+        };
+        Shares(trials.into_iter().map(share).collect())
+    }
+
+    /// A pass of the first look.
+    fn first(&self, probe: &str) -> Picos {
+        self.0.get(probe).map_or(SHORTEST_PASS, |&(_, span)| span)
+    }
 }
 
 /// How long a pass of the second look should take, so that so many passes fit into what is left.
@@ -136,6 +175,7 @@ fn late_span(first: Picos, left: Picos, owed: usize) -> Picos {
 struct Driver<'a> {
     machine: &'a mut dyn Machine,
     settings: &'a SeriesSettings,
+    shares: Shares,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
@@ -169,6 +209,7 @@ impl<'a> Driver<'a> {
         Ok(Driver {
             machine,
             settings,
+            shares: Shares::of(settings),
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
@@ -194,7 +235,8 @@ impl<'a> Driver<'a> {
             let mut due: Vec<usize> =
                 open.iter().copied().filter(|&trial| self.made(trial) == fewest).collect();
             Key::of(&[self.settings.seed, u64::from(fewest)]).shuffle(&mut due);
-            let span = self.span(fewest as usize, &open);
+            let owed = (fewest as usize >= LOOKS[0]).then(|| self.owed(&open));
+            let left = self.left();
             let began = self.machine.now();
             for trial in due {
                 if self.stop.is_raised() {
@@ -203,6 +245,8 @@ impl<'a> Driver<'a> {
                 if self.left() == Picos::ZERO {
                     return Ok(Ended::Budget);
                 }
+                let first = self.shares.first(&self.settings.trials[trial].probe);
+                let span = owed.map_or(first, |owed| late_span(first, left, owed));
                 if !self.pass(trial, span)? {
                     return Ok(Ended::Interrupted);
                 }
@@ -244,14 +288,9 @@ impl<'a> Driver<'a> {
         Ok(true)
     }
 
-    /// How long passes take now: `fewest` is how many the open trials have at least.
-    fn span(&self, fewest: usize, open: &[usize]) -> Picos {
-        let first = pass_span(self.settings, self.settings.trials.len());
-        if fewest < LOOKS[0] {
-            return first;
-        }
-        let owed = open.iter().map(|&trial| LOOKS[1].saturating_sub(self.made(trial) as usize)).sum();
-        late_span(first, self.left(), owed)
+    /// Passes of the second look that open trials may still get.
+    fn owed(&self, open: &[usize]) -> usize {
+        open.iter().map(|&trial| LOOKS[1].saturating_sub(self.made(trial) as usize)).sum()
     }
 
     /// Passes made, those that said nothing among them.
@@ -261,6 +300,10 @@ impl<'a> Driver<'a> {
 
     fn is_open(&self, trial: usize) -> bool {
         if self.failures[trial] >= PATIENCE {
+            return false;
+        }
+        // Beside a map a first look is all there is time for.
+        if self.settings.gathering() == Some(Gathering::QuickLook) && self.made(trial) as usize >= LOOKS[0] {
             return false;
         }
         let ends = self.probes[trial].ends_with_samples();
@@ -316,7 +359,7 @@ impl<'a> Driver<'a> {
             let made = self.made(trial) as usize;
             let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
-            let pass = known.unwrap_or(pass_span(self.settings, self.settings.trials.len()));
+            let pass = known.unwrap_or(self.shares.first(&self.settings.trials[trial].probe));
             left += Picos(pass.0 * look.saturating_sub(made) as u64);
         }
         elapsed + left

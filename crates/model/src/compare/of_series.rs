@@ -19,7 +19,9 @@ pub fn of_series(
 ) -> Side {
     let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, Value)>> = BTreeMap::new();
     for trial in &result.trials {
-        let Some((name, estimate)) = named_headline(settings, &trial.medians_ns, &trial.values) else {
+        let Some((name, estimate)) =
+            named_headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
+        else {
             continue;
         };
         let value = Value::of(&estimate.widened_to(SERIES_FLOOR));

@@ -54,6 +54,11 @@ impl LatencySettings {
         }
     }
 
+    /// Whether no latency at all is asked for.
+    pub fn ask_for_nothing(&self) -> bool {
+        self.protocols.is_empty() && self.imitate.is_empty()
+    }
+
     /// A map of these CPUs as `coretalk latency` means it without options on a machine of more than 16 CPUs: every pair
     /// under `cas`, adaptively to ± 2 %, within a minute.
     pub fn of(cpus: Vec<CpuId>) -> LatencySettings {

@@ -43,7 +43,8 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
     let alike = alike(&passes);
     let medians = estimates(&by_name(alike, medians), settings.precision);
     let values = estimates(&by_name(alike, |pass| pass.observed.values.clone()), settings.precision);
-    let width = headline(settings, &medians, &values).map_or(0.0, Estimate::relative_half_width);
+    let probe = settings.trials.get(trial).map_or("", |spec| spec.probe.as_str());
+    let width = headline(settings, probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision) != Decision::More
 }
 
@@ -51,19 +52,28 @@ pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -
 /// widest of all that it has where it has none of them.
 pub fn headline<'a>(
     settings: &'a SeriesSettings,
+    probe: &str,
     medians_ns: &'a BTreeMap<String, Estimate>,
     values: &'a BTreeMap<String, Estimate>,
 ) -> Option<&'a Estimate> {
-    named_headline(settings, medians_ns, values).map(|(_, estimate)| estimate)
+    named_headline(settings, probe, medians_ns, values).map(|(_, estimate)| estimate)
 }
 
 /// The same with its name.
 pub fn named_headline<'a>(
     settings: &'a SeriesSettings,
+    probe: &str,
     medians_ns: &'a BTreeMap<String, Estimate>,
     values: &'a BTreeMap<String, Estimate>,
 ) -> Option<(&'a str, &'a Estimate)> {
-    let named = |name: &'a String| Some((name.as_str(), medians_ns.get(name).or_else(|| values.get(name))?));
+    let named = |name: &'a String| {
+        let name = match name.split_once('/') {
+            Some((of, name)) if of == probe => name,
+            Some(_) => return None,
+            None => name.as_str(),
+        };
+        Some((name, medians_ns.get(name).or_else(|| values.get(name))?))
+    };
     let all = medians_ns.iter().chain(values).map(|(name, estimate)| (name.as_str(), estimate));
     let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_half_width();
     let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
@@ -145,7 +155,8 @@ fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result:
         });
         return;
     }
-    let width = headline(settings, &result.medians_ns, &result.values).map(Estimate::relative_half_width);
+    let judged = headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
+    let width = judged.map(Estimate::relative_half_width);
     if result.passes < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9))
@@ -312,6 +323,16 @@ mod tests {
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
         assert!(is_done(&settings(), &record, 0) && !is_done(&settings(), &record, 1));
+    }
+
+    #[test]
+    fn a_headline_of_one_probe_is_none_of_another() {
+        let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
+        let settings =
+            SeriesSettings { headlines: vec!["wait/wake".into(), "wake/waker_ns".into()], ..settings() };
+        let trial = &analyse_series(&settings, &record).trials[0];
+        let found = headline(&settings, "wake", &trial.medians_ns, &trial.values);
+        assert_eq!(found, trial.values.get("waker_ns"));
     }
 
     #[test]

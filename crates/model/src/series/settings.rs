@@ -3,6 +3,9 @@
 use super::{Parameters, TrialSpec};
 use crate::{CpuId, Picos};
 
+/// What tells in [`SeriesSettings::asked`] which command put several probes into one run.
+const RUN: &str = "run";
+
 /// What is meant by a run of series. The trials are the plan: they are settled before anything is measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesSettings {
@@ -15,7 +18,8 @@ pub struct SeriesSettings {
     /// What is measured, in the order of reports.
     pub trials: Vec<TrialSpec>,
     /// Names of distributions and values by which trials are judged: the first of these that a trial has is its
-    /// headline; a trial that has none is judged by the widest of all that it has.
+    /// headline; a trial that has none is judged by the widest of all that it has. In a run of several probes
+    /// `wake/slept` is the name `slept` for trials of `wake` alone.
     pub headlines: Vec<String>,
     /// Half-width of the intervals to reach, as a share.
     pub precision: f64,
@@ -23,4 +27,36 @@ pub struct SeriesSettings {
     pub budget: Picos,
     /// Every random choice comes from it.
     pub seed: u64,
+}
+
+/// Why a run holds trials of several probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathering {
+    /// The quick look: the columns of the ladder that are trials, and how quiet CPUs are, beside a map.
+    QuickLook,
+    /// `suite`: everything.
+    Suite,
+}
+
+impl Gathering {
+    /// What [`SeriesSettings::asked`] holds then.
+    pub fn asked(self) -> Parameters {
+        Parameters::default().with(
+            RUN,
+            match self {
+                Gathering::QuickLook => "quick-look",
+                Gathering::Suite => "suite",
+            },
+        )
+    }
+}
+
+impl SeriesSettings {
+    /// Why it holds trials of several probes; `None` for a run of one.
+    pub fn gathering(&self) -> Option<Gathering> {
+        match self.asked.text(RUN)? {
+            "suite" => Some(Gathering::Suite),
+            _ => Some(Gathering::QuickLook),
+        }
+    }
 }

@@ -1,14 +1,14 @@
 //! Where the results of a run of series go, opened before anything is measured.
 
 use super::super::args::FormatWord;
+use super::super::measure::Results;
 use super::super::output::{self, Out};
 use super::super::resolve::Wish;
 use super::views;
 use crate::RunReport;
 use crate::exit::Failure;
 use crate::export::{Export, hgrm_files};
-use crate::report::series::series_screen;
-use crate::report::{Saved, Screen};
+use crate::report::{Saved, Screen, screen};
 use coretalk_model::series::SeriesSettings;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Outputs {
     /// A file or directory cannot be written, or a format cannot hold what is about to be measured.
     pub fn open(wish: &Wish, settings: &SeriesSettings) -> Result<Outputs, Failure> {
         for format in wish.exports.iter().map(|(format, _)| *format).chain([wish.format]) {
-            if format == FormatWord::C2cCsv {
+            if format == FormatWord::C2cCsv && settings.gathering().is_none() {
                 return Err(Failure::Usage(
                     "`c2c-csv` holds a latency map, and this measures series; use `csv`, `json` or `hgrm`"
                         .into(),
@@ -62,9 +62,10 @@ impl Outputs {
                 .collect::<Result<_, Failure>>()?,
         })
     }
+}
 
-    /// Those that get a line for each pass as it completes.
-    pub fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
+impl Results for Outputs {
+    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
         let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
         let result = (wish.format == FormatWord::Jsonl).then_some(&mut self.result);
         streamed
@@ -77,25 +78,28 @@ impl Outputs {
             .collect()
     }
 
-    /// Writes what came out, but for what was streamed.
-    ///
-    /// # Errors
-    /// An output cannot be written, or its format cannot hold the run.
-    pub fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
+    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
         let look = output::look(wish);
         let identity = output::identity_of(wish.identity);
-        let what =
-            Export { report, file: None, protocol: None, identity, name: name.unwrap_or("unsaved"), look };
+        let what = Export {
+            report,
+            file: None,
+            protocol: None,
+            probe: None,
+            identity,
+            name: name.unwrap_or("unsaved"),
+            look,
+        };
         for (format, place) in self.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
             write_to(place, *format, &what)?;
         }
-        match (&mut self.result, wish.format, &report.series) {
-            (_, FormatWord::Jsonl, _) => Ok(()),
-            (Place::One(out), FormatWord::Text, Some(series)) => {
+        match (&mut self.result, wish.format) {
+            (_, FormatWord::Jsonl) => Ok(()),
+            (Place::One(out), FormatWord::Text) => {
                 let saved = name.map_or(Saved::Not, Saved::As);
-                out.text(&series_screen(report, series, Screen::Measured(saved), &look))
+                out.text(&screen::of(report, Screen::Measured(saved), &look))
             }
-            (place, format, _) => write_to(place, format, &what),
+            (place, format) => write_to(place, format, &what),
         }
     }
 }

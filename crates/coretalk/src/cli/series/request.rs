@@ -102,7 +102,13 @@ fn ordered(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
 }
 
 /// The trials that this machine can perform, and a sentence for those that it cannot.
-fn possible(machine: &dyn Machine, trials: Vec<TrialSpec>) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
+///
+/// # Errors
+/// It can perform none of them.
+pub fn possible(
+    machine: &dyn Machine,
+    trials: Vec<TrialSpec>,
+) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
     let mut notices: Vec<String> = Vec::new();
     let mut kept = Vec::with_capacity(trials.len());
     for trial in trials {

@@ -116,6 +116,9 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
                 saved,
                 ONE_LINE.width,
             )));
+            if !report.settings.ask_for_nothing() {
+                body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
+            }
         }
         (None, Some(place)) => {
             body.push_str(&paragraphs(crate::report::place::overview(report, place, ONE_LINE.width)));

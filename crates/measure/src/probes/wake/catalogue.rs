@@ -1,6 +1,6 @@
 //! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
 
-use super::{ALL_PAIRS_GAP_NS, FEW_PAIRS, GAPS_NS, SLEEP};
+use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, SLEEP};
 use crate::series::SeriesRequest;
 #[cfg(not(loom))]
 use crate::sim::wake::WakeCost;
@@ -183,7 +183,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         match variant(name)? {
             // A map of every pair has one gap: three would take three times the budget.
             Variant::Wake(_) if request.pairs.len() > FEW_PAIRS => {
-                trials.extend(request.pairs.iter().map(|pair| trial(Some(ALL_PAIRS_GAP_NS), pair.to_vec())));
+                trials.extend(request.pairs.iter().map(|pair| trial(Some(LADDER_GAP_NS), pair.to_vec())));
             }
             Variant::Wake(_) => {
                 for pair in request.pairs {

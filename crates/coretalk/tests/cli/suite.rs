@@ -1,0 +1,97 @@
+//! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
+
+use super::tool::Tool;
+use coretalk_measure::probes::REGISTRY;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const MACHINE: [&str; 4] = ["--machine", "sim:laptop-smt", "--seed", "1"];
+
+fn words<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [first, &MACHINE, more].concat()
+}
+
+fn document(tool: &Tool, run: &str) -> Value {
+    serde_json::from_str(&tool.done(&["export", run, "--format", "json"]).out).unwrap()
+}
+
+fn probes(document: &Value) -> BTreeSet<&str> {
+    document["series"].as_array().unwrap().iter().map(|one| one["probe"].as_str().unwrap()).collect()
+}
+
+fn steps(document: &Value) -> BTreeSet<&str> {
+    document["ladder"].as_array().unwrap().iter().map(|row| row["step"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
+    let tool = Tool::new();
+    let live = tool.done(&words(&[], &["--format", "json", "-q", "--name", "first"]));
+    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    let document = document(&tool, "first");
+    assert_eq!(probes(&document), ["jitter", "wake"].into());
+    assert!(steps(&document).is_superset(&["cas", "futex", "pipe"].into()), "{:?}", steps(&document));
+    assert_eq!(document["run"]["complete"], true);
+    let futex = document["ladder"].as_array().unwrap().iter().find(|row| row["step"] == "futex").unwrap();
+    assert!(futex["median"].as_f64() > Some(1_000.0) && futex["ci"].is_array(), "{futex}");
+    let screen = tool.done(&["runs", "show", "first"]).out;
+    assert!(screen.contains("futex") && screen.contains("longer: coretalk jitter"), "{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    // A table holds the map, or the trials of one probe.
+    let map = tool.done(&["export", "first", "--format", "csv"]).out;
+    assert!(!map.contains("semaphore"), "{map}");
+    let trials = tool.done(&["export", "first", "--format", "csv", "--probe", "wake"]).out;
+    assert!(trials.contains("semaphore") && !trials.contains("jitter"), "{trials}");
+    let other = tool.call(&["export", "first", "--format", "csv", "--probe", "queue"]);
+    assert_eq!((other.code, other.err.contains("wake, jitter")), (2, true), "{}", other.err);
+}
+
+#[test]
+fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
+    let tool = Tool::new();
+    tool.done(&words(&["suite"], &["-q", "--budget", "10s", "--name", "all"]));
+    let document = document(&tool, "all");
+    let asked: BTreeSet<&str> =
+        REGISTRY.iter().filter(|probe| probe.series().is_some()).map(|probe| probe.spec().id).collect();
+    let mut told = probes(&document);
+    let matrices = document["matrices"].as_array().unwrap();
+    told.extend(matrices.iter().map(|matrix| matrix["probe"].as_str().unwrap()));
+    assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
+    assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
+    let screen = tool.done(&["runs", "show", "all"]).out;
+    for probe in REGISTRY.iter().filter(|probe| probe.series().is_some()) {
+        let question = &probe.spec().question[1..20];
+        assert!(screen.contains(question), "{question}: {screen}");
+    }
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+}
+
+#[test]
+fn a_suite_that_ran_out_of_budget_goes_on_where_it_was() {
+    let tool = Tool::new();
+    tool.done(&words(&["suite"], &["-q", "--budget", "3s", "--name", "short"]));
+    let passes = |run: &str| -> u64 {
+        let document = document(&tool, run);
+        document["series"].as_array().unwrap().iter().filter_map(|one| one["passes"].as_u64()).sum()
+    };
+    let before = passes("short");
+    let same = tool.done(&["--resume", "short", "--budget", "3s"]);
+    assert!(same.err.contains("it ended at its budget of 3"), "{}", same.err);
+    assert_eq!(passes("short"), before);
+    tool.done(&["suite", "--resume", "short", "--budget", "9s", "-q"]);
+    assert!(passes("short") > before);
+    let wrong = tool.call(&["latency", "--resume", "short", "-q"]);
+    assert_eq!((wrong.code, wrong.err.contains("leave the command out")), (2, true), "{}", wrong.err);
+}
+
+#[test]
+fn one_cpu_has_no_map_and_the_rest_is_measured() {
+    let tool = Tool::new();
+    let said = tool.done(&words(&["suite"], &["--cpus", "2", "--budget", "5s", "--name", "one"]));
+    assert!(said.err.contains("one CPU has no pair"), "{}", said.err);
+    let document = document(&tool, "one");
+    assert!(document["ladder"].as_array().unwrap().is_empty());
+    assert!(probes(&document).is_superset(&["wait", "spawn", "contend", "jitter"].into()));
+    let plan = tool.done(&words(&["plan", "suite"], &["--cpus", "2"])).out;
+    assert!(plan.contains("jitter") && plan.contains("machine time"), "{plan}");
+}

@@ -1,0 +1,109 @@
+//! Which trials of which probes stand together in one run: those of the quick look, beside its map, and those of
+//! `suite`, which asks every probe.
+
+use crate::probe::Probe;
+use crate::probes::{self, jitter::Jitter, wake};
+use crate::series::{SeriesProbe, SeriesRequest, representative_pairs};
+use coretalk_model::latency::Kinds;
+use coretalk_model::series::{Gathering, RUNGS, TrialSpec};
+use coretalk_model::{CpuId, Picos, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// Trials of several probes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Gathered {
+    /// The probes, in the order of reports.
+    pub probes: Vec<String>,
+    /// What each is judged by, as [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines)
+    /// takes it.
+    pub headlines: Vec<String>,
+    /// What is measured.
+    pub trials: Vec<TrialSpec>,
+}
+
+impl Gathered {
+    fn add(&mut self, probe: &dyn SeriesProbe, trials: Vec<TrialSpec>) {
+        let id = probe.spec().id;
+        self.probes.push(id.to_owned());
+        self.headlines.extend(probe.headlines().iter().map(|name| format!("{id}/{name}")));
+        self.trials.extend(trials);
+    }
+}
+
+/// The most pairs that stand for a relation in the ladder, …
+const PAIRS_OF_A_RUNG: usize = 3;
+/// … and for all of them, so that each pair still gets some wake-ups a pass.
+const PAIRS_OF_A_LADDER: usize = 12;
+
+/// What the quick look measures beside its map: the columns of the ladder that are trials ([`RUNGS`]), after a
+/// silence that idle loops do not poll through, and how quiet each CPU is.
+///
+/// # Errors
+/// A probe does not know a name of [`RUNGS`].
+pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, String> {
+    let mut gathered = Gathered::default();
+    let pairs = pairs_of_the_ladder(topology, cpus);
+    let names = RUNGS.iter().filter(|rung| rung.probe == wake::Wake.spec().id).map(|rung| rung.parameter);
+    let names: Vec<&str> = names.map(|(_, primitive)| primitive).collect();
+    let asked = Gathering::QuickLook.asked().with("primitive", names.join(","));
+    let mut trials = Vec::new();
+    for pair in &pairs {
+        let request = SeriesRequest { topology, cpus, pairs: std::slice::from_ref(pair), asked: &asked };
+        trials.extend(wake::Wake.trials(&request)?);
+    }
+    trials.retain(|trial| trial.parameters.number("gap_ns") == Some(wake::LADDER_GAP_NS));
+    gathered.add(&wake::Wake, trials);
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
+    gathered.add(&Jitter, Jitter.trials(&request)?);
+    Ok(gathered)
+}
+
+/// The first pairs in matrix order of everything that the ladder tells apart: relations, and kinds of cores.
+fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+    let mut rungs: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
+    for (index, &to) in cpus.iter().enumerate() {
+        for &from in &cpus[..index] {
+            let pair = [from, to];
+            let pairs = rungs.entry((topology.relation(from, to), Kinds::of(topology, pair))).or_default();
+            if pairs.len() < PAIRS_OF_A_RUNG {
+                pairs.push(pair);
+            }
+        }
+    }
+    let each = (PAIRS_OF_A_LADDER / rungs.len().max(1)).max(1);
+    rungs.into_values().flat_map(|pairs| pairs.into_iter().take(each)).collect()
+}
+
+/// Every probe of trials that the registry holds, each with the trials that speak for it.
+///
+/// # Errors
+/// What a probe says about the request.
+pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, String> {
+    let mut gathered = Gathered::default();
+    let (pairs, asked) = (representative_pairs(topology, cpus), Gathering::Suite.asked());
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
+    for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
+        let trials = probe.brief(&request)?;
+        if !trials.is_empty() {
+            gathered.add(probe, trials);
+        }
+    }
+    Ok(gathered)
+}
+
+/// A quick look spends no more than this beside its map.
+const BESIDE_A_MAP: Picos = Picos::from_ms(2_400);
+/// And of a short budget no more than this part.
+const SHARE_BESIDE_A_MAP: u64 = 5;
+
+/// A budget of a quick look: what its map gets, and what stands beside it.
+pub fn shares_of_quick_look(budget: Picos) -> [Picos; 2] {
+    let beside = Picos(budget.0 / SHARE_BESIDE_A_MAP).min(BESIDE_A_MAP);
+    [budget - beside, beside]
+}
+
+/// A budget of a suite: its map gets as much as any of so many probes, and no more than it would by itself.
+pub fn shares_of_suite(budget: Picos, map_alone: Picos, probes: usize) -> [Picos; 2] {
+    let map = Picos(budget.0 / (probes as u64 + 1)).min(map_alone);
+    [map, budget - map]
+}

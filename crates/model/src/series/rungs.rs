@@ -1,0 +1,148 @@
+//! [`rungs`]: what trials add to the ladder, the table of everything that one CPU can do to reach another.
+
+use super::{SeriesResult, SeriesSettings, TrialResult, TrialSpec};
+use crate::latency::{Kinds, LadderRow};
+use crate::stats::{Estimate, median};
+use crate::{CpuId, KernelId, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// A column of the ladder that is measured by trials, and not by a kernel of the map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rung {
+    /// Its name in the ladder.
+    pub step: &'static str,
+    /// The probe of its trials.
+    pub probe: &'static str,
+    /// A parameter by which these are known, and what it holds.
+    pub parameter: (&'static str, &'static str),
+    /// The distribution whose median stands in the ladder.
+    pub view: &'static str,
+}
+
+/// Every such column, in the order of the table. **A new column is a line here**, and its trials among those that the
+/// quick look makes (`suite::quick_look` of the measuring crate).
+pub const RUNGS: &[Rung] = &[
+    Rung { step: "futex", probe: "wake", parameter: ("primitive", "semaphore"), view: "slept" },
+    Rung { step: "pipe", probe: "wake", parameter: ("primitive", "pipe"), view: "slept" },
+];
+
+impl Rung {
+    fn is_of(&self, spec: &TrialSpec) -> bool {
+        let (name, holds) = self.parameter;
+        spec.probe == self.probe && spec.parameters.text(name) == Some(holds) && spec.placement.len() == 2
+    }
+}
+
+/// Rows of the ladder by column, then by relation: medians over the pairs of each. The interval of several pairs
+/// reaches from the median of their lower ends to that of their upper ends. A pair whose sleep could not be proven has
+/// no such distribution, and a relation without one no row.
+pub fn rungs(topology: &Topology, settings: &SeriesSettings, result: &SeriesResult) -> Vec<LadderRow> {
+    let gap = gap_of_ladder(settings);
+    let mut rows = Vec::new();
+    for rung in RUNGS {
+        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<&Estimate>> = BTreeMap::new();
+        let is_meant =
+            |trial: &&TrialResult| rung.is_of(&trial.spec) && trial.spec.parameters.number("gap_ns") == gap;
+        for trial in result.trials.iter().filter(is_meant) {
+            let ([from, to], Some(value)) = (&trial.spec.placement[..], trial.medians_ns.get(rung.view))
+            else {
+                continue;
+            };
+            let pair: [CpuId; 2] = [*from, *to];
+            alike.entry((topology.relation(*from, *to), Kinds::of(topology, pair))).or_default().push(value);
+        }
+        rows.extend(alike.into_iter().filter_map(|((relation, kinds), values)| {
+            let of =
+                |end: fn(&Estimate) -> f64| -> Vec<f64> { values.iter().map(|value| end(value)).collect() };
+            let points = of(|value| value.point);
+            Some(LadderRow {
+                relation,
+                classes: kinds.map(|kinds| kinds.names().clone()),
+                step: rung.step.to_owned(),
+                kernel: KernelId(rung.step.into()),
+                latency_ns: Estimate {
+                    point: median(&points)?,
+                    low: median(&of(|value| value.low))?,
+                    high: median(&of(|value| value.high))?,
+                    ..**values.first()?
+                },
+                range_ns: [
+                    points.iter().copied().fold(f64::INFINITY, f64::min),
+                    points.iter().copied().fold(0.0, f64::max),
+                ],
+                pairs: points.len() as u32,
+            })
+        }));
+    }
+    rows
+}
+
+/// The gap that the ladder shows where wake-ups were measured after several: the shortest of at least a millisecond,
+/// beyond what idle loops poll (KVM's `halt_poll_ns` is 200 µs).
+fn gap_of_ladder(settings: &SeriesSettings) -> Option<f64> {
+    let gaps = settings.trials.iter().filter_map(|trial| trial.parameters.number("gap_ns"));
+    gaps.filter(|&gap_ns| gap_ns >= 1e6).min_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Parameters;
+    use crate::topology::Domain;
+    use crate::{CpuSet, Level};
+
+    fn trial(primitive: &str, gap_ns: f64, placement: [u32; 2], ns: f64) -> TrialResult {
+        let estimate =
+            Estimate { point: ns, low: 0.9 * ns, high: 1.2 * ns, confidence: 0.95, effective_n: 8.0 };
+        TrialResult {
+            spec: TrialSpec {
+                probe: "wake".into(),
+                parameters: Parameters::default().with("primitive", primitive).with("gap_ns", gap_ns),
+                placement: placement.map(CpuId).to_vec(),
+            },
+            passes: 8,
+            values: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            medians_ns: BTreeMap::from([("slept".to_owned(), estimate)]),
+            counts: BTreeMap::new(),
+            busy: Vec::new(),
+            switches: None,
+            flags: Default::default(),
+            grade: None,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_column_is_the_median_over_the_pairs_of_a_relation_after_one_gap() {
+        let domain = |first: u32| Domain {
+            level: Level::L3,
+            cpus: (first..first + 2).map(CpuId).collect::<CpuSet>(),
+            os_id: None,
+        };
+        let topology =
+            Topology::new((0..4).map(CpuId).collect(), vec![domain(0), domain(2)], BTreeMap::new());
+        let mut silent = trial("pipe", 1e6, [0, 2], 9.0);
+        silent.medians_ns.clear();
+        let trials = vec![
+            trial("semaphore", 2e4, [0, 1], 1.0),
+            trial("semaphore", 1e6, [0, 1], 100.0),
+            trial("semaphore", 1e6, [2, 3], 300.0),
+            trial("semaphore", 1e6, [0, 2], 700.0),
+            trial("park", 1e6, [0, 1], 5.0),
+            silent,
+        ];
+        let settings = SeriesSettings {
+            trials: trials.iter().map(|it| it.spec.clone()).collect(),
+            ..Default::default()
+        };
+        let result = SeriesResult { trials, ..SeriesResult::default() };
+        let rows = rungs(&topology, &settings, &result);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.step.as_str(), row.relation, row.latency_ns.point, row.pairs))
+            .collect();
+        assert_eq!(told, [("futex", Relation::L3, 200.0, 2), ("futex", Relation::Machine, 700.0, 1)]);
+        assert_eq!((rows[0].range_ns, rows[0].latency_ns.low), ([100.0, 300.0], 180.0));
+    }
+}
