@@ -53,6 +53,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
+        Some(Command::Latency(args)) if args.asks_for_trials() => series::act(invocation, &**args),
         Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
         Some(Command::Suite) => measure::act(invocation, Measuring::Suite),
         Some(Command::Wait(args)) => series::act(invocation, &**args),
@@ -61,6 +62,8 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Place(args)) => place::act(invocation, args),
         Some(Command::Spawn(args)) => series::act(invocation, &**args),
         Some(Command::Contend(args)) => series::act(invocation, &**args),
+        Some(Command::Sharing(args)) => series::act(invocation, &**args),
+        Some(Command::Broadcast(args)) => series::act(invocation, &**args),
         Some(Command::Jitter(args)) => series::act(invocation, &**args),
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {

@@ -1,5 +1,6 @@
 //! Every probe, and every kernel by its name.
 
+pub mod broadcast;
 pub mod contend;
 pub mod imitation;
 pub mod jitter;
@@ -11,7 +12,9 @@ pub mod latency_store;
 pub mod latency_xfer;
 pub mod ping_pong;
 pub mod queue;
+pub mod sharing;
 pub mod spawn;
+pub mod strain;
 pub mod wait;
 pub mod wake;
 
@@ -30,6 +33,8 @@ pub const REGISTRY: &[&dyn Probe] = &[
     &queue::Queue,
     &spawn::Spawn,
     &contend::Contend,
+    &sharing::Sharing,
+    &broadcast::Broadcast,
     &jitter::Jitter,
 ];
 

@@ -3,7 +3,7 @@
 //!
 //! Every workload checks its own answer; a run whose answer is wrong ends with an error and no number.
 
-mod caches;
+pub mod caches;
 mod events;
 mod integer;
 mod memory;

@@ -1,7 +1,9 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
 use super::place::PlaceArgs;
-use super::series::{ContendArgs, JitterArgs, QueueArgs, SpawnArgs, WaitArgs, WakeArgs};
+use super::series::{
+    BroadcastArgs, ContendArgs, JitterArgs, QueueArgs, SharingArgs, SpawnArgs, WaitArgs, WakeArgs,
+};
 use super::value::{self, AutoOr, MachineWord, PairsWord};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coretalk_model::advise::{Pattern, Sharing};
@@ -46,6 +48,10 @@ pub enum Command {
     Spawn(Box<SpawnArgs>),
     /// Measure what it costs when many threads change one number
     Contend(Box<ContendArgs>),
+    /// Measure how far apart two threads must write
+    Sharing(Box<SharingArgs>),
+    /// Measure how soon many readers see what one thread writes
+    Broadcast(Box<BroadcastArgs>),
     /// Measure how quiet each CPU is
     Jitter(Box<JitterArgs>),
     /// Measure everything there is to measure, in one run
@@ -220,6 +226,16 @@ pub struct LatencyArgs {
     /// Pairs at the same time (default: auto, one unless that takes long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
     pub parallel: Option<AutoOr>,
+    /// Trials in place of a map: the same hand-over after a silence, for example 1us..1s (in steps of ten) or 1us,5ms
+    #[arg(long, value_name = "TIME", value_parser = value::gaps,
+          conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "keep_raw", "by", "color"])]
+    pub gap: Option<value::Gaps>,
+    /// Trials in place of a map: while neighbours are busy with none, compute, stream, pingpong
+    #[arg(long, value_name = "LIST", value_delimiter = ',',
+          conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "keep_raw", "by", "color"])]
+    pub load: Vec<String>,
     /// Fixed counts: samples of each pair
     #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
     pub samples: Option<u32>,
@@ -415,6 +431,10 @@ pub enum PlannedCommand {
     Spawn(Box<SpawnArgs>),
     /// Plan contention
     Contend(Box<ContendArgs>),
+    /// Plan writes at several distances
+    Sharing(Box<SharingArgs>),
+    /// Plan writes to many readers
+    Broadcast(Box<BroadcastArgs>),
     /// Plan a look at how quiet each CPU is
     Jitter(Box<JitterArgs>),
     /// Plan a run of everything

@@ -154,6 +154,11 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
         Some(PlannedCommand::Place(args)) => return place::plan(invocation, args),
         Some(PlannedCommand::Spawn(args)) => return series::plan(invocation, &**args),
         Some(PlannedCommand::Contend(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Sharing(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Broadcast(args)) => return series::plan(invocation, &**args),
+        Some(PlannedCommand::Latency(args)) if args.asks_for_trials() => {
+            return series::plan(invocation, &**args);
+        }
         Some(PlannedCommand::Jitter(args)) => return series::plan(invocation, &**args),
         None => Measuring::QuickLook,
         Some(PlannedCommand::Suite) => Measuring::Suite,

@@ -34,7 +34,9 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "" | "latency" => &[MEASURED, KEPT, SHOWN, EXPORTED, SAID],
         "suite" => &[MEASURED, KEPT, SHOWN, EXPORTED, &["export_hgrm"], SAID],
         "plan suite" => &[MEASURED, &["order", "output"]],
-        "spawn" => &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
+        "spawn" | "sharing" | "broadcast" => {
+            &[MEASURED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID]
+        }
         "wake" => &[MEASURED, KEPT_SERIES, SHOWN, EXPORTED_SERIES, SAID],
         "wait" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
         "queue" => &[MEASURED, KEPT_SERIES, &["format", "output", "order", "color"], EXPORTED_SERIES, SAID],
@@ -44,7 +46,9 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "jitter" => &[JITTERED, KEPT_SERIES, &["format", "output", "order"], EXPORTED_SERIES, SAID],
         "plan jitter" => &[JITTERED, &["order", "output"]],
         "plan contend" => &[MEASURED, &["output"]],
-        "plan wait" | "plan wake" | "plan queue" | "plan spawn" => &[MEASURED, &["order", "output"]],
+        "plan wait" | "plan wake" | "plan queue" | "plan spawn" | "plan sharing" | "plan broadcast" => {
+            &[MEASURED, &["order", "output"]]
+        }
         "plan place" => &[MEASURED_PLACE, &["output"]],
         "place" => &[MEASURED_PLACE, KEPT_PLACE, &["format", "output"], EXPORTED_PLACE, SAID],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],

@@ -1,21 +1,26 @@
 //! The commands that measure series: everything but their own options, which are a file each below.
 
+mod broadcast;
 mod contend;
 mod jitter;
 mod outputs;
 mod queue;
 mod request;
 mod resume;
+mod sharing;
 mod spawn;
+mod strain;
 mod wait;
 mod wake;
 
+pub use broadcast::BroadcastArgs;
 pub use contend::ContendArgs;
 pub use jitter::JitterArgs;
 pub use outputs::{Outputs, is_folder, write_folder};
 pub use queue::QueueArgs;
 pub use request::{SeriesRequested, possible, request};
 pub use resume::act as resume;
+pub use sharing::SharingArgs;
 pub use spawn::SpawnArgs;
 pub use wait::WaitArgs;
 pub use wake::WakeArgs;

@@ -69,6 +69,32 @@ pub fn section(text: &str) -> Result<f64, String> {
     if ns <= most_ns { Ok(ns) } else { Err("a section takes at most `1ms`".into()) }
 }
 
+/// Silences, in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gaps(pub Vec<f64>);
+
+/// `1us..1s` in steps of ten, or a list such as `1us,5ms`.
+pub fn gaps(text: &str) -> Result<Gaps, String> {
+    let ns = |text: &str| -> Result<f64, String> {
+        let gap_ns = Picos::parse(text.trim()).map_err(|error| format!("failed to {error}"))?.ns();
+        if (100.0..=1e9).contains(&gap_ns) {
+            Ok(gap_ns)
+        } else {
+            Err("a silence takes `100ns` to `1s`".into())
+        }
+    };
+    match text.split_once("..") {
+        Some((from, to)) => {
+            let (from, to) = (ns(from)?, ns(to)?);
+            if from > to {
+                return Err("the shorter silence stands first, as in `1us..1s`".into());
+            }
+            Ok(Gaps(coretalk_measure::probes::strain::decades(from, to)))
+        }
+        None => text.split(',').map(ns).collect::<Result<_, _>>().map(Gaps),
+    }
+}
+
 /// `90%`, as a share of 1.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());

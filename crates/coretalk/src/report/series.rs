@@ -252,7 +252,7 @@ fn table(report: &RunReport, probe: &dyn SeriesProbe, trials: &[&TrialResult], w
     for placement in placements {
         lines.push(super::text::cut(&format!(" {}", places(report, placement)), width));
         let here = trials.iter().copied().filter(|trial| trial.spec.placement == placement);
-        lines.extend(part(probe, here, width));
+        lines.extend(part(probe, here, times_of(trials), width));
     }
     lines
 }
@@ -260,9 +260,13 @@ fn table(report: &RunReport, probe: &dyn SeriesProbe, trials: &[&TrialResult], w
 fn part<'a>(
     probe: &dyn SeriesProbe,
     trials: impl Iterator<Item = &'a TrialResult>,
+    times: Times,
     width: usize,
 ) -> Vec<String> {
-    let columns = probe.columns();
+    let trials: Vec<&TrialResult> = trials.collect();
+    // What none of them has is no column.
+    let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
+    let columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
     let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
     let shown = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
     let mut heading: Vec<(&str, Align)> = Vec::new();
@@ -275,13 +279,13 @@ fn part<'a>(
         .collect();
     heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
     if has_views {
-        heading.extend([("µs", Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
+        heading.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
         heading.extend([("p50", Align::Right), ("±", Align::Right)]);
         heading.extend(shown.iter().map(|(title, _)| (*title, Align::Right)));
         heading.extend(TAIL.map(|(title, _)| (title, Align::Right)));
     }
-    let numbers: Vec<&Column> =
-        columns.iter().filter(|column| matches!(column, Column::Value(..) | Column::Count(..))).collect();
+    let is_number = |column: &&Column| matches!(column, Column::Value(..) | Column::Count(..));
+    let numbers: Vec<&Column> = columns.iter().copied().filter(is_number).collect();
     heading.extend(numbers.iter().map(|column| match column {
         Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
         Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
@@ -301,13 +305,22 @@ fn part<'a>(
             let mut row: Vec<String> =
                 parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
             if has_views {
-                row.extend(view_cells(trial, views.get(index).copied(), shown));
+                row.extend(view_cells(trial, views.get(index).copied(), times, shown));
             }
             row.extend(numbers.iter().map(|column| blank(number(trial, column))));
             table.row(row);
         }
     }
     table.lines(width)
+}
+
+fn tells(trial: &TrialResult, column: &Column) -> bool {
+    match column {
+        Column::Parameter(name, _) => trial.spec.parameters.0.contains_key(*name),
+        Column::Percentiles(name, _) => trial.histogram(name).is_some(),
+        Column::Value(name, _) => trial.values.contains_key(*name),
+        Column::Count(name, _) => trial.counts.contains_key(*name),
+    }
 }
 
 fn parameter(trial: &TrialResult, name: &str) -> String {
@@ -327,19 +340,44 @@ pub(super) fn places(report: &RunReport, placement: &[CpuId]) -> String {
             format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
         }
         [_] => format!("CPU {cpus}"),
+        [from, to, others @ ..] if others.len() > 2 => {
+            let relation = relation_words(report.topology.relation(*from, *to), &report.topology);
+            format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
+        }
         _ => format!("CPUs {cpus}"),
     }
 }
 
-fn view_cells(trial: &TrialResult, view: Option<(&str, &str)>, shown: &[(&str, f64)]) -> Vec<String> {
+/// What times of a table are counted in.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    name: &'static str,
+    ns: f64,
+}
+
+/// Nanoseconds where no median of the table reaches a microsecond and a half.
+fn times_of(trials: &[&TrialResult]) -> Times {
+    let longest = trials.iter().flat_map(|trial| trial.medians_ns.values()).map(|median| median.point);
+    match longest.fold(0.0, f64::max) {
+        ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
+        _ => Times { name: "µs", ns: 1e3 },
+    }
+}
+
+fn view_cells(
+    trial: &TrialResult,
+    view: Option<(&str, &str)>,
+    times: Times,
+    shown: &[(&str, f64)],
+) -> Vec<String> {
     let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };
     let empty = Histogram::new();
     let histogram = trial.histogram(name).unwrap_or(&empty);
-    let micros = |ns: Option<f64>| ns.map_or("·".to_owned(), micros);
-    let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), micros(histogram.mean_ns())];
-    cells.push(micros(histogram.percentile_ns(0.5)));
+    let time = |value: Option<f64>| value.map_or("·".to_owned(), |value| ns(value / times.ns));
+    let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
+    cells.push(time(histogram.percentile_ns(0.5)));
     cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
-    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| micros(histogram.percentile_ns(*share))));
+    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.percentile_ns(*share))));
     cells
 }
 

@@ -63,14 +63,16 @@ fn table(
     }
     let value = |row: &str, place: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
-        Some((headline(&series.settings, trial)?.point, trial.flags.has_doubt()))
+        Some((headline(&series.settings, trial)?.point, trial.flags.has_doubt(), unit_of(trial, unit)))
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(places.iter().map(|place| (place.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
     for row in rows.iter().take(MOST_ROWS) {
         let cell = |place: &String| match value(row, place) {
-            Some((value, doubted)) => format!("{}{}", shown(value, unit), if doubted { " !" } else { "" }),
+            Some((value, doubted, unit)) => {
+                format!("{}{}", shown(value, unit), if doubted { " !" } else { "" })
+            }
             None => "·".to_owned(),
         };
         table.row([row.clone()].into_iter().chain(places.iter().map(cell)).collect());
@@ -84,8 +86,10 @@ fn table(
     if let Some(place) =
         places.iter().max_by_key(|place| rows.iter().filter(|row| value(row, place).is_some()).count())
     {
-        let mut told: Vec<(f64, &String)> =
-            rows.iter().filter_map(|row| Some((value(row, place)?.0, row))).collect();
+        let mut told: Vec<(f64, &String)> = rows
+            .iter()
+            .filter_map(|row| Some((value(row, place).filter(|it| it.2 == unit)?.0, row)))
+            .collect();
         told.sort_by(|a, b| a.0.total_cmp(&b.0));
         if let ([first, .., last], true) = (&told[..], unit == "ns") {
             lines.extend(wrap(
@@ -104,12 +108,20 @@ fn table(
     lines
 }
 
+/// What a loaded pair is judged by: how many times as long as idle.
+const RATIO: &str = "ratio";
+
+fn unit_of<'a>(trial: &TrialResult, unit: &'a str) -> &'a str {
+    if trial.spec.parameters.text("load").is_some() { RATIO } else { unit }
+}
+
 /// Three significant digits, in the unit that reads best; a mark where it is in doubt.
 fn shown(value: f64, unit: &str) -> String {
     match unit {
         "ns" if value < 1e3 => format!("{} ns", ns(value)),
         "ns" if value < 1e6 => format!("{} µs", ns(value / 1e3)),
         "ns" => format!("{} ms", ns(value / 1e6)),
+        RATIO => format!("× {}", ns(value)),
         _ => format!("{} M/s", ns(value / 1e6)),
     }
 }
@@ -129,7 +141,15 @@ fn place(report: &RunReport, trial: &TrialResult) -> String {
     if let Some(threads) = trial.spec.parameters.number("threads") {
         return count(threads as u64, "thread");
     }
+    // Many readers are told apart by their rows.
+    if trial.spec.parameters.number("readers").is_some() {
+        return "until the last".to_owned();
+    }
+    let pair_and_neighbours = trial.spec.parameters.text("load").is_some();
     match trial.spec.placement.as_slice() {
+        [from, to, ..] if pair_and_neighbours => {
+            relation_words(report.topology.relation(*from, *to), &report.topology)
+        }
         [from, to] => relation_words(report.topology.relation(*from, *to), &report.topology),
         [] => "anywhere".to_owned(),
         [_] => "one CPU".to_owned(),

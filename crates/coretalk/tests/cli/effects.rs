@@ -61,8 +61,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
-/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series` or `compared`.
-const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json"];
+/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`, `strain` or `compared`.
+const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "load"];
 
 fn resolved(words: &str) -> Request {
     let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
@@ -137,6 +137,10 @@ fn every_relevance_names_a_defined_option() {
         "plan spawn",
         "contend",
         "plan contend",
+        "sharing",
+        "plan sharing",
+        "broadcast",
+        "plan broadcast",
         "jitter",
         "plan jitter",
         "suite",

@@ -25,6 +25,7 @@ mod series;
 mod signals;
 mod simulated;
 mod spawn;
+mod strain;
 mod suite;
 #[cfg(target_os = "linux")]
 mod taken;

@@ -8,6 +8,7 @@ use super::latency_store::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
+use crate::series::SeriesProbe;
 
 /// How long CPUs take to hand a cache line to each other.
 #[derive(Debug)]
@@ -26,6 +27,11 @@ impl Probe for Latency {
 
     fn kernels(&self) -> &[&'static Kernel] {
         &KERNELS
+    }
+
+    /// After silences and under loads it is one of trials.
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
     }
 }
 

@@ -116,27 +116,13 @@ impl SeriesProbe for Wake {
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        exchange::perform(name, ensemble, order)
+        perform(name, ensemble, order)
     }
 
     #[cfg(not(loom))]
     fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]);
-        match variant(name) {
-            Ok(Variant::Wake(of)) => Ok(priced_rounds(stage, order, &catalogue::cost(of), gap_ns)),
-            Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => {
-                let mut observed = Observed::default();
-                let alone_ns = wake::alone_ns(stage, &catalogue::cost(of));
-                let alone_ns = stage.event(alone_ns);
-                stage.pass(order.span.ns());
-                observed.value(names::ALONE_NS, alone_ns);
-                observed.count("samples", (order.span.ns() / alone_ns) as u64);
-                Ok(observed)
-            }
-            Ok(Variant::NotifyAll(_)) => Ok(priced_crowd(stage, order, gap_ns)),
-            Ok(Variant::Sleep) | Err(_) => Ok(priced_sleeps(stage, order)),
-        }
+        Ok(simulate(name, stage, order))
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
@@ -154,6 +140,36 @@ impl SeriesProbe for Wake {
 
     fn columns(&self) -> &'static [Column] {
         COLUMNS
+    }
+}
+
+/// One pass of the exchange through a primitive, for probes that need it under other parameters.
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub(super) fn perform(
+    name: &str,
+    ensemble: &Ensemble<'_>,
+    order: &TrialOrder<'_>,
+) -> Result<Observed, TrialFailure> {
+    exchange::perform(name, ensemble, order)
+}
+
+/// The same on a simulated machine.
+#[cfg(not(loom))]
+pub(super) fn simulate(name: &str, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+    let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]);
+    match variant(name) {
+        Ok(Variant::Wake(of)) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
+        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => {
+            let mut observed = Observed::default();
+            let alone_ns = wake::alone_ns(stage, &catalogue::cost(of));
+            let alone_ns = stage.event(alone_ns);
+            stage.pass(order.span.ns());
+            observed.value(names::ALONE_NS, alone_ns);
+            observed.count("samples", (order.span.ns() / alone_ns) as u64);
+            observed
+        }
+        Ok(Variant::NotifyAll(_)) => priced_crowd(stage, order, gap_ns),
+        Ok(Variant::Sleep) | Err(_) => priced_sleeps(stage, order),
     }
 }
 

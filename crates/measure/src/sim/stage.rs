@@ -176,6 +176,11 @@ impl<'a> SimStage<'a> {
         self.world.spec.noise.sibling_factor
     }
 
+    /// By how much each further pair that talks at the same time slows a pair down.
+    pub fn parallel_bias(&self) -> f64 {
+        self.world.spec.noise.parallel_bias
+    }
+
     /// Whether a hypervisor runs the machine.
     pub fn is_guest(&self) -> bool {
         self.world.spec.hypervisor.is_some()
@@ -198,6 +203,12 @@ impl<'a> SimStage<'a> {
             event *= self.stream.between(noise.spike_factor);
         }
         event
+    }
+
+    /// The same value as the mean of many single events.
+    pub fn batch(&mut self, ns: f64) -> f64 {
+        const EVENTS: u32 = 64;
+        (0..EVENTS).map(|_| self.event(ns)).sum::<f64>() / f64::from(EVENTS)
     }
 
     /// The next random number in [0, 1).

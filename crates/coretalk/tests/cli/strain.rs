@@ -1,0 +1,94 @@
+//! `latency --gap`, `latency --load`, `sharing` and `broadcast` on simulated machines: documents, screens, refusals.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+const MACHINE: [&str; 7] = ["--machine", "sim:chiplet-16-smt", "--seed", "1", "-q", "--budget", "10s"];
+
+fn document(tool: &Tool, words: &[&str]) -> Value {
+    let said = tool.done(&[words, &MACHINE, &["--format", "json", "--no-save"]].concat());
+    serde_json::from_str(&said.out).unwrap()
+}
+
+#[test]
+fn silences_and_loads_are_series_of_latency() {
+    let tool = Tool::new();
+    let said = document(&tool, &["latency", "--gap", "1us..100us", "--pairs", "0-1"]);
+    let series = said["series"].as_array().unwrap();
+    assert!(series.iter().all(|one| one["probe"] == "latency"));
+    let gaps: Vec<f64> = series
+        .iter()
+        .filter(|one| one["parameters"]["receiver"] == "looks")
+        .map(|one| one["parameters"]["gap_ns"].as_f64().unwrap())
+        .collect();
+    assert_eq!(gaps, [1e3, 1e4, 1e5]);
+    // Both stay awake, so that a silence costs nothing; a sleeper pays for what idle states take.
+    let half = |one: &Value| one["values"]["half_net_ns"].as_f64();
+    assert!(series.iter().filter_map(half).all(|ns| (15.0..21.0).contains(&ns)), "{series:?}");
+    let loaded = document(&tool, &["latency", "--load", "none,compute", "--pairs", "0-1"]);
+    let ratio = |place: Option<&str>| {
+        let series = loaded["series"].as_array().unwrap();
+        let of = series.iter().find(|one| one["parameters"]["neighbours"].as_str() == place).unwrap();
+        of["values"]["ratio"].as_f64().unwrap()
+    };
+    assert!((ratio(None) - 1.0).abs() < 0.05 && ratio(Some("siblings")) > 1.3);
+}
+
+#[test]
+fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
+    let tool = Tool::new();
+    let said = document(&tool, &["sharing", "--pairs", "0-1"]);
+    let slowdown = |bytes: f64| {
+        let series = said["series"].as_array().unwrap();
+        let of = series.iter().find(|one| one["parameters"]["distance_bytes"] == bytes).unwrap();
+        of["values"]["slowdown"].as_f64().unwrap()
+    };
+    assert!(slowdown(8.0) > 3.0 && (slowdown(64.0) - 1.0).abs() < 0.1);
+    let said = document(&tool, &["broadcast", "--readers", "1,31"]);
+    let p50 = |readers: f64, view: &str| {
+        let series = said["series"].as_array().unwrap();
+        let is_meant = |one: &&Value| {
+            (&one["parameters"]["readers"], &one["parameters"]["view"]) == (&readers.into(), &view.into())
+        };
+        series.iter().find(is_meant).unwrap()["percentiles"]["50"].as_f64().unwrap()
+    };
+    assert!(p50(31.0, "last") > 2.0 * p50(31.0, "first") && p50(31.0, "last") > p50(1.0, "last"));
+}
+
+#[test]
+fn screens_fit_and_runs_go_on() {
+    let tool = Tool::new();
+    for words in [
+        &["latency", "--gap", "1us,1ms"][..],
+        &["latency", "--load", "compute,pingpong"],
+        &["sharing"],
+        &["broadcast"],
+    ] {
+        let screen = tool.done(&[words, &MACHINE].concat()).out;
+        assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+        assert!(tool.done(&["--resume", "latest"]).err.contains("complete"), "{words:?}");
+        let plan = tool.done(&[&["plan"], words, &["--machine", "sim:chiplet-16-smt"]].concat()).out;
+        assert!(plan.contains("trials"), "{plan}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_sentence() {
+    let tool = Tool::new();
+    for (words, part) in [
+        (&["latency", "--gap", "1ns"][..], "a silence takes `100ns` to `1s`"),
+        (&["latency", "--gap", "1s..1us"], "the shorter silence stands first"),
+        (&["latency", "--gap", "1us,1us"], "--gap names a silence twice"),
+        (&["latency", "--gap", "1us", "--protocol", "msg"], "--protocol"),
+        (&["latency", "--load", "computer"], "a similar name exists: `compute`"),
+        (&["latency", "--load", "compute", "--cpus", "0,1"], "there are none among those chosen"),
+        (&["sharing", "--distance", "12"], "a multiple of 8"),
+        (&["sharing", "--distance", "8,8"], "names 8 twice"),
+        (&["broadcast", "--readers", "32"], "31 CPUs"),
+        (&["broadcast", "--readers", "0"], "31 CPUs"),
+    ] {
+        let said = tool.call(&[words, &["--machine", "sim:chiplet-16-smt", "-q"]].concat());
+        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+    }
+}

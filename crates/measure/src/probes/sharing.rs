@@ -1,0 +1,163 @@
+//! `sharing`: how far apart two threads must write so that neither slows the other down.
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod perform;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::{Parameters, TrialSpec};
+
+/// How far apart two threads must write so that neither slows the other down.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharing;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: "sharing",
+    title: "Sharing distance",
+    question: "how far apart must two threads write so that neither slows the other down?",
+    unit: "ns",
+    quantity: "write",
+};
+
+/// Distances where none are asked for, in bytes: inside a line of 64, on the next one, on the next pair of lines, and
+/// beyond everything that fetches in pairs.
+pub const DISTANCES: &str = "8,16,32,64,128,256";
+/// The largest distance: both words lie in one page.
+pub const MOST_BYTES: u32 = 2048;
+/// A word.
+const WORD: u32 = 8;
+
+/// What a pass says.
+pub mod names {
+    /// How far apart the two words are.
+    pub const DISTANCE: &str = "distance_bytes";
+    /// A write while the other thread writes too, …
+    pub const SHARED_NS: &str = "shared_ns";
+    /// … while it does not, …
+    pub const ALONE_NS: &str = "alone_ns";
+    /// … and how many times longer the first takes.
+    pub const SLOWDOWN: &str = "slowdown";
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Parameter(names::DISTANCE, "bytes apart"),
+    Column::Value(names::SHARED_NS, "ns both"),
+    Column::Value(names::ALONE_NS, "ns alone"),
+    Column::Value(names::SLOWDOWN, "slowdown"),
+];
+
+/// What one write does, in events of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharingCost {
+    /// Line transfers while the other thread writes too: the line has to come, and the thread waits as long again
+    /// while the other one has it.
+    pub transfers: f64,
+    /// Core cycles of an atomic addition whose line is at hand.
+    pub alone_cycles: f64,
+}
+
+/// What a write costs at a distance: two words in one line of 64 bytes share it. A simulated machine fetches no pairs
+/// of lines.
+pub fn cost(distance_bytes: u32) -> SharingCost {
+    SharingCost { transfers: if distance_bytes < 64 { 2.0 } else { 0.0 }, alone_cycles: 20.0 }
+}
+
+impl Probe for Sharing {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Sharing {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        let listed = request.asked.text("distance").unwrap_or(DISTANCES);
+        let mut distances: Vec<u32> = Vec::new();
+        for text in listed.split(',').map(str::trim) {
+            let bytes =
+                text.parse().ok().filter(|bytes| *bytes % WORD == 0 && (WORD..=MOST_BYTES).contains(bytes));
+            let bytes = bytes.ok_or_else(|| {
+                format!("a distance of `{text}` bytes: two words of 8 lie a multiple of 8 apart, 8 to {MOST_BYTES}")
+            })?;
+            if distances.contains(&bytes) {
+                return Err(format!("--distance names {bytes} twice; name it once"));
+            }
+            distances.push(bytes);
+        }
+        let trial = |pair: &[coretalk_model::CpuId; 2], bytes: u32| TrialSpec {
+            probe: SPEC.id.to_owned(),
+            parameters: Parameters::default().with(names::DISTANCE, f64::from(bytes)),
+            placement: pair.to_vec(),
+        };
+        let of_pair = |pair| distances.iter().map(move |&bytes| trial(pair, bytes));
+        Ok(request.pairs.iter().flat_map(of_pair).collect())
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(ensemble, order)
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        let cost = cost(distance(order.spec));
+        let (shared, alone) = price(stage, &cost);
+        let (shared, alone) = (stage.batch(shared), stage.batch(alone));
+        let held_ns = stage.pass(order.span.ns());
+        for role in 0..2 {
+            stage.spend(role, order.span.ns() - held_ns.min(order.span.ns()), 0);
+        }
+        Ok(told([shared; 2], alone, (order.span.ns() / shared) as u64))
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::SHARED_NS]
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}
+
+/// What a write takes while both write, and alone, without noise.
+#[cfg(not(loom))]
+pub fn price(stage: &SimStage<'_>, cost: &SharingCost) -> (f64, f64) {
+    let [from, to] = [stage.placement()[0], stage.placement()[1]];
+    let alone = cost.alone_cycles * stage.cycle_ns(from);
+    (alone + cost.transfers * stage.transfer_ns(from, to), alone)
+}
+
+#[cfg(not(loom))]
+fn distance(spec: &TrialSpec) -> u32 {
+    spec.parameters.number(names::DISTANCE).unwrap_or(f64::from(WORD)) as u32
+}
+
+/// What a pass says of the writes of both threads, in nanoseconds each.
+#[cfg(not(loom))]
+fn told(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
+    let mut observed = Observed::default();
+    let shared = (both_ns[0] + both_ns[1]) / 2.0;
+    observed.value(names::SHARED_NS, shared);
+    observed.value(names::ALONE_NS, alone_ns);
+    observed.value(names::SLOWDOWN, shared / alone_ns);
+    observed.count("samples", writes);
+    observed
+}

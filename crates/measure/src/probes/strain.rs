@@ -1,0 +1,136 @@
+//! Trials of the latency probe: the same hand-over after a silence (`--gap`), and while neighbours are busy
+//! (`--load`).
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod gap;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod load;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod neighbour;
+#[cfg(not(loom))]
+mod price;
+mod trials;
+
+use super::latency::Latency;
+#[cfg(not(loom))]
+use super::wake;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+#[cfg(not(loom))]
+use coretalk_model::series::Observed;
+use coretalk_model::series::TrialSpec;
+
+#[cfg(not(loom))]
+pub use price::price_load;
+pub use trials::{Load, Where, decades};
+
+/// Names of what trials are and say.
+pub mod names {
+    /// The silence before a message, in nanoseconds.
+    pub const GAP_NS: &str = "gap_ns";
+    /// How the receiver waits: [`LOOKS`] or the name of a primitive.
+    pub const RECEIVER: &str = "receiver";
+    /// It looks all the time.
+    pub const LOOKS: &str = "looks";
+    /// It sleeps, in a semaphore over a futex.
+    pub const SLEEPS: &str = "semaphore";
+    /// What neighbours do.
+    pub const LOAD: &str = "load";
+    /// Where they are.
+    pub const WHERE: &str = "neighbours";
+    /// Single round trips after a silence, the clock's cost in each.
+    pub const ROUND_TRIP: &str = "round-trip";
+    /// Half of their median less the clock's cost; negative where that is more.
+    pub const HALF_NET_NS: &str = "half_net_ns";
+    /// Half a round trip while neighbours do nothing, …
+    pub const IDLE_NS: &str = "idle_ns";
+    /// … while they are busy, …
+    pub const LOADED_NS: &str = "loaded_ns";
+    /// … and how many times as long the latter takes, pass by pass.
+    pub const RATIO: &str = "ratio";
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Parameter(names::GAP_NS, "after"),
+    Column::Parameter(names::RECEIVER, "receiver"),
+    Column::Parameter(names::LOAD, "load"),
+    Column::Parameter(names::WHERE, "neighbours"),
+    Column::Percentiles(names::ROUND_TRIP, "round trip"),
+    Column::Percentiles("slept", "wake-up"),
+    Column::Value(names::HALF_NET_NS, "half, net ns"),
+    Column::Value(names::IDLE_NS, "idle ns"),
+    Column::Value(names::LOADED_NS, "loaded ns"),
+    Column::Value(names::RATIO, "ratio"),
+];
+
+impl SeriesProbe for Latency {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        trials::trials(request)
+    }
+
+    /// Three silences, and whatever neighbours can be had, on one pair of each relation.
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        trials::brief(request)
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        match (Load::of(order.spec), sleeps(order.spec)) {
+            (Some(load), _) => load::perform(load, ensemble, order),
+            (None, true) => wake::perform(names::SLEEPS, ensemble, order),
+            (None, false) => gap::perform(ensemble, order),
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        Ok(match (Load::of(order.spec), sleeps(order.spec)) {
+            (Some(load), _) => price::load(load, stage, order),
+            (None, true) => wake::simulate(names::SLEEPS, stage, order),
+            (None, false) => price::gap(stage, order),
+        })
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[names::RATIO, names::HALF_NET_NS, "slept", "hot"]
+    }
+
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if trials.iter().any(|trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS)) {
+            remarks.push(
+                "looks: both sides stay awake; compare-exchange with 1 pause; half of the median round trip, the \
+                 clock taken off"
+                    .to_owned(),
+            );
+        }
+        if trials.iter().any(|trial| sleeps(trial)) {
+            remarks.push(
+                "semaphore: the receiver sleeps over a futex; until it runs again, proven sleeps only"
+                    .to_owned(),
+            );
+        }
+        if trials.iter().any(|trial| Load::of(trial).is_some()) {
+            remarks.push(
+                "idle and loaded in turn within each pass; the interval of the ratio is over passes"
+                    .to_owned(),
+            );
+        }
+        remarks
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+}
+
+fn sleeps(spec: &TrialSpec) -> bool {
+    spec.parameters.text(names::RECEIVER) == Some(names::SLEEPS)
+}

@@ -1,0 +1,119 @@
+//! What neighbours of a pair do: multiply, stream through memory, or hand a line of their own to and fro.
+
+use super::Load;
+use crate::counter;
+use crate::ensemble::{Apart, Part};
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{AcqRel, Acquire};
+use crate::workloads::caches;
+use coretalk_model::{CpuId, CpuSet};
+use std::hint::black_box;
+
+/// Arrays hold so many times what the last-level caches hold: nearly nothing of them is found there again.
+const TIMES_CACHE: u64 = 4;
+/// The memory of one neighbour, whatever caches and neighbours there are.
+const LEAST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 256 << 20;
+/// Where the system does not say how large its caches are.
+const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
+/// All neighbours together take no more than this part of the memory that is free.
+const SHARE_OF_MEMORY: u64 = 4;
+/// Multiplications between two looks at the wish to end: some microseconds.
+const STEPS: u32 = 4096;
+/// Words between two looks: 32 KiB.
+const WORDS: usize = 4096;
+
+/// What neighbours share and how much memory each takes.
+#[derive(Debug)]
+pub struct Field {
+    words_each: usize,
+    lines: Vec<Apart<AtomicU64>>,
+    neighbours: usize,
+}
+
+impl Field {
+    /// For the neighbours of a trial: all CPUs but the first two.
+    pub fn of(cpus: &[CpuId]) -> Field {
+        let neighbours = cpus.len().saturating_sub(2).max(1);
+        let set: CpuSet = cpus.iter().copied().collect();
+        let cache = caches::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);
+        let mut bytes = (TIMES_CACHE * cache / neighbours as u64).clamp(LEAST_BYTES, MOST_BYTES);
+        if let Some(free) = caches::available_bytes() {
+            bytes = bytes.min(free / SHARE_OF_MEMORY / neighbours as u64);
+        }
+        let lines = (0..neighbours.div_ceil(2)).map(|_| Apart::default()).collect();
+        Field { words_each: (bytes / 8) as usize, lines, neighbours }
+    }
+}
+
+/// Works until it is over; says with `begun` that the load is there.
+pub fn work(
+    part: &Part<'_>,
+    load: Load,
+    number: usize,
+    field: &Field,
+    begun: impl Fn(),
+    over: impl Fn() -> bool,
+) -> Result<(), Halt> {
+    // All memory is taken, and touched, before anybody begins.
+    let mut array = if load == Load::Stream { vec![1u64; field.words_each.max(WORDS)] } else { Vec::new() };
+    part.line_up()?;
+    begun();
+    match load {
+        Load::Nothing => Ok(()),
+        Load::Compute => compute(part, over),
+        Load::Stream => stream(part, &mut array, over),
+        Load::PingPong => pass_on(part, number, field, over),
+    }
+}
+
+fn compute(part: &Part<'_>, over: impl Fn() -> bool) -> Result<(), Halt> {
+    let mut value = 3u64;
+    while !over() {
+        for _ in 0..STEPS {
+            value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        }
+        part.guard.glance(counter::now_ticks())?;
+        part.give_way();
+    }
+    black_box(value);
+    Ok(())
+}
+
+fn stream(part: &Part<'_>, array: &mut [u64], over: impl Fn() -> bool) -> Result<(), Halt> {
+    loop {
+        for chunk in array.chunks_mut(WORDS) {
+            if over() {
+                return Ok(());
+            }
+            for word in chunk.iter_mut() {
+                *word = word.wrapping_mul(3);
+            }
+            black_box(&mut *chunk);
+            part.guard.glance(counter::now_ticks())?;
+            part.give_way();
+        }
+    }
+}
+
+/// Two neighbours hand over a line of their own; one that is left over has nobody to talk to and leaves.
+fn pass_on(part: &Part<'_>, number: usize, field: &Field, over: impl Fn() -> bool) -> Result<(), Halt> {
+    if number ^ 1 >= field.neighbours {
+        return Ok(());
+    }
+    let line = &field.lines[number / 2];
+    let mine = (number % 2) as u64;
+    loop {
+        let mut left = false;
+        part.wait_until(|| {
+            left = over();
+            // AcqRel: each turn is handed over with whatever was written before it. Only the parity tells whose it is.
+            left || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
+        })?;
+        if left {
+            return Ok(());
+        }
+        part.guard.glance(counter::now_ticks())?;
+    }
+}

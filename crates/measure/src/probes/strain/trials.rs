@@ -1,0 +1,194 @@
+//! Which trials a request for silences or loads means.
+
+use super::names;
+use crate::series::SeriesRequest;
+use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
+
+/// The shortest and the longest silence, in nanoseconds.
+const LEAST_GAP_NS: f64 = 100.0;
+const MOST_GAP_NS: f64 = 1e9;
+/// Silences of a suite: while idle loops poll, when they have stopped, and when states are deep.
+const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
+
+/// What neighbours do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Nothing: what the ratio says where there is no load.
+    Nothing,
+    /// Dependent multiplications: no memory.
+    Compute,
+    /// Arrays of four times the last-level cache, read and written.
+    Stream,
+    /// A line of their own between two of them.
+    PingPong,
+}
+
+/// Where neighbours are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// On the other threads of the pair's cores.
+    Siblings,
+    /// In the last-level cache of the pair's first CPU.
+    L3,
+    /// Anywhere among the chosen CPUs.
+    All,
+}
+
+impl Load {
+    /// Every load, in the order of reports.
+    pub const ALL: [Load; 4] = [Load::Nothing, Load::Compute, Load::Stream, Load::PingPong];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Load::Nothing => "none",
+            Load::Compute => "compute",
+            Load::Stream => "stream",
+            Load::PingPong => "pingpong",
+        }
+    }
+
+    /// The load of a trial; `None` for one of silence.
+    pub fn of(spec: &TrialSpec) -> Option<Load> {
+        let name = spec.parameters.text(names::LOAD)?;
+        Load::ALL.into_iter().find(|load| load.name() == name)
+    }
+}
+
+impl Where {
+    const ALL: [Where; 3] = [Where::Siblings, Where::L3, Where::All];
+
+    fn name(self) -> &'static str {
+        match self {
+            Where::Siblings => "siblings",
+            Where::L3 => "same-l3",
+            Where::All => "all-cpus",
+        }
+    }
+
+    /// The neighbours of a pair among some CPUs.
+    fn cpus(self, topology: &Topology, cpus: &[CpuId], [a, b]: [CpuId; 2]) -> Vec<CpuId> {
+        let others = cpus.iter().copied().filter(|cpu| ![a, b].contains(cpu));
+        let near = |level: Level| -> CpuSet {
+            let domains = topology.level(level);
+            let domain = domains.iter().find(|domain| domain.cpus.contains(a));
+            domain.map(|domain| domain.cpus.clone()).unwrap_or_default()
+        };
+        match self {
+            Where::Siblings => others
+                .filter(|&cpu| topology.siblings(a).contains(cpu) || topology.siblings(b).contains(cpu))
+                .collect(),
+            Where::L3 => {
+                let l3 = near(Level::L3);
+                others.filter(|&cpu| l3.contains(cpu)).collect()
+            }
+            Where::All => others.collect(),
+        }
+    }
+}
+
+/// Silences × receivers × pairs, then loads × places × pairs.
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    let mut trials = Vec::new();
+    let spec = |parameters: Parameters, placement: Vec<CpuId>| TrialSpec {
+        probe: "latency".to_owned(),
+        parameters,
+        placement,
+    };
+    for pair in request.pairs {
+        for receiver in [names::LOOKS, names::SLEEPS] {
+            for gap_ns in gaps(request.asked.text(names::GAP_NS))? {
+                let parameters =
+                    Parameters::default().with(names::GAP_NS, gap_ns).with(names::RECEIVER, receiver);
+                trials.push(spec(parameters, pair.to_vec()));
+            }
+        }
+    }
+    let Some(listed) = request.asked.text(names::LOAD) else { return Ok(trials) };
+    let loads = loads(listed)?;
+    let before = trials.len();
+    let busy: Vec<Load> = loads.iter().copied().filter(|&load| load != Load::Nothing).collect();
+    for &pair in request.pairs {
+        if busy.len() < loads.len() {
+            let parameters = Parameters::default().with(names::LOAD, Load::Nothing.name());
+            trials.push(spec(parameters, pair.to_vec()));
+        }
+        let mut known: Vec<Vec<CpuId>> = Vec::new();
+        for place in Where::ALL {
+            let neighbours = place.cpus(request.topology, request.cpus, pair);
+            // A larger place that holds no more CPUs is the same experiment.
+            if neighbours.is_empty() || known.contains(&neighbours) {
+                continue;
+            }
+            for &load in busy.iter().filter(|&&load| load != Load::PingPong || neighbours.len() > 1) {
+                let parameters =
+                    Parameters::default().with(names::LOAD, load.name()).with(names::WHERE, place.name());
+                trials.push(spec(parameters, pair.iter().chain(&neighbours).copied().collect()));
+            }
+            known.push(neighbours);
+        }
+    }
+    if trials.len() == before {
+        return Err("--load keeps CPUs beside the pair busy, and there are none among those chosen (`pingpong` needs \
+                    two)"
+            .to_owned());
+    }
+    Ok(trials)
+}
+
+/// The trials of a suite: no loads where there are no neighbours.
+pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    let asked = request.asked.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
+    let loaded = asked.clone().with(names::LOAD, "compute,stream");
+    let first = request.pairs.first();
+    let has_neighbours = first.is_some_and(|&pair| {
+        Where::ALL.iter().any(|place| !place.cpus(request.topology, request.cpus, pair).is_empty())
+    });
+    trials(&SeriesRequest { asked: if has_neighbours { &loaded } else { &asked }, ..*request })
+}
+
+/// Silences in nanoseconds, none where none are asked for.
+fn gaps(listed: Option<&str>) -> Result<Vec<f64>, String> {
+    let mut gaps: Vec<f64> = Vec::new();
+    for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
+        let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
+        let gap = gap.ok_or("--gap: a silence takes 100ns to 1s")?;
+        if gaps.contains(&gap) {
+            return Err("--gap names a silence twice; name it once".to_owned());
+        }
+        gaps.push(gap);
+    }
+    Ok(gaps)
+}
+
+fn loads(listed: &str) -> Result<Vec<Load>, String> {
+    let mut loads = Vec::new();
+    for name in listed.split(',').map(str::trim) {
+        let load = Load::ALL.into_iter().find(|load| load.name() == name).ok_or_else(|| {
+            let names = Load::ALL.map(Load::name);
+            let near = crate::series::nearest(name, &names);
+            let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
+            format!("there is no load `{name}` (there are {}){near}", names.join(", "))
+        })?;
+        if loads.contains(&load) {
+            return Err(format!("--load names {name} twice; name it once"));
+        }
+        loads.push(load);
+    }
+    Ok(loads)
+}
+
+/// Silences from one to another, ten times as long each: what `1us..1s` means.
+///
+/// ```
+/// # use coretalk_measure::probes::strain::decades;
+/// assert_eq!(decades(1e3, 1e6), [1e3, 1e4, 1e5, 1e6]);
+/// assert_eq!(decades(1e3, 5e3), [1e3, 5e3]);
+/// ```
+pub fn decades(from_ns: f64, to_ns: f64) -> Vec<f64> {
+    let mut gaps: Vec<f64> =
+        (0..).map(|power| (from_ns * 10f64.powi(power)).round()).take_while(|&gap| gap < to_ns).collect();
+    gaps.push(to_ns);
+    gaps
+}
