@@ -225,6 +225,7 @@ fn settings(
     let topology = machine.topology();
     // A suite measures what one CPU can show, too.
     let fewest = if matches!(measuring, Measuring::Suite) { 1 } else { 2 };
+    two_cpus_each(args.pairs.as_ref(), "a latency")?;
     let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
@@ -276,6 +277,18 @@ fn settings(
         keep_raw: global.keep_raw,
         cpus,
     })
+}
+
+/// Refuses pairs that are one CPU, for what makes no sense there.
+pub(super) fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failure> {
+    let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
+    match listed.iter().find(|[a, b]| a == b) {
+        Some([cpu, _]) => Err(Failure::Usage(format!(
+            "--pairs names {cpu}-{cpu}, which is one CPU, and {what} needs two; `wait`, `wake` and `queue` measure two \
+             threads on one"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The CPUs meant, at least so many, and which pairs of them.

@@ -55,6 +55,11 @@ pub trait Family {
         None
     }
 
+    /// Whether two roles may be on one CPU: `--pairs 0-0`.
+    fn may_share_a_cpu(&self) -> bool {
+        false
+    }
+
     /// The least number of CPUs that it makes sense on.
     fn fewest_cpus(&self) -> usize {
         2

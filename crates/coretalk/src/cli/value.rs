@@ -141,9 +141,6 @@ pub fn pairs(text: &str) -> Result<PairsWord, String> {
                 "`{part}` is no pair (expected `all`, `representatives`, or pairs such as `0-1,4-9`)"
             ));
         };
-        if pair[0] == pair[1] {
-            return Err(format!("`{part}` is one CPU, and a pair needs two"));
-        }
         if listed.iter().any(|known| *known == pair || *known == [pair[1], pair[0]]) {
             return Err(format!("`{part}` names a pair for the second time"));
         }
@@ -236,11 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_two_different_cpus_each_named_once() {
+    fn pairs_are_two_cpus_each_pair_named_once() {
         assert_eq!(pairs("all"), Ok(PairsWord::All));
+        assert_eq!(pairs("3-3"), Ok(PairsWord::Listed(vec![[CpuId(3); 2]])), "two threads may share a CPU");
         let listed = PairsWord::Listed(vec![[CpuId(1), CpuId(0)], [CpuId(4), CpuId(9)]]);
         assert_eq!(pairs("1-0,4-9"), Ok(listed));
-        for text in ["", "0", "0-0", "0-1,1-0", "0-1,", "0--1", "0-1-2", "a-b", "+0-1", "0-99999999"] {
+        for text in ["", "0", "0-0,0-0", "0-1,1-0", "0-1,", "0--1", "0-1-2", "a-b", "+0-1", "0-99999999"] {
             assert!(pairs(text).is_err(), "{text:?} was accepted");
         }
     }

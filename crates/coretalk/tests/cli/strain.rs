@@ -86,6 +86,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         (&["sharing", "--distance", "8,8"], "names 8 twice"),
         (&["broadcast", "--readers", "32"], "31 CPUs"),
         (&["broadcast", "--readers", "0"], "31 CPUs"),
+        (&["sharing", "--pairs", "0-0"], "which is one CPU, and `sharing` needs two"),
     ] {
         let said = tool.call(&[words, &["--machine", "sim:chiplet-16-smt", "-q"]].concat());
         assert_eq!(said.code, 2, "{words:?}: {}", said.err);

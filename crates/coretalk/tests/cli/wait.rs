@@ -21,6 +21,18 @@ fn document(tool: &Tool, words: &[&str]) -> Value {
 }
 
 #[test]
+fn two_threads_may_share_a_cpu() {
+    let tool = Tool::new();
+    for words in [&["wait", "--strategy", "yield,futex"][..], &["wake", "--primitive", "semaphore"]] {
+        let more = ["--pairs", "0-0", "--machine", "sim:chiplet-16", "--seed", "1", "-q", "--no-save"];
+        let said = tool.done(&[words, &more, &["--budget", "2s", "--format", "json"]].concat());
+        let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let series = document["series"].as_array().unwrap();
+        assert!(!series.is_empty() && series.iter().all(|one| one["placement"] == serde_json::json!([0, 0])));
+    }
+}
+
+#[test]
 fn values_are_raw_and_net_and_the_advice_follows_from_them() {
     let tool = Tool::new();
     let words = wait(&["--strategy", "pause,futex", "--format", "json", "-q", "--name", "first"]);

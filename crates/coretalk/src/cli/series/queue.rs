@@ -67,6 +67,10 @@ impl Family for QueueArgs {
         self.pairs.as_ref()
     }
 
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
     fn fewest_cpus(&self) -> usize {
         1
     }

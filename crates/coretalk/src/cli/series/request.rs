@@ -2,7 +2,8 @@
 
 use super::Family;
 use crate::cli::args::{Global, OrderWord};
-use crate::cli::resolve::{Keeping, Remarks, Strictness, Wish, cpus_and_pairs, wish};
+use crate::cli::resolve::{Keeping, Remarks, Strictness, Wish, cpus_and_pairs, two_cpus_each, wish};
+use crate::cli::value::PairsWord;
 use crate::exit::Failure;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::{Crew, Machine, probes};
@@ -44,7 +45,15 @@ pub fn request(
     seed: u64,
 ) -> Result<SeriesRequested, Failure> {
     let topology = machine.topology();
-    let (cpus, choice) = cpus_and_pairs(machine, global, family.pairs(), family.fewest_cpus())?;
+    if !family.may_share_a_cpu() {
+        two_cpus_each(family.pairs(), &format!("`{}`", family.probe()))?;
+    }
+    let on_one = |pair: &[CpuId; 2]| pair[0] == pair[1];
+    let fewest = match family.pairs() {
+        Some(PairsWord::Listed(listed)) if listed.iter().any(on_one) => 1,
+        _ => family.fewest_cpus(),
+    };
+    let (cpus, choice) = cpus_and_pairs(machine, global, family.pairs(), fewest)?;
     let cpus: Vec<CpuId> = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),

@@ -54,6 +54,10 @@ impl Family for WaitArgs {
         self.pairs.as_ref()
     }
 
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
     fn fewest_cpus(&self) -> usize {
         1
     }

@@ -33,4 +33,8 @@ impl Family for WakeArgs {
     fn pairs(&self) -> Option<&PairsWord> {
         self.pairs.as_ref()
     }
+
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
 }

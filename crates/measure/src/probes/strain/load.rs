@@ -1,7 +1,7 @@
 //! One pass of a pair whose neighbours are idle and busy in turn.
 
-use super::neighbour::{self, Field};
 use super::Load;
+use super::neighbour::{self, Field};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::series::TrialOrder;
