@@ -59,6 +59,12 @@ pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
                 duration(worst.longest_ns * 1e-9)
             ),
         ],
+        _ if sorted.len() == 1 => vec![format!(
+            " CPU {} lost {} of its time, longest gap {}",
+            first.cpu,
+            percent(first.lost),
+            duration(longest * 1e-9)
+        )],
         _ => vec![format!(
             " no CPU is quieter than the others: each lost {} to {} of its time, longest gap {}",
             percent(first.lost),
