@@ -37,7 +37,8 @@ impl Columns {
     pub fn is_within(&self, width: usize) -> bool {
         let widths = (0..self.align.len())
             .map(|column| self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max());
-        1 + widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() <= width + 2
+        // One in from the edge, and none apart after the last.
+        widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
     /// The lines, two columns apart and one in from the edge.

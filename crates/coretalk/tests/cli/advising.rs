@@ -275,7 +275,7 @@ fn work_on_another_machine_proves_nothing() {
 #[test]
 fn cpus_that_a_run_found_noisy_are_left_alone() {
     let tool = Tool::new();
-    // Rare and long: within a fifth of a second they hit some CPUs several times and others never.
+    // Rare and long: within half a second they hit some CPUs several times and others never.
     let stall = "[[stalls]]\nname = 'storm'\nper_second = 4.0\nus = [1500.0, 2500.0]\nrhythm = 'random'\nseen_as = 'nothing'";
     write(&tool, "noisy.toml", &format!("based_on = 'chiplet-16'\n{stall}\n"));
     let machine = ["--machine", "sim:noisy.toml"];
@@ -293,7 +293,7 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     assert!(remarks.contains("left alone") && remarks.contains("lost"), "{remarks}");
     let many = tool.call(&[&["advise", "-n", "16", "--jitter", "quiet", "-q"], &machine[..]].concat());
     assert!(many.code == 3 && many.err.contains("--jitter leaves out CPUs"), "{}", many.err);
-    tool.done(&["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "-q", "--name", "one", "-o", "x"]);
+    tool.done(&["latency", "--machine", "sim:laptop-smt", "--cpus", "0-3", "-q", "--name", "one", "-o", "x"]);
     let other = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "quiet"]);
     assert!(other.code == 2 && other.err.contains("the latencies are those of"), "{}", other.err);
     let none = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "one"]);
