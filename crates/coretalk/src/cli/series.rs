@@ -60,6 +60,11 @@ pub trait Family {
         false
     }
 
+    /// Whether CPUs beside those of `--pairs` take part.
+    fn has_neighbours(&self) -> bool {
+        false
+    }
+
     /// The least number of CPUs that it makes sense on.
     fn fewest_cpus(&self) -> usize {
         2

@@ -54,6 +54,11 @@ pub fn request(
         _ => family.fewest_cpus(),
     };
     let (cpus, choice) = cpus_and_pairs(machine, global, family.pairs(), fewest)?;
+    // Pairs choose who is measured, and not who else is there.
+    let cpus = match family.has_neighbours() {
+        true => cpus_and_pairs(machine, global, None, fewest)?.0,
+        false => cpus,
+    };
     let cpus: Vec<CpuId> = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),

@@ -30,4 +30,8 @@ impl Family for LatencyArgs {
     fn pairs(&self) -> Option<&PairsWord> {
         self.pairs.as_ref()
     }
+
+    fn has_neighbours(&self) -> bool {
+        !self.load.is_empty()
+    }
 }
