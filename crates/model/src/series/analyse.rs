@@ -2,7 +2,7 @@
 
 use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec};
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, median, passes_interval};
-use crate::{Flag, Flags, Grade, Histogram, flags};
+use crate::{Flag, Flags, Grade, Histogram, flags, jitter};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
@@ -102,7 +102,7 @@ fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &
         counts,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
-        flags: flags(&passes),
+        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&passes)) } else { flags(&passes) },
         grade: None,
         reason: None,
     };
@@ -261,6 +261,14 @@ fn flags(passes: &[&PassOutcome]) -> Flags {
     // A single pass in which a clock moved does not decide a median.
     if moved > passes.len() as u32 / 4 {
         flags.set(Flag::Freq);
+    }
+    flags
+}
+
+/// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
+fn of_jitter(mut flags: Flags) -> Flags {
+    for found in [Flag::Steal, Flag::Preempted] {
+        flags.clear(found);
     }
     flags
 }
