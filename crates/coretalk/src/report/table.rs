@@ -41,6 +41,34 @@ impl Columns {
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
+    /// Numbers that do not fit stand in blocks below each other, each with the first column.
+    fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
+        let cell = |row: &[String], column: usize| {
+            let text = row.get(column).map_or("", String::as_str);
+            match self.align[column] {
+                Align::Left => left(text, widths[column]),
+                Align::Right => right(text, widths[column]),
+            }
+        };
+        let mut lines = Vec::new();
+        let mut from = 1;
+        while from < widths.len() {
+            let mut used = 1 + widths[0];
+            let fits = widths[from..].iter().take_while(|column| {
+                used += 2 + **column;
+                used <= width
+            });
+            let end = from + fits.count().max(1);
+            for row in &self.rows {
+                let cells: Vec<String> =
+                    [0].into_iter().chain(from..end).map(|column| cell(row, column)).collect();
+                lines.push(format!(" {}", cells.join("  ")).trim_end().to_owned());
+            }
+            from = end;
+        }
+        lines
+    }
+
     /// The lines, two columns apart and one in from the edge.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let last = self.align.len().saturating_sub(1);
@@ -52,6 +80,9 @@ impl Columns {
         let before: usize = 1 + widths[..last].iter().map(|width| width + 2).sum::<usize>();
         // Where the first columns leave too little, the last one stands below them.
         let below = before + widths.get(last).copied().unwrap_or(0).min(20) > width;
+        if !self.is_within(width) && self.align.last() == Some(&Align::Right) && last > 1 {
+            return self.in_blocks(&widths, width);
+        }
         let mut lines = Vec::new();
         for row in &self.rows {
             let mut line = String::from(" ");
@@ -90,5 +121,29 @@ impl Columns {
             lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(before))));
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_do_not_fit_stand_in_blocks_with_their_names() {
+        let heading =
+            [("method", Align::Left), ("1", Align::Right), ("2", Align::Right), ("4", Align::Right)];
+        let mut table = Columns::new(&heading);
+        table.row(["mcs", "1 234 567", "2 345 678", "3 456 789"].map(str::to_owned).to_vec());
+        let narrow = table.lines(32);
+        assert_eq!(
+            narrow,
+            [
+                " method          1          2",
+                " mcs     1 234 567  2 345 678",
+                " method          4",
+                " mcs     3 456 789",
+            ]
+        );
+        assert_eq!(table.lines(80).len(), 2);
     }
 }
