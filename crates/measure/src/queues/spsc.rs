@@ -19,8 +19,8 @@ use crate::sync::{Arc, AtomicUsize};
 pub struct Spsc;
 
 /// Places that are given back at once: those of a line of words, and no more than a quarter of the ring. One by one the
-/// ring passed 0.92 (10 000 places) to 0.98 of what rtrb's does between the same CPUs, in lots 0.98 to 1.02 (measured,
-/// turn by turn, on a busy machine).
+/// ring passed 0.90 to 0.98 of what rtrb's does between the same CPUs from ten places on, in lots 0.97 to 1.14 in the two
+/// quietest of seven runs (turns of both interleaved; AMD EPYC guest, other programs running).
 fn lot(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // A lot larger than one must be met by the two places that loom explores.
