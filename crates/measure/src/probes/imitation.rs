@@ -2,7 +2,7 @@
 //!
 //! Rebuilt from their published behaviour: what is written between two clock reads, who begins, how often, and which
 //! statistic is printed. Where a tool's source says more than its documents, the kernel says so. The words here are 64
-//! bits wide and the waits can be given up; neither is felt in the number.
+//! bits wide and the waits can be given up, which spins of plain loads feel (METHODOLOGY.md, "Other tools").
 
 mod kernels;
 mod layout;
