@@ -6,6 +6,7 @@
 
 mod kernels;
 mod layout;
+mod spin;
 
 pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
 pub use layout::render;

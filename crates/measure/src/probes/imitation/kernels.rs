@@ -1,11 +1,12 @@
 //! The loops. The initiator is always the side that holds the clock.
 
+use super::spin::spin_until;
 use crate::counter;
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::probes::ping_pong::{UNBROKEN, saturated};
 use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
 use crate::sync::AtomicU64;
-use crate::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sync::Ordering::{Relaxed, Release, SeqCst};
 use crate::wait::{Busy, Pauses, WaitAction};
 use coretalk_model::KernelId;
 use std::borrow::Cow;
@@ -138,12 +139,12 @@ impl Exchange for TwoLines {
         // otherwise take the number of the last one, not yet reset, for the new one. Same instructions.
         // Release and Acquire pair with each other across the sides: each number says that all before it is done.
         place[0].words[0].store(total + 1, Release);
-        wait_until::<Busy>(guard, || place[1].words[0].load(Acquire) == total + 1)
+        spin_until::<64>(&place[1].words[0], total + 1, guard)
     }
 
     #[inline(always)]
     fn other_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        wait_until::<Busy>(guard, || place[0].words[0].load(Acquire) == total + 1)?;
+        spin_until::<64>(&place[0].words[0], total + 1, guard)?;
         place[1].words[0].store(total + 1, Release);
         Ok(())
     }
@@ -178,7 +179,7 @@ fn exchange<W: WaitAction>(
 fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     // Acquire and Release pair with each other across the sides; plain `volatile` accesses in the tool, which are the
     // same instructions on x86.
-    wait_until::<Busy>(guard, || word.load(Acquire) == expected)?;
+    spin_until::<16>(word, expected, guard)?;
     word.store(expected + 1, Release);
     Ok(())
 }
