@@ -87,6 +87,8 @@ pub struct RunWriter {
     pub(super) map_of_both: Option<bool>,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
+    /// Whether the last slot said already that the sitting was interrupted.
+    interrupted: bool,
 }
 
 impl RunWriter {
@@ -157,7 +159,18 @@ impl RunWriter {
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
             .map_err(sqlite_error("write", &path))?;
         let (map_of_both, stop) = (None, Stop::new());
-        Ok(RunWriter { path, place, db, shapes, segment, clock, counts, map_of_both, stop })
+        Ok(RunWriter {
+            path,
+            place,
+            db,
+            shapes,
+            segment,
+            clock,
+            counts,
+            map_of_both,
+            stop,
+            interrupted: false,
+        })
     }
 
     /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
@@ -252,7 +265,13 @@ impl RunWriter {
         let mut shapes = std::mem::take(&mut self.shapes);
         let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
+        // Most likely the last one: the end is written with it, since each transaction waits for the disk, and whoever
+        // wishes to end waits with it. Whatever comes after all overwrites it.
+        let interrupted = self.stop.is_raised();
         let written = self.write(|db| {
+            if interrupted {
+                write_interrupted(db, segment)?;
+            }
             for round in &slot.rounds {
                 write_round(db, segment, round, &mut shapes, &mut reducer)?;
             }
@@ -266,7 +285,10 @@ impl RunWriter {
             Ok(())
         });
         match written {
-            Ok(()) => shapes.keep_fresh(),
+            Ok(()) => {
+                self.interrupted = interrupted;
+                shapes.keep_fresh();
+            }
             Err(_) => shapes.drop_fresh(),
         }
         self.shapes = shapes;
@@ -315,10 +337,9 @@ impl Sink for RunWriter {
     /// seconds for a large machine.
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         let segment = self.segment;
-        self.write(|db| {
-            db.execute("UPDATE segments SET ended = 'interrupted' WHERE segment = ?1", [segment]).map(drop)
-        })
-        .map_err(sink_error)?;
+        if !self.interrupted {
+            self.write(|db| write_interrupted(db, segment)).map_err(sink_error)?;
+        }
         self.settle();
         Ok(Kept::Everything)
     }
@@ -336,6 +357,10 @@ impl SeriesSink for RunWriter {
         self.settle();
         Ok(())
     }
+}
+
+fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
+    db.execute("UPDATE segments SET ended = 'interrupted' WHERE segment = ?1", [segment]).map(drop)
 }
 
 /// Notes how a sitting ended.

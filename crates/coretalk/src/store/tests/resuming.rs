@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::{FailureClass, RawTicks, ResumeError, RunFile, Sitting, StoreError, compatible};
+use coretalk_measure::Stop;
 use coretalk_measure::session::Sink;
 use coretalk_model::latency::LatencyResult;
 
@@ -40,6 +41,27 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     let segments: Vec<u32> = file_entries(file.path());
     assert_eq!(segments, [0, 0, 0, 1, 1, 1]);
     assert!(file.header().unwrap().complete);
+}
+
+#[test]
+fn the_last_slot_says_that_the_sitting_was_interrupted_unless_it_was_not() {
+    let place = tempfile::tempdir().unwrap();
+    let stop = Stop::new();
+    let mut writer = sample("0193-a").create(place.path());
+    writer.heed(&stop);
+    let ended =
+        |writer: &RunWriter| RunFile::open(writer.path()).unwrap().segments().unwrap().pop().unwrap().ended;
+    writer.commit(&slot(0)).unwrap();
+    assert_eq!(ended(&writer), None);
+    stop.raise();
+    writer.commit(&slot(1)).unwrap();
+    assert_eq!(ended(&writer).as_deref(), Some("interrupted"));
+    writer.interrupt().unwrap();
+    assert_eq!(ended(&writer).as_deref(), Some("interrupted"));
+
+    let done = LatencyResult { complete: true, ..LatencyResult::default() };
+    writer.finish(&done).unwrap();
+    assert_eq!(ended(&writer).as_deref(), Some("complete"));
 }
 
 #[test]
