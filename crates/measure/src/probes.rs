@@ -8,6 +8,7 @@ pub mod latency;
 pub mod latency_cas;
 pub mod latency_msg;
 pub mod latency_one_way;
+pub mod latency_ring;
 pub mod latency_store;
 pub mod latency_xfer;
 pub mod ping_pong;
@@ -70,8 +71,10 @@ mod tests {
         let protocols = Protocol::ALL
             .into_iter()
             .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));
+        // The ring is a step of the ladder and no protocol of a map.
+        let ring = latency_ring::RING_PAUSE.id.clone();
         let expected: BTreeSet<KernelId> =
-            protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).collect();
+            protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).chain([ring]).collect();
         assert_eq!(kernels().map(|kernel| kernel.id.clone()).collect::<BTreeSet<_>>(), expected);
         assert_eq!(kernels().count(), expected.len(), "a name stands for two kernels");
     }

@@ -212,7 +212,7 @@ mod tests {
 
         #[test]
         fn concurrent_spans_share_no_line_and_no_pair_of_lines(
-            key in any::<u64>(), places in 1usize..130, lines_per_place in 1usize..3, line_bytes in prop::sample::select(vec![64, 128, 256]),
+            key in any::<u64>(), places in 1usize..130, lines_per_place in 1usize..7, line_bytes in prop::sample::select(vec![64, 128, 256]),
         ) {
             let arena = arena(line_bytes);
             let mut taken = Taken::default();

@@ -229,6 +229,11 @@ mod loomed {
     }
 
     #[test]
+    fn loom_ring_passes_messages_in_every_order() {
+        explore("ring+pause", 1, 2);
+    }
+
+    #[test]
     fn loom_xfer_reads_what_was_written_in_every_order() {
         explore("xfer", 1, 1);
     }

@@ -4,6 +4,7 @@ use super::imitation;
 use super::latency_cas::{CAS, CAS_PAUSE};
 use super::latency_msg::{MSG, MSG_PAUSE};
 use super::latency_one_way::ONE_WAY;
+use super::latency_ring::RING_PAUSE;
 use super::latency_store::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
@@ -35,13 +36,14 @@ impl Probe for Latency {
     }
 }
 
-static KERNELS: [&Kernel; 14] = [
+static KERNELS: [&Kernel; 15] = [
     &CAS,
     &CAS_PAUSE,
     &STORE,
     &STORE_PAUSE,
     &MSG,
     &MSG_PAUSE,
+    &RING_PAUSE,
     &XFER,
     &ONE_WAY,
     &imitation::CORE_TO_CORE_LATENCY,

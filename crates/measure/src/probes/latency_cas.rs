@@ -38,22 +38,18 @@ pub struct Cas<W>(PhantomData<W>);
 impl<W: WaitAction> HandOver for Cas<W> {
     const LINES: usize = 1;
 
-    fn initiator_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        (&place[0].words[0], &place[0].words[0])
+    type Ends<'a> = &'a AtomicU64;
+
+    fn initiator_ends<'a>(place: &[&'a Line]) -> &'a AtomicU64 {
+        &place[0].words[0]
     }
 
-    fn responder_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        Self::initiator_words(place)
+    fn responder_ends<'a>(place: &[&'a Line]) -> &'a AtomicU64 {
+        Self::initiator_ends(place)
     }
 
     #[inline(always)]
-    fn pass(
-        word: &AtomicU64,
-        _same: &AtomicU64,
-        expected: u64,
-        next: u64,
-        guard: &Guard<'_>,
-    ) -> Result<(), Halt> {
+    fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         // Success acquires what the partner released with its own success, and releases what this side has written
         // since for the partner's next one: what a program gets that passes data along with the turn. Failure reads
         // nothing but a value to throw away, so Relaxed.
@@ -61,7 +57,7 @@ impl<W: WaitAction> HandOver for Cas<W> {
     }
 
     #[inline(always)]
-    fn see(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn see(word: &mut &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         // Acquire pairs with the release half of the partner's last compare-exchange.
         wait_until::<W>(guard, || word.load(Acquire) == expected)
     }

@@ -3,10 +3,9 @@
 //! Each hop is two transactions: the receiver reads a line that the sender dirtied, and the sender takes it back from
 //! the receiver to write the next message.
 
-use super::ping_pong::{HandOver, initiator, responder};
+use super::ping_pong::{HandOver, Words, initiator, responder};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::stage::{Guard, Halt, Line, wait_until};
-use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use crate::wait::{Busy, Pause, WaitAction};
 use coretalk_model::KernelId;
@@ -38,32 +37,28 @@ pub struct Msg<W>(PhantomData<W>);
 impl<W: WaitAction> HandOver for Msg<W> {
     const LINES: usize = 2;
 
-    fn initiator_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        (&place[1].words[0], &place[0].words[0])
+    type Ends<'a> = Words<'a>;
+
+    fn initiator_ends<'a>(place: &[&'a Line]) -> Words<'a> {
+        Words { inbox: &place[1].words[0], outbox: &place[0].words[0] }
     }
 
-    fn responder_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        (&place[0].words[0], &place[1].words[0])
+    fn responder_ends<'a>(place: &[&'a Line]) -> Words<'a> {
+        Words { inbox: &place[0].words[0], outbox: &place[1].words[0] }
     }
 
     #[inline(always)]
-    fn pass(
-        inbox: &AtomicU64,
-        outbox: &AtomicU64,
-        expected: u64,
-        next: u64,
-        guard: &Guard<'_>,
-    ) -> Result<(), Halt> {
-        Self::see(inbox, expected, guard)?;
+    fn pass(ends: &mut Words<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        Self::see(ends, expected, guard)?;
         // Release pairs with the Acquire in the partner's `see`: whoever sees the number sees the message. Nobody
         // else writes this mailbox, and the partner has answered the last message, so its read of it is over.
-        outbox.store(next, Release);
+        ends.outbox.store(next, Release);
         Ok(())
     }
 
     #[inline(always)]
-    fn see(inbox: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn see(ends: &mut Words<'_>, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         // Acquire pairs with the Release in the partner's `pass`.
-        wait_until::<W>(guard, || inbox.load(Acquire) == expected)
+        wait_until::<W>(guard, || ends.inbox.load(Acquire) == expected)
     }
 }

@@ -39,22 +39,18 @@ pub struct Store<W>(PhantomData<W>);
 impl<W: WaitAction> HandOver for Store<W> {
     const LINES: usize = 1;
 
-    fn initiator_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        (&place[0].words[0], &place[0].words[0])
+    type Ends<'a> = &'a AtomicU64;
+
+    fn initiator_ends<'a>(place: &[&'a Line]) -> &'a AtomicU64 {
+        &place[0].words[0]
     }
 
-    fn responder_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64) {
-        Self::initiator_words(place)
+    fn responder_ends<'a>(place: &[&'a Line]) -> &'a AtomicU64 {
+        Self::initiator_ends(place)
     }
 
     #[inline(always)]
-    fn pass(
-        word: &AtomicU64,
-        _same: &AtomicU64,
-        expected: u64,
-        next: u64,
-        guard: &Guard<'_>,
-    ) -> Result<(), Halt> {
+    fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(word, expected, guard)?;
         // Release pairs with the Acquire in the partner's `see`: whoever sees the turn sees what was written before
         // it. A plain store is enough, because until then the word is ours alone.
@@ -63,7 +59,7 @@ impl<W: WaitAction> HandOver for Store<W> {
     }
 
     #[inline(always)]
-    fn see(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn see(word: &mut &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         // Acquire pairs with the Release in the partner's `pass`.
         wait_until::<W>(guard, || word.load(Acquire) == expected)
     }

@@ -31,29 +31,35 @@ pub trait HandOver {
     /// Lines that a place needs.
     const LINES: usize;
 
-    /// Where the initiator looks for the responder's turns, and where it leaves its own.
-    fn initiator_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64);
+    /// What a role holds of a place while it plays there.
+    type Ends<'a>;
+
+    /// What the initiator holds of a place.
+    fn initiator_ends<'a>(place: &[&'a Line]) -> Self::Ends<'a>;
 
     /// The same for the responder.
-    fn responder_words<'a>(place: &[&'a Line]) -> (&'a AtomicU64, &'a AtomicU64);
+    fn responder_ends<'a>(place: &[&'a Line]) -> Self::Ends<'a>;
 
-    /// Waits until `expected` stands in `inbox`, then leaves `next` in `outbox`.
+    /// Waits until `expected` has come, then passes `next` on.
     ///
     /// # Errors
     /// The reason why the wait was given up.
-    fn pass(
-        inbox: &AtomicU64,
-        outbox: &AtomicU64,
-        expected: u64,
-        next: u64,
-        guard: &Guard<'_>,
-    ) -> Result<(), Halt>;
+    fn pass(ends: &mut Self::Ends<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 
-    /// Waits until `expected` stands in `inbox`, and leaves it there.
+    /// Waits until `expected` has come; nothing is passed at this place any more.
     ///
     /// # Errors
     /// The reason why the wait was given up.
-    fn see(inbox: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+    fn see(ends: &mut Self::Ends<'_>, expected: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+}
+
+/// Two words, or one twice: where a role looks for its partner's turns, and where it leaves its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Words<'a> {
+    /// Where it looks.
+    pub inbox: &'a AtomicU64,
+    /// Where it leaves its own.
+    pub outbox: &'a AtomicU64,
 }
 
 /// The role that begins and records.
@@ -67,12 +73,12 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
         Recorder::Batches { visits, round_trips, ticks } => {
             let mut ticks = ticks.iter_mut();
             for place in stage.lines.chunks_exact(H::LINES) {
-                let (inbox, outbox) = H::initiator_words(place);
-                let mut trip = initiate::<H>(inbox, outbox, 0, lead_in, guard)?;
+                let mut ends = H::initiator_ends(place);
+                let mut trip = initiate::<H>(&mut ends, 0, lead_in, guard)?;
                 lead_in = LEAD_IN;
                 let mut begun = counter::stop();
                 for _ in 0..*visits {
-                    trip = initiate::<H>(inbox, outbox, trip, u64::from(*round_trips), guard)?;
+                    trip = initiate::<H>(&mut ends, trip, u64::from(*round_trips), guard)?;
                     let ended = counter::stop();
                     if let Some(slot) = ticks.next() {
                         *slot = saturated(ended.wrapping_sub(begun));
@@ -82,24 +88,24 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                 }
                 // The partner's last turn has to be seen before the line is left: a partner that is still to take it
                 // would otherwise be waited for on the next place, sooner or later for ever.
-                H::see(inbox, 2 * trip, guard)?;
+                H::see(&mut ends, 2 * trip, guard)?;
                 stage.verified += trip;
             }
         }
         Recorder::Events { round_trips, buckets, beyond } => {
             for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
-                let (inbox, outbox) = H::initiator_words(place);
-                let mut trip = initiate::<H>(inbox, outbox, 0, lead_in, guard)?;
+                let mut ends = H::initiator_ends(place);
+                let mut trip = initiate::<H>(&mut ends, 0, lead_in, guard)?;
                 lead_in = LEAD_IN;
                 let mut begun = counter::stop();
                 for _ in 0..share(*round_trips, places, index) {
-                    trip = initiate::<H>(inbox, outbox, trip, 1, guard)?;
+                    trip = initiate::<H>(&mut ends, trip, 1, guard)?;
                     let ended = counter::stop();
                     count_event(buckets, beyond, ended.wrapping_sub(begun));
                     begun = ended;
                     guard.glance(ended)?;
                 }
-                H::see(inbox, 2 * trip, guard)?;
+                H::see(&mut ends, 2 * trip, guard)?;
                 stage.verified += trip;
             }
         }
@@ -115,14 +121,14 @@ pub fn responder<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
     let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
     let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
     for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
-        let (inbox, outbox) = H::responder_words(place);
+        let mut ends = H::responder_ends(place);
         let timed = match &stage.recorder {
             Recorder::Batches { visits, round_trips, .. } => u64::from(*visits) * u64::from(*round_trips),
             Recorder::Events { round_trips, .. } => share(*round_trips, places, index),
         };
         let trips = lead_in + timed;
         lead_in = LEAD_IN;
-        respond::<H>(inbox, outbox, trips, guard)?;
+        respond::<H>(&mut ends, trips, guard)?;
         stage.verified += trips;
     }
     Ok(())
@@ -141,8 +147,7 @@ pub(crate) fn saturated(ticks: u64) -> u32 {
 
 #[inline(always)]
 fn initiate<H: HandOver>(
-    inbox: &AtomicU64,
-    outbox: &AtomicU64,
+    ends: &mut H::Ends<'_>,
     first: u64,
     trips: u64,
     guard: &Guard<'_>,
@@ -151,7 +156,7 @@ fn initiate<H: HandOver>(
     loop {
         let pause = end.min(trip.saturating_add(UNBROKEN));
         while trip < pause {
-            H::pass(inbox, outbox, 2 * trip, 2 * trip + 1, guard)?;
+            H::pass(ends, 2 * trip, 2 * trip + 1, guard)?;
             trip += 1;
         }
         if trip == end {
@@ -162,14 +167,9 @@ fn initiate<H: HandOver>(
 }
 
 #[inline(always)]
-fn respond<H: HandOver>(
-    inbox: &AtomicU64,
-    outbox: &AtomicU64,
-    trips: u64,
-    guard: &Guard<'_>,
-) -> Result<(), Halt> {
+fn respond<H: HandOver>(ends: &mut H::Ends<'_>, trips: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     for trip in 0..trips {
-        H::pass(inbox, outbox, 2 * trip + 1, 2 * trip + 2, guard)?;
+        H::pass(ends, 2 * trip + 1, 2 * trip + 2, guard)?;
     }
     Ok(())
 }

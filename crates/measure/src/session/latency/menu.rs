@@ -4,6 +4,7 @@ use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
 use crate::probes::imitation::Imitation;
 use crate::probes::kernel_by_id;
+use crate::probes::latency_ring::RING_PAUSE;
 use coretalk_model::latency::ladder::TINY_CELLS;
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings};
 use coretalk_model::stats::LOOKS;
@@ -309,6 +310,7 @@ pub fn ladder_kernels() -> Vec<KernelId> {
         .into_iter()
         .flat_map(|protocol| both.map(|hint| KernelId::of(protocol, hint)))
         .collect();
+    kernels.push(RING_PAUSE.id.clone());
     kernels.push(KernelId::of(Protocol::Xfer, Hint::None));
     kernels
 }
