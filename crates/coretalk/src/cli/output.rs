@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Out {
     path: Option<PathBuf>,
     place: Place,
+    /// Whether the file was not there before.
+    is_new: bool,
 }
 
 #[derive(Debug)]
@@ -34,10 +36,15 @@ impl Out {
     /// # Errors
     /// The file cannot be written.
     pub fn open(path: Option<&Path>) -> Result<Out, Failure> {
-        let Some(path) = path else { return Ok(Out { path: None, place: Place::Stdout }) };
-        let file = File::options().create(true).write(true).truncate(false).open(path);
-        let file = file.map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
-        Ok(Out { path: Some(path.to_owned()), place: Place::Untouched(file) })
+        let Some(path) = path else { return Ok(Out { path: None, place: Place::Stdout, is_new: false }) };
+        let open = |is_new: bool| {
+            let file = File::options().create_new(is_new).create(true).write(true).truncate(false).open(path);
+            file.map(|file| (file, is_new))
+        };
+        let (file, is_new) = open(true)
+            .or_else(|_| open(false))
+            .map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
+        Ok(Out { path: Some(path.to_owned()), place: Place::Untouched(file), is_new })
     }
 
     /// Writes something and hands it on at once.
@@ -85,6 +92,15 @@ impl Out {
             self.place = Place::Begun(BufWriter::new(file));
         }
         Ok(())
+    }
+}
+
+/// A refusal leaves no empty file behind.
+impl Drop for Out {
+    fn drop(&mut self) {
+        if let (Place::Untouched(_), true, Some(path)) = (&self.place, self.is_new, &self.path) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

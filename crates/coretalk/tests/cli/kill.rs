@@ -121,7 +121,7 @@ fn a_killed_run_keeps_what_it_said_and_goes_on() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "acceptance"), ignore = "two minutes; run with --features acceptance in release")]
+#[ignore = "two minutes with CORETALK_TEST_BINARY a release build, and only telling with that"]
 fn a_hundred_kills_lose_nothing() {
     let host = if two_cpus().is_some() { 30 } else { 0 };
     let mut telling = 0;

@@ -1,13 +1,18 @@
-//! The built binary, called in a scratch directory.
+//! The built binary, called in a scratch directory: the one of the profile that is tested, or the one that
+//! `CORETALK_TEST_BINARY` names.
 
 use assert_cmd::cargo::cargo_bin;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// A scratch directory with a store of its own.
 pub struct Tool {
     pub directory: TempDir,
+}
+
+fn binary() -> PathBuf {
+    std::env::var_os("CORETALK_TEST_BINARY").map_or_else(|| cargo_bin("coretalk"), PathBuf::from)
 }
 
 /// What a call said.
@@ -28,7 +33,7 @@ impl Tool {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(cargo_bin("coretalk"));
+        let mut command = Command::new(binary());
         command
             .args(words)
             .current_dir(self.path())
