@@ -51,11 +51,33 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
             lines.extend(maps);
         }
     }
-    lines.extend(by_relation(report, &shapes, width));
-    lines.push(String::new());
-    lines.extend(costs(report, &matrices, &shapes, width));
+    lines.extend(tables_of(report, &matrices, &shapes, width));
     lines.push(String::new());
     lines.extend(conclusions(report, series, &matrices, &shapes, width));
+    lines
+}
+
+/// Rates by relation and what a message costs, for a page that draws the maps and says the words elsewhere; nothing where
+/// the run has no matrices.
+pub(super) fn tables(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+    let matrices = matrices(&series.result);
+    if matrices.is_empty() {
+        return Vec::new();
+    }
+    tables_of(report, &matrices, &rates(&matrices, &report.topology), width)
+}
+
+fn tables_of(
+    report: &RunReport,
+    matrices: &[QueueMatrix<'_>],
+    shapes: &[ShapeRates<'_>],
+    width: usize,
+) -> Vec<String> {
+    let mut lines = by_relation(report, shapes, width);
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(costs(report, matrices, shapes, width));
     lines
 }
 

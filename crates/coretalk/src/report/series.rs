@@ -58,6 +58,21 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
 
 /// What one probe found: its tables, and what is to be said below them.
 pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
+    found_with(report, series, name, look, queue::lines)
+}
+
+/// The same on a page, which draws the maps of queues and says in its summary what follows from them.
+pub fn found_on_a_page(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
+    found_with(report, series, name, look, |report, series, look| queue::tables(report, series, look.width))
+}
+
+fn found_with(
+    report: &RunReport,
+    series: &SeriesReport,
+    name: &str,
+    look: &Look,
+    queues: impl FnOnce(&RunReport, &SeriesReport, &Look) -> Vec<String>,
+) -> Vec<String> {
     let Some(probe) = probes::series_by_id(name) else {
         return wrap(&format!(" This version has no probe `{}`.", plain(name)), look.width, 1);
     };
@@ -73,7 +88,7 @@ pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look)
     match name {
         wait::PROBE => wait::lines(report, series, &listed, look),
         names::PROBE => {
-            let mut lines = queue::lines(report, series, look);
+            let mut lines = queues(report, series, look);
             lines.extend(body(report, series, probe, &listed, look));
             lines
         }
@@ -414,7 +429,7 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let reason = trial.reason.as_deref().unwrap_or("no reason is known");
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+        match reasons.iter_mut().find(|(known, _)| without_numbers(known).eq(without_numbers(reason))) {
             Some((_, doubted)) => doubted.push(trial),
             None => reasons.push((reason, vec![trial])),
         }
@@ -427,10 +442,13 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
         let text = match doubted.len() {
             1 => format!(" ! {first}: {}", plain(reason)),
             many => {
+                let alike =
+                    doubted.iter().all(|trial| trial.reason.as_deref().is_none_or(|one| one == *reason));
                 format!(
-                    " ! {many} of {}: {}; first {first}",
+                    " ! {many} of {}: {}{}; first {first}",
                     count(trials.len() as u64, "trial"),
-                    plain(reason)
+                    plain(reason),
+                    if alike { "" } else { ", or with other numbers" },
                 )
             }
         };
@@ -446,6 +464,11 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// A reason as others of its kind read.
+fn without_numbers(reason: &str) -> impl Iterator<Item = char> {
+    reason.chars().filter(|letter| !letter.is_ascii_digit() && *letter != '.')
 }
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.

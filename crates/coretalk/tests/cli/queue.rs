@@ -106,4 +106,8 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
     for capacity in ["capacity 1<", "capacity 100<"] {
         assert!(section.contains(capacity), "{capacity}");
     }
+    let found = page.split("<section id=\"found\"").nth(1).expect("the tables of the terminal");
+    let found = found.split("</section>").next().unwrap();
+    assert!(found.contains("By relation") && found.contains("What a message costs"), "{found}");
+    assert!(!found.contains("Most u64 messages"), "the summary says that already");
 }

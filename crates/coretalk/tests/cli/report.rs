@@ -53,6 +53,7 @@ fn what_cannot_be_written_is_known_before_the_work() {
         for part in parts {
             assert!(said.err.contains(part), "{words:?}: {}", said.err);
         }
+        assert!(!tool.path().join("z.html").exists(), "{words:?} leaves an empty file");
     }
 }
 

@@ -18,6 +18,10 @@ const LEAST_FOR_NUMBERS: f64 = 21.0;
 /// Height of a bar beside the groups of a level, and the gap to the next.
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
+/// What words may stand over at the right: fonts are wider here and narrower there.
+const EDGE: f64 = 10.0;
+/// From one line of words below the colours to the next.
+const LEGEND_LINE: f64 = 14.0;
 /// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
 const MISSING: Ink = Ink::Line;
 
@@ -94,7 +98,7 @@ fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
     let labels = Labels::new(&content.rows, &subject.report.topology, cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
-    let mut picture = Picture::new(content.title, left + side, top + side);
+    let mut picture = Picture::new(content.title, left + side + EDGE, top + side);
     hatched(&mut picture, &content.cells, content.len(), [left, top], cell);
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
@@ -241,7 +245,8 @@ fn short(value: f64) -> String {
 
 /// The colours with their values, the unit, and what a hatch means.
 fn legend(content: &Content<'_>, width: f64) -> Picture {
-    let mut picture = Picture::new("legend", width, 44.0);
+    let words = wrapped(&content.legend, width - EDGE);
+    let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
     let length = width.min(360.0);
     let kind = match content.colors {
         Colors::Level(_) => Kind::Log,
@@ -269,7 +274,10 @@ fn legend(content: &Content<'_>, width: f64) -> Picture {
             free = at + half + 6.0;
         }
     }
-    picture.text([0.0, 41.0], Anchor::Start, SMALL.in_ink(Ink::Faint), content.legend.clone());
+    for (line, text) in words.into_iter().enumerate() {
+        let below = 41.0 + LEGEND_LINE * line as f64;
+        picture.text([0.0, below], Anchor::Start, SMALL.in_ink(Ink::Faint), text);
+    }
     let missing = content.cells.iter().any(|cell| cell.median_ns.is_none() && cell.pairs > 0);
     if missing && width > length + 120.0 {
         let left = length + 24.0;
@@ -280,6 +288,21 @@ fn legend(content: &Content<'_>, width: f64) -> Picture {
         picture.text([left + 32.0, 10.0], Anchor::Start, SMALL.in_ink(Ink::Faint), "not measured");
     }
     picture
+}
+
+/// Words below each other, as many beside each other as are not wider than this.
+fn wrapped(text: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text_width(&format!("{line} {word}"), SMALL.size, Weight::Regular) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The unit, what the colours span, and whether values lie beyond.

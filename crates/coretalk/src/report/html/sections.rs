@@ -139,14 +139,16 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
     Section::new("summary", "Summary", of, body)
 }
 
-/// What each probe of series prints. That of queues is drawn.
+/// What each probe of series prints.
 fn found_body(subject: &Subject<'_>) -> String {
     let report = subject.report;
     let Some(series) = &report.series else { return String::new() };
-    let names = series.settings.probes.iter().filter(|name| *name != coretalk_model::queue::names::PROBE);
-    names
+    series
+        .settings
+        .probes
+        .iter()
         .map(|name| {
-            let lines = crate::report::series::found(report, series, name, &TERMINAL);
+            let lines = crate::report::series::found_on_a_page(report, series, name, &TERMINAL);
             // What is escaped holds no line ends and no blanks at its ends, and columns stand below each other.
             let indented = |line: &String| {
                 let words = line.trim_start();

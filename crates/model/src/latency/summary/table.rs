@@ -59,7 +59,7 @@ impl Table {
 }
 
 /// Sees readings through groups of CPUs. CPUs that the matrix does not know count as not measured. A pair within one
-/// group counts once.
+/// group counts once. A CPU with itself counts where the matrix holds a value for it and the CPU is a group alone.
 pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
     let position = positions(readings.cpus());
     let place = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
@@ -88,7 +88,12 @@ fn cell(
     for (index, from) in row.iter().enumerate() {
         let skip = if once { index + 1 } else { 0 };
         for to in column.iter().skip(skip) {
-            if from == to {
+            // Both threads on one CPU: a question of its own, and none of a row of several.
+            let is_asked = || {
+                let own = from.zip(*to).and_then(|(from, to)| readings.get(from, to).copied().flatten());
+                row.len() == 1 && column.len() == 1 && own.is_some()
+            };
+            if from == to && !is_asked() {
                 continue;
             }
             cell.pairs += 1;
@@ -135,6 +140,21 @@ mod tests {
         assert_eq!(table.get(1, 0), across);
         assert_eq!(table.get(0, 0), TableCell { median_ns: Some(10.0), pairs: 1, missing: 0, doubtful: 0 });
         assert_eq!(table.get(1, 1), TableCell { median_ns: None, pairs: 1, missing: 1, doubtful: 0 });
+    }
+
+    #[test]
+    fn a_value_of_a_cpu_with_itself_shows_where_rows_are_cpus() {
+        let cpus: Vec<CpuId> = [0, 4].map(CpuId).to_vec();
+        let directed = Matrix::directed(cpus.clone(), |row, column| {
+            (row != 1 || column != 1)
+                .then_some(Reading { ns: (10 * row + column) as f64 + 1.0, doubtful: false })
+        });
+        let single: Vec<Vec<CpuId>> = cpus.iter().map(|&cpu| vec![cpu]).collect();
+        let threads = table(&directed, &single, &single);
+        assert_eq!((threads.get(0, 0).pairs, threads.get(0, 0).median_ns), (1, Some(1.0)));
+        assert_eq!(threads.get(1, 1), TableCell::default());
+        let core = [cpus];
+        assert_eq!(table(&directed, &core, &core).get(0, 0).pairs, 2);
     }
 
     #[test]
