@@ -12,7 +12,7 @@ pub struct CommandLine {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Numbers to be read from what it prints: the first group of the last match, or the whole match.
+    /// Numbers to be read from what it prints: the group of the last match that took part, or the whole match.
     pub metrics: Vec<(String, Regex)>,
     /// When a run is given up.
     pub timeout: Option<Picos>,

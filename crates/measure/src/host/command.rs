@@ -11,6 +11,7 @@ mod tree;
 use super::affinity;
 use crate::stop::Stop;
 use capture::Capture;
+pub use capture::Printed;
 use coretalk_model::CpuSet;
 use migrations::Migrations;
 use std::ffi::OsString;
@@ -56,9 +57,9 @@ pub struct Finished {
     /// Processes that it left behind, which were ended.
     pub orphans: u32,
     /// What it printed.
-    pub stdout: Vec<u8>,
+    pub stdout: Printed,
     /// What it complained about.
-    pub stderr: Vec<u8>,
+    pub stderr: Printed,
 }
 
 /// What processes used.
@@ -101,9 +102,9 @@ pub enum RunFailure {
         /// How long it might.
         limit: Duration,
         /// What it had printed.
-        stdout: Vec<u8>,
+        stdout: Box<Printed>,
         /// What it had complained about.
-        stderr: Vec<u8>,
+        stderr: Box<Printed>,
     },
     /// Somebody wished to end.
     #[error("interrupted")]
@@ -130,7 +131,10 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     let (stdout, stderr) = watched.output();
     let wall = match ended.map_err(RunFailure::Watch)? {
         Ended::ByItself(at) => at - begun,
-        Ended::TimedOut => return Err(RunFailure::TimedOut { limit: launch.limit, stdout, stderr }),
+        Ended::TimedOut => {
+            let [stdout, stderr] = [stdout, stderr].map(Box::new);
+            return Err(RunFailure::TimedOut { limit: launch.limit, stdout, stderr });
+        }
         Ended::Stopped => return Err(RunFailure::Interrupted),
     };
     usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > own_bytes);
@@ -279,7 +283,7 @@ impl<'a> Watched<'a> {
         Ok((ExitStatus::from_raw(status), usage, orphans))
     }
 
-    fn output(&mut self) -> (Vec<u8>, Vec<u8>) {
+    fn output(&mut self) -> (Printed, Printed) {
         (self.stdout.take(), self.stderr.take())
     }
 }

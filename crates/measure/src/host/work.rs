@@ -1,6 +1,6 @@
 //! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
 
-use super::command::{self, Finished, Launch, RunFailure};
+use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::crew::Aside;
 use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
@@ -8,6 +8,7 @@ use crate::work::{CommandLine, Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload};
 use coretalk_model::series::{Observed, PassOutcome};
 use coretalk_model::{CpuId, CpuSet, Flag, Picos, TickRate, TrialFailure};
+use regex::bytes::{Captures, Regex};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
@@ -51,15 +52,9 @@ impl Runner<'_> {
         }
         let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
         for (name, pattern) in &line.metrics {
-            let number = number(pattern, &finished.stdout).or_else(|| number(pattern, &finished.stderr));
-            match number {
-                Some(value) => observed.value(name, value),
-                None => {
-                    return Err(failed(
-                        format!("it printed no number that the pattern of metric {name} finds"),
-                        &finished,
-                    ));
-                }
+            match number(pattern, [&finished.stdout, &finished.stderr]) {
+                Ok(value) => observed.value(name, value),
+                Err(nothing) => return Err(failed(nothing.reason(name), &finished)),
             }
         }
         Ok(PassOutcome { observed, steal_ms, ..PassOutcome::default() })
@@ -90,7 +85,7 @@ impl Runner<'_> {
         let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
         // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
         observed.counts.remove("narrowed");
-        for line in String::from_utf8_lossy(&finished.stdout).lines() {
+        for line in String::from_utf8_lossy(finished.stdout.last_lines()).lines() {
             if let Some((name, value)) = line.split_once(' ')
                 && let Ok(value) = value.parse()
             {
@@ -157,11 +152,45 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     observed
 }
 
-/// The number that a pattern finds: of the last match, since programs sum up at the end.
-fn number(pattern: &regex::bytes::Regex, text: &[u8]) -> Option<f64> {
-    let last = pattern.captures_iter(text).last()?;
-    let found = last.get(1).or_else(|| last.get(0))?;
-    let number = std::str::from_utf8(found.as_bytes()).ok()?.trim().parse().ok()?;
+/// Why a pattern has no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nothing {
+    /// It finds none.
+    Found,
+    /// It finds none in the lines at the end, and of a stream that comes before them so many bytes were not kept.
+    Kept(u64),
+}
+
+impl Nothing {
+    fn reason(self, metric: &str) -> String {
+        match self {
+            Nothing::Found => format!("it printed no number that the pattern of metric {metric} finds"),
+            Nothing::Kept(bytes) => format!(
+                "the pattern of metric {metric} finds no number in the last lines that it printed, and the number may be \
+                 among {bytes} bytes before them, which were not kept; let it print less, or the number last"
+            ),
+        }
+    }
+}
+
+/// The number that a pattern finds in standard output, else in standard error: of the last match, since programs sum up
+/// at the end. Where bytes are missing, a match before them is not known to be the last.
+fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, Nothing> {
+    for printed in streams {
+        let found = pattern.captures_iter(printed.last_lines()).last();
+        match (found.as_ref().and_then(read), printed.whole()) {
+            (Some(number), _) => return Ok(number),
+            (None, Err(missing)) => return Err(Nothing::Kept(missing)),
+            (None, Ok(_)) => {}
+        }
+    }
+    Err(Nothing::Found)
+}
+
+/// The number of a match: of its first group that took part, since alternatives have a group each, or of the whole.
+fn read(found: &Captures<'_>) -> Option<f64> {
+    let of = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
+    let number = std::str::from_utf8(of.as_bytes()).ok()?.trim().parse().ok()?;
     Some(number).filter(|number: &f64| number.is_finite())
 }
 
@@ -182,8 +211,8 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         RunFailure::NotStarted { source, .. } => refused(format!("it could not be started: {source}")),
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
             reason: format!("it ran for more than {} and was ended", Picos::from_secs(limit.as_secs_f64())),
-            stdout: cut(&stdout),
-            stderr: cut(&stderr),
+            stdout: stdout.cut(KEPT_LETTERS),
+            stderr: stderr.cut(KEPT_LETTERS),
         },
         RunFailure::Watch(source) => refused(format!("it could not be watched: {source}")),
     }
@@ -194,39 +223,46 @@ fn refused(reason: String) -> TrialFailure {
 }
 
 fn failed(reason: String, finished: &Finished) -> TrialFailure {
-    TrialFailure::Command { reason, stdout: cut(&finished.stdout), stderr: cut(&finished.stderr) }
-}
-
-/// The beginning and the end of a text.
-fn cut(text: &[u8]) -> String {
-    let letters: Vec<char> = String::from_utf8_lossy(text).chars().collect();
-    if letters.len() <= 2 * KEPT_LETTERS {
-        return letters.into_iter().collect();
-    }
-    let left_out = letters.len() - 2 * KEPT_LETTERS;
-    let head: String = letters[..KEPT_LETTERS].iter().collect();
-    let tail: String = letters[letters.len() - KEPT_LETTERS..].iter().collect();
-    format!("{head}\n[{left_out} letters left out]\n{tail}")
+    let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|printed| printed.cut(KEPT_LETTERS));
+    TrialFailure::Command { reason, stdout, stderr }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regex::bytes::Regex;
 
-    #[test]
-    fn a_metric_is_the_last_number_that_its_pattern_finds() {
-        let find = |pattern: &str, text: &str| number(&Regex::new(pattern).unwrap(), text.as_bytes());
-        assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Some(2.5));
-        assert_eq!(find(r"[0-9]+", "7 of 9"), Some(9.0));
-        assert_eq!(find(r"rate: (\w+)", "rate: fast"), None);
-        assert_eq!(find(r"x(\d+)", ""), None);
+    fn find(pattern: &str, text: &str) -> Result<f64, Nothing> {
+        number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])
     }
 
     #[test]
-    fn long_output_keeps_its_ends() {
-        let long = "a".repeat(10_000) + "end";
-        let kept = cut(long.as_bytes());
-        assert!(kept.ends_with("end") && kept.contains("[1811 letters left out]"), "{}", kept.len());
+    fn a_metric_is_the_last_number_that_its_pattern_finds() {
+        assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Ok(2.5));
+        assert_eq!(find(r"[0-9]+", "7 of 9"), Ok(9.0));
+        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(Nothing::Found));
+        assert_eq!(find(r"x(\d+)", ""), Err(Nothing::Found));
+        let streams = [&Printed::from("no number"), &Printed::from("rate: 3")];
+        assert_eq!(number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
+    }
+
+    #[test]
+    fn of_alternatives_the_group_that_took_part_is_read() {
+        assert_eq!(find(r"a=(\d+)|b=(\d+)", "a=1 b=2"), Ok(2.0));
+        assert_eq!(find(r"a=(\d+)|b=(\d+)", "b=2 a=1"), Ok(1.0));
+        assert_eq!(find(r"(\d+)( ms)?", "12 ms"), Ok(12.0));
+    }
+
+    #[test]
+    fn a_number_is_not_read_from_words_about_missing_output_nor_across_them() {
+        let find = |pattern: &str, tail: &str| {
+            let printed = Printed::with_a_gap("rate: 1 and 1", 77, tail);
+            number(&Regex::new(pattern).unwrap(), [&printed, &Printed::from("77 rate: 5")])
+        };
+        assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(Nothing::Kept(77)));
+        assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(Nothing::Kept(77)), "cut by the gap");
+        assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(Nothing::Kept(77)), "across the gap");
+        assert_eq!(find(r"rate: (\d+)", "b\nrate: 9\n"), Ok(9.0));
+        let said = Nothing::Kept(77).reason("x");
+        assert!(said.contains("the pattern of metric x") && said.contains("77 bytes"), "{said}");
     }
 }

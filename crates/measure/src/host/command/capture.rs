@@ -67,14 +67,83 @@ impl Capture {
         self.dropped += excess as u64;
     }
 
-    /// What was printed; where bytes are missing, a line says how many.
-    pub fn take(&mut self) -> Vec<u8> {
-        let mut all = std::mem::take(&mut self.head);
-        if self.dropped > 0 {
-            all.extend_from_slice(format!("\n[{} bytes left out]\n", self.dropped).as_bytes());
+    /// What was printed until now.
+    pub fn take(&mut self) -> Printed {
+        let mut printed = Printed {
+            head: std::mem::take(&mut self.head),
+            tail: std::mem::take(&mut self.tail).into(),
+            dropped: std::mem::take(&mut self.dropped),
+        };
+        if printed.dropped == 0 {
+            printed.head.append(&mut printed.tail);
         }
-        all.extend(std::mem::take(&mut self.tail));
-        all
+        printed
+    }
+}
+
+/// What one stream held. Its beginning and its end are kept apart where bytes between them are missing: what is looked for
+/// must not be found across the gap, nor in words about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Printed {
+    head: Vec<u8>,
+    /// Empty where nothing is missing.
+    tail: Vec<u8>,
+    dropped: u64,
+}
+
+impl Printed {
+    /// All of it; how many bytes are missing where there are such.
+    ///
+    /// # Errors
+    /// The number of bytes that were not kept.
+    pub fn whole(&self) -> Result<&[u8], u64> {
+        if self.dropped == 0 { Ok(&self.head) } else { Err(self.dropped) }
+    }
+
+    /// The lines at its end that are there as they were printed: all of them, or, where bytes are missing, those after the
+    /// first line end behind the gap.
+    pub fn last_lines(&self) -> &[u8] {
+        if self.dropped == 0 {
+            return &self.head;
+        }
+        // A progress bar ends its lines by going back to their beginning.
+        let begin = self.tail.iter().position(|byte| matches!(byte, b'\n' | b'\r')).map(|end| end + 1);
+        &self.tail[begin.unwrap_or(self.tail.len())..]
+    }
+
+    /// So many letters of its beginning and of its end; where something is missing, a line says so.
+    pub fn cut(&self, kept: usize) -> String {
+        let letters = |bytes: &[u8]| -> Vec<char> { String::from_utf8_lossy(bytes).chars().collect() };
+        let (head, tail) = (letters(&self.head), letters(&self.tail));
+        let text = |letters: &[char]| letters.iter().collect::<String>();
+        if self.dropped > 0 {
+            let (head, tail) = (&head[..head.len().min(kept)], &tail[tail.len().saturating_sub(kept)..]);
+            return format!("{}\n[at least {} bytes left out]\n{}", text(head), self.dropped, text(tail));
+        }
+        if head.len() <= 2 * kept {
+            return text(&head);
+        }
+        let left_out = head.len() - 2 * kept;
+        format!(
+            "{}\n[{left_out} letters left out]\n{}",
+            text(&head[..kept]),
+            text(&head[head.len() - kept..])
+        )
+    }
+}
+
+#[cfg(test)]
+impl From<&str> for Printed {
+    fn from(text: &str) -> Printed {
+        Printed { head: text.into(), ..Printed::default() }
+    }
+}
+
+#[cfg(test)]
+impl Printed {
+    /// A stream of which so many bytes between its ends were not kept.
+    pub fn with_a_gap(head: &str, dropped: u64, tail: &str) -> Printed {
+        Printed { head: head.into(), tail: tail.into(), dropped }
     }
 }
 
@@ -82,16 +151,46 @@ impl Capture {
 mod tests {
     use super::*;
 
+    fn capture() -> Capture {
+        Capture { pipe: None, head: Vec::new(), tail: VecDeque::new(), dropped: 0 }
+    }
+
     #[test]
     fn the_beginning_and_the_end_are_kept() {
-        let mut capture = Capture { pipe: None, head: Vec::new(), tail: VecDeque::new(), dropped: 0 };
+        let mut capture = capture();
         for _ in 0..64 {
             capture.keep(&[b'a'; 16 << 10]);
         }
+        capture.keep(b"\nthe end");
+        let printed = capture.take();
+        let missing = 64 * (16 << 10) + 8 - 2 * KEPT as u64;
+        assert_eq!(printed.whole(), Err(missing));
+        assert_eq!(printed.last_lines(), b"the end");
+        let shown = printed.cut(9);
+        assert_eq!(shown, format!("aaaaaaaaa\n[at least {missing} bytes left out]\na\nthe end"));
+    }
+
+    #[test]
+    fn nothing_is_missing_of_what_fits() {
+        let mut capture = capture();
+        capture.keep(&vec![b'a'; KEPT]);
         capture.keep(b"the end");
-        let kept = capture.take();
-        assert!(kept.starts_with(b"aaa") && kept.ends_with(b"the end"));
-        let missing = (64 * (16 << 10) + 7) - 2 * KEPT;
-        assert!(String::from_utf8(kept).unwrap().contains(&format!("[{missing} bytes left out]")));
+        let printed = capture.take();
+        assert_eq!(printed.whole().map(<[u8]>::len), Ok(KEPT + 7));
+        assert_eq!(printed.last_lines().len(), KEPT + 7);
+    }
+
+    #[test]
+    fn a_line_that_the_gap_cut_is_not_there_as_it_was_printed() {
+        let mut capture = capture();
+        capture.keep(&vec![b'7'; 2 * KEPT + 1]);
+        assert_eq!(capture.take().last_lines(), b"");
+    }
+
+    #[test]
+    fn long_output_keeps_its_ends() {
+        let long = Printed::from(("a".repeat(10_000) + "end").as_str());
+        let kept = long.cut(4096);
+        assert!(kept.ends_with("end") && kept.contains("[1811 letters left out]"), "{}", kept.len());
     }
 }
