@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 
 /// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
 const LOOK: Duration = Duration::from_millis(100);
+/// When it is looked at first, and the pause before the second look; each pause after is twice the one before, until they
+/// are as long as [`LOOK`]: what programs start they start early, and much of it is gone soon.
+const EARLY: Duration = Duration::from_millis(2);
 /// A look at hundreds of processes takes milliseconds, perhaps on a CPU of theirs: at most a part in so many of the time.
 const LOOK_SHARE: u32 = 100;
 /// How long the end of what was killed may take: a process in an uninterruptible wait does not die at once.
@@ -83,6 +86,8 @@ pub struct Stay {
     pub left: bool,
     /// Some thread of it was bound more tightly.
     pub narrowed: bool,
+    /// The most threads that were seen at a time, of all its processes.
+    pub tasks: usize,
 }
 
 /// Why a program did not end by itself.
@@ -195,15 +200,13 @@ impl<'a> Watched<'a> {
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
         // SAFETY: the descriptor is fresh and nobody else has it.
         let end = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) });
-        let mut watched = Watched { child, cpus, end, stdout, stderr, stay: Stay::default(), others };
-        watched.look();
-        Ok(watched)
+        Ok(Watched { child, cpus, end, stdout, stderr, stay: Stay::default(), others })
     }
 
     fn until_end(&mut self, limit: Instant, stop: &Stop) -> io::Result<Ended> {
-        let (mut looked, mut pause) = (Instant::now(), LOOK);
+        let (mut due, mut pause) = (Instant::now() + EARLY, EARLY);
         loop {
-            if self.wait(LOOK.min(limit.saturating_duration_since(Instant::now())))? {
+            if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(LOOK))? {
                 let at = Instant::now();
                 // A zombie still says where it was allowed to run.
                 self.look();
@@ -216,10 +219,11 @@ impl<'a> Watched<'a> {
             if now >= limit {
                 return Ok(Ended::TimedOut);
             }
-            if now - looked >= pause {
+            if now >= due {
                 self.look();
-                looked = Instant::now();
-                pause = LOOK.max(LOOK_SHARE * (looked - now));
+                let looked = Instant::now();
+                pause = LOOK.min(2 * pause);
+                due = looked + pause.max(LOOK_SHARE * (looked - now));
             }
         }
     }
@@ -250,9 +254,12 @@ impl<'a> Watched<'a> {
         if self.end.is_some() { Ok(fds[0].revents != 0) } else { tree::has_ended(self.child.id()) }
     }
 
-    /// Looks where it may run.
+    /// Looks where it may run: the program, what it has started, and whoever was orphaned and became a child of ours.
     fn look(&mut self) {
-        for mask in tree::masks(self.child.id()) {
+        let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
+        let masks = tree::masks(adopted.chain([self.child.id()]));
+        self.stay.tasks = self.stay.tasks.max(masks.len());
+        for mask in masks {
             self.stay.left |= !mask.is_subset(self.cpus);
             self.stay.narrowed |= mask.is_subset(self.cpus) && mask != *self.cpus;
         }

@@ -146,6 +146,7 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     observed.count("left", u64::from(finished.stay.left));
     observed.count("narrowed", u64::from(finished.stay.narrowed));
     observed.count("orphans", u64::from(finished.orphans));
+    observed.count("tasks", finished.stay.tasks as u64);
     if finished.stay.left {
         observed.flags.set(Flag::Migrated);
     }

@@ -24,11 +24,12 @@ pub fn die_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
-/// Where each thread of a process, and of everything below it, may run. Whoever has ended meanwhile is passed over.
-pub fn masks(pid: u32) -> Vec<CpuSet> {
+/// Where each thread of these processes, and of everything below them, may run. Whoever has ended meanwhile is passed
+/// over.
+pub fn masks(roots: impl Iterator<Item = u32>) -> Vec<CpuSet> {
     let mut masks = Vec::new();
-    let mut seen = BTreeSet::from([pid]);
-    let mut todo = vec![pid];
+    let mut seen: BTreeSet<u32> = roots.collect();
+    let mut todo: Vec<u32> = seen.iter().copied().collect();
     while let Some(pid) = todo.pop() {
         for task in numbers_in(&format!("/proc/{pid}/task")) {
             let status = fs::read_to_string(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();

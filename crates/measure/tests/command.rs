@@ -1,0 +1,57 @@
+//! Commands on this machine: what is watched while they run. Timing decides nothing here but that a look falls into it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use coretalk_measure::Stop;
+use coretalk_measure::host::affinity::current_mask;
+use coretalk_measure::host::command::{Launch, Stay, run};
+use coretalk_model::CpuSet;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Children that this process starts while a command runs are taken for the command's: one after the other.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// How a shell stays on the first CPU that this process may use; `ALL` in its script are all of them. `None` where there
+/// is one CPU, or no tool to leave it with.
+fn stay(script: &str) -> Option<Stay> {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = current_mask().unwrap();
+    let tools = ["taskset", "setsid"].iter().all(|tool| Path::new("/usr/bin").join(tool).exists());
+    if all.len() < 2 || !tools {
+        println!("skipped: this needs two CPUs, taskset and setsid");
+        return None;
+    }
+    let cpus: CpuSet = all.first().into_iter().collect();
+    let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
+    let program = "/bin/sh".into();
+    let limit = Duration::from_secs(20);
+    let launch = Launch { program: &program, arguments: &arguments, cpus: &cpus, limit };
+    Some(run(&launch, &Stop::new()).unwrap().stay)
+}
+
+#[test]
+fn whoever_stays_is_not_said_to_leave() {
+    for script in ["exit 0", "sleep 0.05 & sleep 0.05; wait"] {
+        assert!(stay(script).is_none_or(|stay| !stay.left && !stay.narrowed), "{script}");
+    }
+    assert!(stay("sleep 0.2 & sleep 0.2; wait").is_none_or(|stay| stay.tasks >= 3));
+}
+
+#[test]
+fn orphans_that_leave_their_cpus_are_noticed() {
+    // Whoever starts it is gone at once, so that it is no descendant of the program any more.
+    for script in [
+        "(taskset -c ALL sleep 0.4 >/dev/null 2>&1 &); sleep 0.2",
+        "(setsid taskset -c ALL sleep 0.4 >/dev/null 2>&1 &); sleep 0.2",
+    ] {
+        assert!(stay(script).is_none_or(|stay| stay.left), "{script}");
+    }
+}
+
+#[test]
+fn children_that_live_shortly_and_leave_their_cpus_are_noticed() {
+    let script = "taskset -c ALL sleep 0.07; sleep 0.02";
+    assert!(stay(script).is_none_or(|stay| stay.left));
+}
