@@ -74,3 +74,14 @@ fn a_system_that_may_choose_fills_cores_before_their_second_threads() {
     let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
     assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 1, .. }));
 }
+
+#[test]
+fn independent_work_runs_better_on_fast_cores_by_the_ratio_of_their_clocks() {
+    for (workload, found, truth, outcome) in ratios("hybrid", [Preset::PCores, Preset::ECores], 6) {
+        if matches!(workload.kind, WorkloadKind::NQueens | WorkloadKind::Integer) {
+            assert!((truth - (3.6 / 4.9 - 1.0)).abs() < 1e-9, "{workload}: {truth}");
+            assert!((found - truth).abs() < 0.02, "{workload}: {found} for {truth}");
+            assert!(matches!(outcome, Outcome::Winner { winner: 0, .. }), "{workload}: {outcome:?}");
+        }
+    }
+}

@@ -111,14 +111,17 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// What a role has of a core.
+    /// What a role has of a core of the fastest kind.
     fn speed(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
         let here = self.cpus.iter().filter(|other| **other == cpu).count() as f64;
         let siblings = self.world.truth.topology().siblings(cpu);
         let beside = self.cpus.iter().any(|other| *other != cpu && siblings.contains(*other));
+        // The clock of a core is known against the nominal value of its kind.
+        let clocks = &self.world.spec.core_clock;
+        let kind = if self.world.truth.is_fast(cpu) { 1.0 } else { clocks.slow_class_ghz / clocks.ghz };
         let clock = self.now.map_or(1.0, |now| self.world.clocks.relative(cpu, now));
-        clock * if beside { SMT_SPEED } else { 1.0 } / here
+        kind * clock * if beside { SMT_SPEED } else { 1.0 } / here
     }
 
     /// What a message takes from role to role.
