@@ -1,7 +1,7 @@
 //! [`Work`]: what a placement is compared by, and how one run of it is ordered.
 
-use coretalk_model::Picos;
 use coretalk_model::place::{Placement, Workload};
+use coretalk_model::{CpuSet, Picos};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 
@@ -34,6 +34,8 @@ pub struct WorkOrder<'a> {
     pub work: &'a Work,
     /// Where.
     pub placement: &'a Placement,
+    /// The CPUs of all placements that it is compared on: whoever watches sits in the same place for each of them.
+    pub around: &'a CpuSet,
     /// By how many threads, where that is not the work's own affair.
     pub threads: usize,
     /// When the run is given up.

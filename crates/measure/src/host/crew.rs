@@ -103,6 +103,13 @@ impl Aside {
         affinity::set_mask(&room).ok()?;
         Some(Aside { before })
     }
+
+    /// Moves the calling thread to these CPUs, whether its own mask has them or not; `None` where it may not go there.
+    pub fn sit(on: &CpuSet) -> Option<Aside> {
+        let before = affinity::current_mask().ok()?;
+        affinity::set_mask(on).ok()?;
+        Some(Aside { before })
+    }
 }
 
 impl Drop for Aside {

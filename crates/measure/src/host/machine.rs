@@ -267,7 +267,7 @@ impl Machine for HostMachine {
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let started = self.now();
         let room = self.usable();
-        let runner = Runner { rate: self.clock.rate, usable: &room };
+        let runner = Runner { rate: self.clock.rate, usable: &room, topology: &self.topology };
         let done = runner.run(order, stop)?;
         Ok(PassOutcome { started, elapsed: self.now().saturating_sub(started), ..done })
     }

@@ -7,7 +7,7 @@ use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload};
 use coretalk_model::series::{Observed, PassOutcome};
-use coretalk_model::{CpuId, CpuSet, Flag, Picos, TickRate, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure};
 use regex::bytes::{Captures, Regex};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -24,6 +24,29 @@ pub struct Runner<'a> {
     pub rate: TickRate,
     /// CPUs that this process may use.
     pub usable: &'a CpuSet,
+    /// Which of them share cores.
+    pub topology: &'a Topology,
+}
+
+/// Where whoever watches sits while work runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seat {
+    cpus: CpuSet,
+    /// It is on a CPU of the work.
+    shared: bool,
+}
+
+/// The same seat for every placement of a comparison, or what starts on a CPU that is free would be held against what
+/// starts on one that is not. Off the CPUs of all placements where there is room, off their cores too where there is
+/// even that; else on the first CPU of each.
+fn seat(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> Seat {
+    let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
+    let cores: CpuSet = siblings.chain(order.around.iter()).collect();
+    let apart = [&cores, order.around].map(|taken| usable.difference(taken));
+    match apart.into_iter().find(|cpus| !cpus.is_empty()) {
+        Some(cpus) => Seat { cpus, shared: false },
+        None => Seat { cpus: order.placement.cpus.first().copied().into_iter().collect(), shared: true },
+    }
 }
 
 impl Runner<'_> {
@@ -44,9 +67,8 @@ impl Runner<'_> {
         line: &CommandLine,
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
-        let cpus = order.placement.set();
         let limit = line.timeout.map_or(order.limit, |timeout| timeout.min(order.limit));
-        let (finished, steal_ms) = self.launch(line, &cpus, limit, stop)?;
+        let (finished, around) = self.launch(order, line, limit, stop)?;
         if !finished.status.success() {
             return Err(failed(how(&finished), &finished));
         }
@@ -57,7 +79,7 @@ impl Runner<'_> {
                 Err(nothing) => return Err(failed(nothing.reason(name), &finished)),
             }
         }
-        Ok(PassOutcome { observed, steal_ms, ..PassOutcome::default() })
+        Ok(PassOutcome { observed, ..around })
     }
 
     /// The work runs in a process of its own, which is this program by another word, and prints its numbers.
@@ -77,8 +99,7 @@ impl Runner<'_> {
             arguments.push(cpus.join(",").into());
         }
         let line = CommandLine { program: program.into(), arguments, metrics: Vec::new(), timeout: None };
-        let cpus = order.placement.set();
-        let (finished, steal_ms) = self.launch(&line, &cpus, order.limit, stop)?;
+        let (finished, around) = self.launch(order, &line, order.limit, stop)?;
         if !finished.status.success() {
             return Err(failed(how(&finished), &finished));
         }
@@ -96,25 +117,29 @@ impl Runner<'_> {
         if !observed.values.contains_key(&**headline) {
             return Err(failed("it printed no number".to_owned(), &finished));
         }
-        Ok(PassOutcome { observed, steal_ms, ..PassOutcome::default() })
+        Ok(PassOutcome { observed, ..around })
     }
 
+    /// Runs it to its end; what went on around it stands in the outcome.
     fn launch(
         &self,
+        order: &WorkOrder<'_>,
         line: &CommandLine,
-        cpus: &CpuSet,
         limit: Picos,
         stop: &Stop,
-    ) -> Result<(Finished, Option<f32>), TrialFailure> {
-        // Whoever watches gets out of the way, where there is a way to get out of.
-        let _aside = Aside::step(&self.usable.difference(cpus));
+    ) -> Result<(Finished, PassOutcome), TrialFailure> {
+        let cpus = &order.placement.set();
+        let seat = seat(order, self.usable, self.topology);
+        // Where it may not go it stays, and shares.
+        let seated = Aside::sit(&seat.cpus);
+        let coordinator_shared = seat.shared || seated.is_none();
         let before = evidence::cpu_times();
         let launch =
             Launch { program: &line.program, arguments: &line.arguments, cpus, limit: limit.duration() };
         let finished = command::run(&launch, stop).map_err(|failure| explain(cpus, failure))?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
-        let stolen = spent.and_then(|spent| spent.stolen_ms(cpus));
-        Ok((finished, stolen.map(|ms| ms as f32)))
+        let steal_ms = spent.and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
+        Ok((finished, PassOutcome { steal_ms, coordinator_shared, ..PassOutcome::default() }))
     }
 
     /// The clock of the first CPU of a placement right after a run; probed from there.
@@ -231,6 +256,40 @@ fn failed(reason: String, finished: &Finished) -> TrialFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::place::Placement;
+    use coretalk_model::{Domain, Level};
+
+    #[test]
+    fn whoever_watches_sits_in_the_same_place_for_every_placement() {
+        let core = |list: &str| Domain { level: Level::Core, cpus: list.parse().unwrap(), os_id: None };
+        let all: CpuSet = "0-5".parse().unwrap();
+        let topology =
+            Topology::new(all.clone(), vec![core("0,3"), core("1,4"), core("2,5")], Default::default());
+        let queens = Work::Workload("n-queens:8".parse().unwrap());
+        let seats = |usable: &str, lists: [&[u32]; 2]| -> [(String, bool); 2] {
+            let placements =
+                lists.map(|list| Placement::bound("a", list.iter().copied().map(CpuId).collect()));
+            let around = placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
+            placements.each_ref().map(|placement| {
+                let order = WorkOrder {
+                    work: &queens,
+                    placement,
+                    around: &around,
+                    threads: 1,
+                    limit: Picos::from_ms(1),
+                    key: 0,
+                };
+                let seat = seat(&order, &usable.parse().unwrap(), &topology);
+                (seat.cpus.to_string(), seat.shared)
+            })
+        };
+        let at = |cpus: &str, shared| (cpus.to_owned(), shared);
+        // A whole core is free; then only second threads are; then nothing is.
+        assert_eq!(seats("0-5", [&[0], &[0, 1]]), [at("2,5", false), at("2,5", false)]);
+        assert_eq!(seats("0-5", [&[0, 2], &[0, 1]]), [at("3-5", false), at("3-5", false)]);
+        assert_eq!(seats("0-1", [&[0], &[0, 1]]), [at("0", true), at("0", true)]);
+        assert_eq!(seats("0-1", [&[1], &[0]]), [at("1", true), at("0", true)]);
+    }
 
     fn find(pattern: &str, text: &str) -> Result<f64, Nothing> {
         number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])

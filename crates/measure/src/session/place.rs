@@ -9,7 +9,7 @@ use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{PlaceResult, PlaceSettings, Standing, analyse_places, standing};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesResult};
 use coretalk_model::stats::{Key, latin};
-use coretalk_model::{Picos, TrialFailure};
+use coretalk_model::{CpuSet, Picos, TrialFailure};
 
 /// Commit slots lie at most half a second apart, unless one run takes longer.
 const SLOT: Picos = Picos::from_ms(350);
@@ -88,9 +88,12 @@ pub fn go_on(
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
     let began = machine.now();
+    let around =
+        job.settings.placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
     let mut driver = Driver {
         machine,
         job,
+        around,
         record: past.record,
         segment: past.segments,
         pending: Vec::new(),
@@ -107,6 +110,8 @@ pub fn go_on(
 struct Driver<'a> {
     machine: &'a mut dyn Machine,
     job: PlaceJob<'a>,
+    /// The CPUs of all placements.
+    around: CpuSet,
     record: SeriesRecord,
     segment: u32,
     pending: Vec<SeriesEntry>,
@@ -187,6 +192,7 @@ impl Driver<'_> {
         let order = WorkOrder {
             work: &self.job.works[work],
             placement: &settings.placements[placement],
+            around: &self.around,
             threads: settings.threads.unwrap_or(1),
             limit: self.left(),
             key: Key::of(&[settings.seed, u64::from(repetition)]).bits(trial as u64),
