@@ -86,7 +86,8 @@ pub trait Machine {
     /// Runs a piece of work once, everything that belongs to it held on the CPUs of its placement.
     ///
     /// # Errors
-    /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
+    /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised, and
+    /// [`TrialFailure::TimedOut`] where the limit of the order ended it.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let reason = "this machine runs no work".to_owned();
         Err(TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() })

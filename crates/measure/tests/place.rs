@@ -3,6 +3,7 @@
 
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
+use coretalk_model::Picos;
 use coretalk_model::place::{
     Binding, Outcome, PlaceSettings, Placement, Preset, Workload, WorkloadKind, derive,
 };
@@ -84,4 +85,29 @@ fn independent_work_runs_better_on_fast_cores_by_the_ratio_of_their_clocks() {
             assert!(matches!(outcome, Outcome::Winner { winner: 0, .. }), "{workload}: {outcome:?}");
         }
     }
+}
+
+#[test]
+fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
+    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 3);
+    let placements =
+        [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4).unwrap());
+    let ring = Workload::usual(WorkloadKind::Ring);
+    // A warm-up run on each takes 250 ms: nothing is left for a repetition.
+    let budget = Picos::from_ms(700);
+    let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[ring], 4, placements.to_vec(), 3) };
+    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+    let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let PlaceEnded::TooShort { needed } = ended else { panic!("{ended:?}") };
+    assert!(result.complete && result.budget_ended);
+    assert!(
+        result.comparisons.iter().all(|comparison| comparison.arms.iter().all(|arm| arm.runs.is_empty()))
+    );
+    // A warm-up and ten runs of 250 ms on each, and the pauses between.
+    assert_eq!(needed, Picos::from_ms(2 * 11 * (250 + 20)));
+    let budget = needed;
+    let settings = PlaceSettings { budget, ..settings };
+    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+    let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    assert!(result.comparisons[0].arms.iter().all(|arm| arm.runs.len() >= 10), "{result:?}");
 }

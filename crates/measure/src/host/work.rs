@@ -136,7 +136,11 @@ impl Runner<'_> {
         let before = evidence::cpu_times();
         let launch =
             Launch { program: &line.program, arguments: &line.arguments, cpus, limit: limit.duration() };
-        let finished = command::run(&launch, stop).map_err(|failure| explain(cpus, failure))?;
+        let finished = command::run(&launch, stop).map_err(|failure| match failure {
+            // Nobody but the budget wanted it to end: that says nothing about the work.
+            RunFailure::TimedOut { .. } if limit == order.limit => TrialFailure::TimedOut { limit },
+            failure => explain(cpus, failure),
+        })?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let steal_ms = spent.and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
         Ok((finished, PassOutcome { steal_ms, coordinator_shared, ..PassOutcome::default() }))

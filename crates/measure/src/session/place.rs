@@ -6,10 +6,13 @@ use super::{Event, Kept, Observer, SeriesSink};
 use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
-use coretalk_model::place::{PlaceResult, PlaceSettings, Standing, analyse_places, standing};
+use coretalk_model::place::{
+    PlaceResult, PlaceSettings, Standing, analyse_places, least_repetitions, standing,
+};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesResult};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
+use std::collections::BTreeMap;
 
 /// Commit slots lie at most half a second apart, unless one run takes longer.
 const SLOT: Picos = Picos::from_ms(350);
@@ -32,6 +35,11 @@ pub enum PlaceEnded {
     Complete,
     /// The budget ended; wide intervals stay and are said.
     Budget,
+    /// The budget ended before some placement had a run that counts.
+    TooShort {
+        /// What everything that was asked for takes at least, as far as runs have shown.
+        needed: Picos,
+    },
     /// Somebody wished to end.
     Interrupted(Kept),
     /// A run failed, and with it the comparison: what the others said would be about other work.
@@ -94,6 +102,7 @@ pub fn go_on(
         machine,
         job,
         around,
+        known: BTreeMap::new(),
         record: past.record,
         segment: past.segments,
         pending: Vec::new(),
@@ -103,7 +112,10 @@ pub fn go_on(
         observer,
         stop,
     };
-    let ended = driver.repetitions()?;
+    let ended = match driver.repetitions()? {
+        PlaceEnded::Budget if driver.lacks_runs() => PlaceEnded::TooShort { needed: driver.needed() },
+        ended => ended,
+    };
     driver.finish(ended)
 }
 
@@ -113,6 +125,8 @@ struct Driver<'a> {
     /// The CPUs of all placements.
     around: CpuSet,
     record: SeriesRecord,
+    /// How long the last run of each trial took.
+    known: BTreeMap<usize, Picos>,
     segment: u32,
     pending: Vec<SeriesEntry>,
     began: Picos,
@@ -165,11 +179,14 @@ impl Driver<'_> {
     fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
+        // A repetition that would not end in time is not begun: half a one compares nothing. Warm-up runs know nothing yet.
+        if repetition != WARM_UP && self.left() < self.expected_of_all(work) {
+            return Ok(Some(PlaceEnded::Budget));
+        }
         for placement in latin::turn(placements, repetition, key) {
             if self.stop.is_raised() {
                 return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
             }
-            // A repetition that would not end in time is not begun on: half a one compares nothing.
             if self.left() < self.expected(work, placement) {
                 return Ok(Some(PlaceEnded::Budget));
             }
@@ -202,9 +219,13 @@ impl Driver<'_> {
             return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
         }
         let failure = outcome.as_ref().err().cloned();
-        // A run that the budget cut short is no failure of the work, unless it has never come to its end.
-        if failure.is_some() && self.left() == Picos::ZERO && self.record.outcomes(trial).next().is_some() {
+        if let Some(TrialFailure::TimedOut { limit }) = failure {
+            // A run that the budget cut short is no failure of the work.
+            self.known.insert(trial, limit);
             return Ok(Some(PlaceEnded::Budget));
+        }
+        if let Ok(outcome) = &outcome {
+            self.known.insert(trial, outcome.elapsed);
         }
         if repetition == WARM_UP && failure.is_none() {
             return Ok(None);
@@ -222,14 +243,36 @@ impl Driver<'_> {
         }))
     }
 
+    /// Whether something has not run on every placement.
+    fn lacks_runs(&self) -> bool {
+        let settings = self.job.settings;
+        let trials = settings.works.len() * settings.placements.len();
+        (0..trials).any(|trial| self.record.outcomes(trial).next().is_none())
+    }
+
     fn left(&self) -> Picos {
         (self.began + self.job.settings.budget).saturating_sub(self.machine.now())
     }
 
     /// How long a run took the last time.
     fn expected(&self, work: usize, placement: usize) -> Picos {
-        let trial = self.job.settings.trial(work, placement);
-        self.record.outcomes(trial).last().map_or(Picos(1), |outcome| outcome.elapsed)
+        self.known.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
+    }
+
+    /// A run on every placement, and the pauses between.
+    fn expected_of_all(&self, work: usize) -> Picos {
+        let placements = 0..self.job.settings.placements.len();
+        placements.fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + COOL_DOWN)
+    }
+
+    /// What the budget should have been, where it ended before anything could be compared: as far as is known. Runs that
+    /// were not begun take as long as the longest of those that were.
+    fn needed(&self) -> Picos {
+        let settings = self.job.settings;
+        let longest = self.known.values().copied().max().unwrap_or(Picos(1));
+        let runs = |work| u64::from(1 + least_repetitions(settings, work)) * settings.placements.len() as u64;
+        let runs: u64 = (0..self.job.works.len()).map(runs).sum();
+        Picos((longest + COOL_DOWN).0.saturating_mul(runs))
     }
 
     /// Makes everything pending durable. Only between runs.
@@ -263,8 +306,9 @@ impl Driver<'_> {
 
     fn finish(mut self, ended: PlaceEnded) -> Result<(PlaceResult, PlaceEnded), RunError> {
         self.commit()?;
-        self.record.complete = matches!(ended, PlaceEnded::Complete | PlaceEnded::Budget);
-        self.record.budget_ended = ended == PlaceEnded::Budget;
+        let of_budget = matches!(ended, PlaceEnded::Budget | PlaceEnded::TooShort { .. });
+        self.record.complete = of_budget || ended == PlaceEnded::Complete;
+        self.record.budget_ended = of_budget;
         let result = analyse_places(self.job.settings, &self.record);
         let ended = match ended {
             PlaceEnded::Interrupted(_) => PlaceEnded::Interrupted(self.sink.interrupt()?),
