@@ -1,5 +1,6 @@
 //! Exit codes, the classes of errors that lead to them, and the one sentence that says what went wrong.
 
+use crate::report::plain;
 use crate::store::{FailureClass, ResumeError, StoreError};
 use coretalk_measure::MachineError;
 use coretalk_measure::session::latency::RunError;
@@ -146,7 +147,7 @@ impl Failure {
     pub fn tell(&self) {
         if self.code() != ExitCode::Done {
             // Nobody is left to be told when this fails.
-            let _ = writeln!(io::stderr(), "coretalk: {}", self.sentence());
+            let _ = writeln!(io::stderr(), "coretalk: {}", plain(&self.sentence()));
         }
     }
 }

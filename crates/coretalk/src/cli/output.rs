@@ -6,7 +6,7 @@ use crate::document;
 use crate::exit::Failure;
 use crate::export::{self, Export, ExportError, Format};
 use crate::report::depth::{self, Output};
-use crate::report::{By, ColorChoice, ColorDepth, Look, Order};
+use crate::report::{By, ColorChoice, ColorDepth, Look, Order, plain};
 use coretalk_measure::probes::imitation::{Imitation, render};
 use coretalk_model::latency::Imitated;
 use std::fs::File;
@@ -193,6 +193,6 @@ fn variable(name: &str) -> Option<String> {
 pub fn remark(talk: Talk, least: Talk, text: &str) {
     if talk >= least {
         // Remarks are no result: nobody is hurt when they are lost.
-        let _ = writeln!(io::stderr(), "coretalk: {text}");
+        let _ = writeln!(io::stderr(), "coretalk: {}", plain(text));
     }
 }
