@@ -14,6 +14,7 @@ use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Goes on with a comparison. `typed` is the command that was typed with it, if any.
 ///
@@ -97,6 +98,16 @@ fn again(
     let Some(Command::Place(args)) = &invocation.cli.command else {
         return Err(changed("the words of the run are no comparison of this version"));
     };
+    if let Some(program) = args.command.first().map(Path::new)
+        && program.is_relative()
+        && program.components().count() > 1
+        && !program.exists()
+    {
+        return Err(Failure::Environment(format!(
+            "the command of the run is `{}`, which is not in this folder; resume it in the folder where it was begun",
+            program.display()
+        )));
+    }
     let now = request(machine, &invocation.cli.global, args, seed)?;
     // A later sitting may have had another budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
