@@ -47,11 +47,23 @@ pub fn request(
     let threads =
         args.threads.map_or_else(|| usual_threads(machine.topology(), &chosen), |threads| threads as usize);
     let mut placements: Vec<Placement> = Vec::new();
-    for asked in &args.placement {
-        if placements.iter().any(|known| known.name == asked.name()) {
+    for (number, asked) in args.placement.iter().enumerate() {
+        if args.placement[..number].iter().any(|known| known.name() == asked.name()) {
             return Err(Failure::Usage(format!("--placement names {} twice; name it once", asked.name())));
         }
-        placements.push(placement(machine, global, &chosen, asked, threads)?);
+        let placement = placement(machine, global, &chosen, asked, threads)?;
+        match placements.iter_mut().find(|known| is_same(args, known, &placement)) {
+            Some(known) => known.name = format!("{}+{}", known.name, placement.name),
+            None => placements.push(placement),
+        }
+    }
+    if let [only] = placements.as_slice() {
+        return Err(Failure::Environment(format!(
+            "the placements {} are the same CPUs here ({}), so that there is nothing to compare; name others, or list CPUs \
+             with --placement NAME=CPUS",
+            only.name.replace('+', " and "),
+            only.set()
+        )));
     }
     if args.threads.is_some()
         && args.workload.is_empty()
@@ -82,6 +94,21 @@ pub fn request(
         )));
     }
     Ok(Requested { settings, works })
+}
+
+/// Whether two derived placements mean the same: for a command the same CPUs, for workloads in the same order too. Whoever
+/// lists CPUs twice wants them held against themselves.
+fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
+    let is_derived = |placement: &Placement| {
+        let first = placement.name.split('+').next().unwrap_or_default();
+        let asked = args.placement.iter().find(|asked| asked.name() == first);
+        matches!(asked, Some(PlacementName::Preset(_)))
+    };
+    let same = match args.workload.is_empty() {
+        true => known.set() == other.set(),
+        false => known.cpus == other.cpus,
+    };
+    same && known.binding == other.binding && is_derived(known) && is_derived(other)
 }
 
 /// What is run, and what is compared of it.
