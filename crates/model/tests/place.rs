@@ -1,7 +1,8 @@
 //! Comparisons of placements against a known truth.
 
 use coretalk_model::place::{
-    Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places, standing,
+    Better, Comparison, Metric, Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places,
+    effect, standing,
 };
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::Key;
@@ -157,4 +158,117 @@ fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
     // The machine changes state in the middle, as seen on the first placement.
     let states = flags(&|pass, trial| ran(if trial == 0 && pass > 4 { 1.3 } else { 1.0 }, 4.0, 0.0));
     assert_eq!(states.map(|flags| flags.contains(Flag::Multimodal)), [true, false]);
+}
+
+/// Ten runs of a number of one's own on each of two placements.
+fn own(better: Better, min_effect: f64, of: impl Fn(u32, u32) -> f64) -> Comparison {
+    let works = vec![WorkSettings::of_command(vec![Metric::own("x", better)])];
+    let settings = PlaceSettings { works, min_effect, ..settings(2) };
+    let outcome = |pass, trial| {
+        let mut observed = Observed::default();
+        observed.value("x", of(pass, trial));
+        PassOutcome { observed, ..PassOutcome::default() }
+    };
+    analyse_places(&settings, &seen(&settings, outcome)).comparisons.remove(0)
+}
+
+/// Nothing that a machine does is the same twice.
+fn jitter(pass: u32, trial: u32) -> f64 {
+    1.0 + 0.001 * Key::of(&[u64::from(pass), u64::from(trial)]).uniform(0)
+}
+
+#[test]
+fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
+    for (ratio, wins) in [(1.52, true), (1.45, false)] {
+        for slow in [0, 1] {
+            let time = |pass, trial| if trial == slow { ratio } else { 1.0 } * jitter(pass, trial);
+            let times = own(Better::Lower, 0.5, time);
+            let rates = own(Better::Higher, 0.5, |pass, trial| 1.0 / time(pass, trial));
+            for found in [times, rates] {
+                let won = match found.outcome {
+                    Outcome::Winner { winner, share, .. } => {
+                        assert!((effect(share.point) - (ratio - 1.0)).abs() < 0.01, "{share:?}");
+                        Some(winner)
+                    }
+                    _ => None,
+                };
+                assert_eq!(won, wins.then_some(1 - slow as usize), "{ratio}: {:?}", found.outcome);
+            }
+        }
+    }
+    // Shown to lie below: equal, as far as it matters.
+    let near =
+        own(Better::Lower, 0.5, |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial));
+    assert_eq!(near.outcome, Outcome::Same { within: 0.5 });
+}
+
+#[test]
+fn below_six_runs_there_is_no_interval() {
+    for (made, interval) in [(1, false), (5, false), (6, true)] {
+        let settings = settings(2);
+        let mut record = SeriesRecord::new();
+        for (pass, trial) in (0..made).flat_map(|pass| [(pass, 0), (pass, 1)]) {
+            let outcome = Ok(ran(jitter(pass, trial), 4.0, 0.0));
+            record.push(SeriesEntry { segment: 0, pass, trial, outcome });
+        }
+        let wall = analyse_places(&settings, &record).comparisons.remove(0);
+        assert!(wall.arms.iter().all(|arm| arm.median.is_some() && arm.interval().is_some() == interval));
+        assert_eq!(wall.pairs[0].interval().is_some(), interval, "{made}");
+    }
+}
+
+#[test]
+fn a_repetition_that_was_broken_off_counts_nowhere() {
+    let settings = settings(2);
+    let mut record = SeriesRecord::new();
+    // The third was broken off by a sitting that was ended, and the next sitting began with the fourth.
+    for (segment, pass, trial) in
+        [(0, 0, 1), (0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 2, 1), (1, 3, 0), (1, 3, 1), (1, 4, 0)]
+    {
+        let outcome = Ok(ran(f64::from(10 * pass + trial), 4.0, 0.0));
+        record.push(SeriesEntry { segment, pass, trial, outcome });
+    }
+    let wall = analyse_places(&settings, &record).comparisons.remove(0);
+    for (arm, trial) in wall.arms.iter().zip([0.0, 1.0]) {
+        assert_eq!(arm.repetitions, [0, 1, 3]);
+        assert_eq!(arm.runs, [trial, 10.0 + trial, 30.0 + trial]);
+    }
+    // Where no repetition is whole, what is there is told.
+    let mut record = SeriesRecord::new();
+    record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Ok(ran(2.0, 4.0, 0.0)) });
+    let wall = analyse_places(&settings, &record).comparisons.remove(0);
+    assert_eq!((wall.arms[0].runs.len(), wall.arms[1].runs.clone()), (0, vec![2.0]));
+}
+
+#[test]
+fn zeros_are_numbers_that_are_further_away_than_any_other() {
+    // One run that took no tick of the system's clock leaves the others what they are.
+    let one = own(Better::Lower, 0.01, |pass, trial| {
+        if (pass, trial) == (3, 0) { 0.0 } else { (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial) }
+    });
+    let Outcome::Winner { winner: 0, share, .. } = one.outcome else { panic!("{:?}", one.outcome) };
+    assert!((share.point - 0.2).abs() < 0.01, "{share:?}");
+    let never = own(Better::Lower, 0.01, |_, trial| 5.0 * f64::from(trial));
+    let Outcome::Winner { winner: 0, share, .. } = never.outcome else { panic!("{:?}", never.outcome) };
+    assert_eq!(share.point, f64::INFINITY);
+    let rate = own(Better::Higher, 0.01, |_, trial| 5.0 * f64::from(trial));
+    let Outcome::Winner { winner: 1, share, .. } = rate.outcome else { panic!("{:?}", rate.outcome) };
+    assert_eq!(share.point, -1.0);
+    assert_eq!(own(Better::Lower, 0.01, |_, _| 0.0).outcome, Outcome::Same { within: 0.01 });
+}
+
+#[test]
+fn numbers_below_zero_have_no_ratio_and_are_not_tested() {
+    let below = own(Better::Lower, 0.01, |_, trial| -1.0 - f64::from(trial));
+    assert_eq!((below.pairs[0].share, below.pairs[0].p_value), (None, None));
+    assert_eq!(below.outcome, Outcome::CannotTell);
+}
+
+#[test]
+fn numbers_of_any_size_are_compared() {
+    let huge = own(Better::Lower, 0.01, |pass, trial| 1e300 * (1.0 + f64::from(trial)) * jitter(pass, trial));
+    let Outcome::Winner { winner: 0, share, .. } = huge.outcome else { panic!("{:?}", huge.outcome) };
+    assert!((share.point - 1.0).abs() < 0.01, "{share:?}");
+    let apart = own(Better::Higher, 0.01, |_, trial| if trial == 0 { 1e300 } else { 1e-300 });
+    assert!(matches!(apart.outcome, Outcome::Winner { winner: 0, .. }), "{:?}", apart.outcome);
 }

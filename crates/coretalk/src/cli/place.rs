@@ -19,7 +19,8 @@ use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
 use crate::report::place::place_screen;
 use crate::report::plan::place_plan;
-use crate::report::{Saved, Screen};
+use crate::report::text::{cut, duration};
+use crate::report::{Saved, Screen, plain};
 use crate::store::NewRun;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_measure::session::Kept;
@@ -98,6 +99,7 @@ fn sit(
     let Requested { settings, works } = requested;
     announce(&settings, wish, path.as_deref());
     let asked = settings.to_series();
+    let budget = duration(settings.budget.secs());
     let latency = series::nothing(&asked);
     let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
     let mut watcher = Watcher::new(wish, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
@@ -115,7 +117,10 @@ fn sit(
             output::remark(
                 wish.talk,
                 Talk::Normal,
-                &format!("the runs made until the failure are saved as {name}"),
+                &format!(
+                    "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, and \
+                     what the command that failed wrote"
+                ),
             );
         }
     };
@@ -137,6 +142,14 @@ fn sit(
         let failure = Failure::Input(explain(&works, placement, failure));
         say_where(&failure);
         return Err(failure);
+    }
+    if let PlaceEnded::TooShort { needed } = ended {
+        let text = format!(
+            "the budget of {budget} ended before everything had run on every placement, a warm-up run on each included; set \
+             --budget to {} or more",
+            duration(needed.secs())
+        );
+        output::remark(wish.talk, Talk::Normal, &text);
     }
     write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
     match (ended, &name) {
@@ -198,6 +211,9 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: 
     }
 }
 
+/// Columns of the last words of a command that a sentence holds.
+const SAID: usize = 200;
+
 /// A sentence: what failed where, and what it said last.
 fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
     let name = match works.first() {
@@ -205,9 +221,9 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
         _ => "the work".to_owned(),
     };
     let (said, advice) = match failure {
-        TrialFailure::Command { reason, stderr, .. } => {
-            let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            let said = last.map(|line| format!(" (it said: {})", crate::report::plain(line)));
+        TrialFailure::Command { reason, stdout, stderr } => {
+            let said = last_line(stderr).map(|line| format!(" (it said: {line})"));
+            let said = said.or_else(|| last_line(stdout).map(|line| format!(" (it printed last: {line})")));
             let of_pattern = reason.contains("the pattern of metric");
             let advice =
                 if of_pattern { "try the pattern on what it prints" } else { "make it work by itself" };
@@ -218,6 +234,11 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
     };
     let said = said.unwrap_or_default();
     format!("{name} failed on placement {placement}: {failure}{said}; {advice}, then compare again")
+}
+
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(&plain(line), SAID))
 }
 
 fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Placements against each other.
 
-use super::{Ci, ci, known, rounded};
+use super::{Ci, known, rounded};
 use crate::PlaceReport;
 use coretalk_model::Flag;
 use coretalk_model::place::{Comparison, Outcome};
@@ -41,9 +41,12 @@ pub struct ArmDoc {
     /// Null where nothing is bound.
     taskset: Option<String>,
     median: Option<f64>,
+    /// Null below six runs.
     ci: Option<Ci>,
     /// Every run, in the order made.
     runs: Vec<f64>,
+    /// The repetition of each run: runs of one repetition are neighbours in time, and held against each other.
+    repetitions: Vec<u32>,
     flags: Vec<&'static str>,
     /// Median core clock of the first CPU right after a run.
     core_ghz: Option<f64>,
@@ -56,6 +59,7 @@ pub struct PairDoc {
     b: String,
     /// `b / a − 1` in percent; null where values have no ratio.
     delta_percent: Option<f64>,
+    /// Null below six repetitions.
     ci: Option<Ci>,
     /// Adjusted over all metrics and pairs of the workload; null where there is no test.
     p_value: Option<f64>,
@@ -87,8 +91,9 @@ impl ComparisonDoc {
             cpus: arm.placement.cpus.iter().map(|cpu| cpu.0).collect(),
             taskset: arm.placement.taskset(),
             median: arm.median.and_then(|median| exact(median.point)),
-            ci: arm.median.and_then(|median| Some([exact(median.low)?, exact(median.high)?])),
+            ci: arm.interval().and_then(|[low, high]| Some([exact(low)?, exact(high)?])),
             runs: arm.runs.clone(),
+            repetitions: arm.repetitions.clone(),
             flags: doubt(&arm.placement.name)
                 .map_or(Vec::new(), |doubt| doubt.flags.iter().map(Flag::name).collect()),
             core_ghz: doubt(&arm.placement.name).and_then(|doubt| doubt.core_ghz).and_then(known),
@@ -97,7 +102,7 @@ impl ComparisonDoc {
             a: name(pair.a),
             b: name(pair.b),
             delta_percent: pair.share.map(of_share).and_then(|share| known(share.point)),
-            ci: pair.share.map(of_share).as_ref().and_then(ci),
+            ci: pair.interval().and_then(|[low, high]| Some([known(100.0 * low)?, known(100.0 * high)?])),
             p_value: pair.p_value,
         });
         ComparisonDoc {
@@ -109,7 +114,7 @@ impl ComparisonDoc {
             winner,
             verdict,
             within_percent: percent(within),
-            delta_percent: percent(delta),
+            delta_percent: delta.and_then(|share| known(100.0 * share)),
             p_value,
             pairs: pairs.collect(),
         }

@@ -4,15 +4,16 @@ mod reason;
 
 use super::screen::{Saved, Screen};
 use super::table::{Align, Columns};
-use super::text::{count, duration, flow, percent, plain, wrap};
+use super::text::{count, cut, duration, flow, percent, plain, wrap};
 use super::words;
 use crate::{PlaceReport, RunReport};
 use coretalk_model::place::{
-    Better, COMMAND, Comparison, Doubt, Outcome, PlaceSettings, Placement, least_repetitions,
+    Better, COMMAND, Comparison, Doubt, Failed, Outcome, PlaceSettings, Placement, Preset, Workload, effect,
+    least_repetitions,
 };
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Topology};
-use reason::{reasons, structure_words};
+use reason::{Crowd, reasons, structure_words};
 
 /// The whole screen of a run of comparisons, with a line end after each line.
 pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>, width: usize) -> String {
@@ -34,6 +35,9 @@ pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>,
     }
     lines.push(String::new());
     lines.extend(place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width)));
+    if let Screen::Shown(_) = screen {
+        lines.extend(place.result.doubts.iter().flat_map(|doubt| streams(doubt, width)));
+    }
     lines.extend(ending(place, saved, width));
     lines.extend(words::doubt(report, width));
     lines.extend(next(saved, width));
@@ -61,7 +65,15 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology, width: usize) -
         let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
         table.row(vec![plain(&placement.name), structure_words(topology, placement), line]);
     }
-    table.lines(width)
+    let mut lines = table.lines(width);
+    for placement in &settings.placements {
+        let names: Vec<&str> = placement.name.split('+').collect();
+        if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
+            let text = format!(" {} are the same CPUs here, and run once.", names.join(" and "));
+            lines.extend(wrap(&text, width, 2));
+        }
+    }
+    lines
 }
 
 /// The titles of [`rows`].
@@ -91,7 +103,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
             if number == 0 { title(comparison) } else { String::new() },
             plain(&arm.placement.name),
             arm.median.map_or_else(unknown, |median| figure(median.point)),
-            arm.median.map_or_else(unknown, |median| interval(median.low, median.high)),
+            arm.interval().map_or_else(unknown, |[low, high]| interval(low, high)),
             difference.as_ref().map_or_else(String::new, |(share, _)| signed(share.as_ref())),
             difference.and_then(|(_, p)| p).map_or_else(String::new, p_words),
             if number == 0 { verdict(comparison) } else { String::new() },
@@ -121,7 +133,8 @@ fn difference(
         .iter()
         .find(|pair| (pair.a, pair.b) == (reference.min(arm), reference.max(arm)) && reference != arm)?;
     let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
-    let share = pair.share.map(|share| match pair.a == reference {
+    let sure = pair.share.filter(|_| pair.interval().is_some());
+    let share = sure.map(|share| match pair.a == reference {
         true => share,
         false => {
             Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
@@ -133,7 +146,9 @@ fn difference(
 fn signed(share: Option<&Estimate>) -> String {
     let Some(share) = share else { return "·".to_owned() };
     let sign = if share.point < 0.0 { "−" } else { "+" };
-    format!("{sign}{} ±{}", percent(share.point.abs()), percent(share.half_width()))
+    // Zeros are endlessly far from other numbers.
+    let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
+    format!("{sign}{} ±{}", words(share.point.abs()), words(share.half_width()))
 }
 
 fn p_words(p: f64) -> String {
@@ -145,28 +160,29 @@ fn verdict(comparison: &Comparison) -> String {
         Outcome::Winner { winner, .. } => format!("{} wins", plain(&comparison.arms[*winner].placement.name)),
         Outcome::Same { within } => format!("same within ±{}", percent(*within)),
         Outcome::CannotTell if comparison.arms.iter().all(|arm| arm.runs.is_empty()) => "unknown".to_owned(),
-        Outcome::CannotTell if comparison.pairs.iter().all(|pair| pair.share.is_none()) => {
-            "not tested: zeros".to_owned()
+        Outcome::CannotTell if comparison.arms.iter().any(|arm| arm.runs.iter().any(|run| *run < 0.0)) => {
+            "not tested: below zero".to_owned()
         }
         Outcome::CannotTell => "cannot tell".to_owned(),
         Outcome::Told => String::new(),
     }
 }
 
-/// Four significant digits; thousands, millions and thousands of millions by their letter.
+/// Four significant digits; thousands, millions and thousands of millions by their letter, and powers of ten beyond.
 fn figure(value: f64) -> String {
     let (scale, letter) = scale_of(value);
     format!("{}{letter}", digits(value / scale))
 }
 
-/// `432.1–434.4 M`: both ends in the letter of the higher.
+/// `432.1–434.4 M`: both ends in the letter of the one that is further from zero.
 fn interval(low: f64, high: f64) -> String {
-    let (scale, letter) = scale_of(high);
+    let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
     format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
 }
 
 fn scale_of(value: f64) -> (f64, &'static str) {
     match value.abs() {
+        v if v >= 9_999.5e9 => (1.0, ""),
         v if v >= 9_999.5e6 => (1e9, " G"),
         v if v >= 9_999.5e3 => (1e6, " M"),
         v if v >= 99_995.0 => (1e3, " k"),
@@ -177,6 +193,7 @@ fn scale_of(value: f64) -> (f64, &'static str) {
 fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
+        v if v >= 99_995.0 => format!("{value:.3e}"),
         v if v >= 1000.0 => super::text::grouped(value.round() as i64),
         v if v >= 100.0 => format!("{value:.1}"),
         v if v >= 10.0 => format!("{value:.2}"),
@@ -217,72 +234,118 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
         Outcome::Winner { winner, runner_up, share, p_value } => {
             let [best, next]: [&Placement; 2] =
                 [*winner, *runner_up].map(|arm| &headline.arms[arm].placement);
-            let behind = match headline.metric.better {
-                Better::Higher => format!("{} has {} less", name(*runner_up), percent(share.point.abs())),
-                Better::Lower => format!("{} takes {} more", name(*runner_up), percent(share.point.abs())),
+            let (mine, theirs) = (name(*winner), name(*runner_up));
+            let behind = match (headline.metric.better, share.point.is_finite()) {
+                (Better::Higher, _) => format!("{theirs} has {} less", percent(share.point.abs())),
+                (Better::Lower, true) => format!("{theirs} takes {} more", percent(share.point.abs())),
+                (Better::Lower, false) => format!("{theirs} has some where {mine} has none"),
             };
             let p = format!("p {}", words::p_value(*p_value));
-            let why = reasons(&report.topology, best, next);
-            format!(" → {} wins in {what}: {behind} ({p}). {why}", name(*winner))
+            let why = reasons(&report.topology, best, next, crowd(place, headline));
+            format!(" → {mine} wins in {what}: {behind} ({p}). {why}")
         }
         Outcome::Same { within } => {
             format!(" → No placement matters here: none differs by more than {} in {what}.", percent(*within))
         }
         Outcome::CannotTell | Outcome::Told => {
-            let better = better_pairs(headline);
-            let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
-            let work = place.settings.works.iter().position(|work| work.name == headline.work);
-            let least = work.map_or(0, |work| least_repetitions(&place.settings, work)) as usize;
-            let told = if made < least {
-                format!("{} on each are too few for the tests, which need {least}", count(made as u64, "run"))
-            } else if better.is_empty() {
-                "these runs show neither a winner nor equality".to_owned()
-            } else {
-                format!("no placement beats every other, but {}", better.join(" and "))
+            let told = match missing(place, headline) {
+                Some(missing) => missing,
+                None => {
+                    let shown = shown_pairs(headline, place.settings.min_effect).join(", and ");
+                    match headline.arms.len() {
+                        _ if shown.is_empty() => "these runs show neither a winner nor equality".to_owned(),
+                        0..=2 => shown,
+                        _ => format!("no placement beats every other, but {shown}"),
+                    }
+                }
             };
             format!(" → Cannot tell which placement wins in {what}: {told}.")
         }
     }
 }
 
+/// What keeps a comparison from being tested, if anything does.
+fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
+    if headline.arms.iter().any(|arm| arm.runs.iter().any(|run| *run < 0.0)) {
+        return Some("it has values below zero, and placements are compared by ratios".to_owned());
+    }
+    let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
+    let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
+    let least = least_repetitions(&place.settings, work) as usize;
+    let is = if made == 1 { "is" } else { "are" };
+    (made < least).then(|| {
+        format!("{} on each {is} too few for the tests, which need {least}", count(made as u64, "run"))
+    })
+}
+
 /// What is shown for some pairs where nobody beats all.
-fn better_pairs(comparison: &Comparison) -> Vec<String> {
+fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
     let name = |arm: usize| plain(&comparison.arms[arm].placement.name);
-    let shown = comparison
+    let differ = comparison
         .pairs
         .iter()
         .filter(|pair| pair.p_value.is_some_and(|p| p <= coretalk_model::place::ALPHA));
-    shown
+    differ
         .filter_map(|pair| {
-            let more = pair.share?.point > 0.0;
-            let b_wins = more == (comparison.metric.better == Better::Higher);
+            let share = pair.share?.point;
+            let b_wins = (share > 0.0) == (comparison.metric.better == Better::Higher);
             let (best, other) = if b_wins { (pair.b, pair.a) } else { (pair.a, pair.b) };
-            Some(format!("{} beats {}", name(best), name(other)))
+            let (best, other) = (name(best), name(other));
+            Some(match effect(share) >= min_effect {
+                true => format!("{best} beats {other}"),
+                false => format!(
+                    "{best} is better than {other} by {}, and whether the truth lies within the ±{} that do not matter is \
+                     open",
+                    percent(effect(share)),
+                    percent(min_effect)
+                ),
+            })
         })
         .collect()
 }
 
+/// Who works, as far as it is known.
+fn crowd(place: &PlaceReport, headline: &Comparison) -> Crowd {
+    match headline.work.parse::<Workload>() {
+        Ok(workload) => {
+            let threads = place.settings.threads.unwrap_or(1);
+            Crowd { roles: workload.kind.roles(threads), several: workload.kind.parties(threads) > 1 }
+        }
+        // A command: by what was seen of it.
+        Err(_) => {
+            let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);
+            let several = doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1);
+            Crowd { roles: None, several }
+        }
+    }
+}
+
 fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
-    if let Some((failed, reason)) = &doubt.failed {
-        parts.push(format!("{} failed: {}", count(u64::from(*failed), "run"), plain(reason)));
+    if let Some(Failed { runs, reason, .. }) = &doubt.failed {
+        parts.push(format!("{} failed: {}", count(u64::from(*runs), "run"), plain(reason)));
     }
+    let runs = |some: u32| format!("{some} of {}", count(u64::from(doubt.runs), "run"));
     if doubt.left > 0 {
         parts.push(format!(
-            "{} ran outside its CPUs: the command changes its own affinity",
-            count(u64::from(doubt.left), "run")
+            "in {} a process or thread of it was allowed on other CPUs, so that it may have worked there: the command \
+             changes its own affinity",
+            runs(doubt.left)
         ));
     }
     if doubt.narrowed > 0 {
         parts.push(format!(
-            "in {} the command bound itself more tightly",
-            count(u64::from(doubt.narrowed), "run")
+            "in {} a process or thread of it bound itself to some of the CPUs",
+            runs(doubt.narrowed)
         ));
     }
     if doubt.orphans > 0 {
+        parts.push(format!("{} left processes behind, which were ended", runs(doubt.orphans)));
+    }
+    if let Some(wall_s) = doubt.crowded_s {
         parts.push(format!(
-            "{} left processes behind, which were ended",
-            count(u64::from(doubt.orphans), "run")
+            "its runs last {}, and their start by coretalk is part of that: the placements leave it no CPU of its own",
+            duration(wall_s)
         ));
     }
     if doubt.flags.contains(Flag::Freq) {
@@ -303,10 +366,39 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
         .collect()
 }
 
+/// Lines of each stream of a run that failed that are shown.
+const SHOWN_LINES: usize = 20;
+
+/// What the last run that failed wrote: for whoever looks at the run on the own terminal, and in no report.
+fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
+    let Some(failed) = &doubt.failed else { return Vec::new() };
+    let mut shown = Vec::new();
+    for (stream, text) in [("standard error", &failed.stderr), ("standard output", &failed.stdout)] {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let left_out = lines.len().saturating_sub(SHOWN_LINES);
+        let last = if left_out > 0 { format!(", its last {SHOWN_LINES} lines") } else { String::new() };
+        shown.extend(wrap(
+            &format!("   on {} it wrote to {stream}{last}:", plain(&doubt.placement)),
+            width,
+            3,
+        ));
+        shown.extend(lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), width)));
+    }
+    shown
+}
+
 fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let text = if !place.result.complete {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         format!(" Ended early{kept}.")
+    } else if place.result.budget_ended && place.result.comparisons.iter().any(lacks_runs) {
+        format!(
+            " The budget of {} ended before everything had run on every placement; try a longer --budget.",
+            duration(place.settings.budget.secs())
+        )
     } else if place.result.budget_ended {
         format!(
             " The budget of {} ended before every difference was known to ±{}; try a longer --budget.",
@@ -317,6 +409,10 @@ fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
         return Vec::new();
     };
     wrap(&text, width, 1)
+}
+
+fn lacks_runs(comparison: &Comparison) -> bool {
+    comparison.arms.iter().all(|arm| arm.runs.is_empty())
 }
 
 fn next(saved: Saved<'_>, width: usize) -> Vec<String> {
@@ -347,10 +443,16 @@ mod tests {
             (8_007_244.0, "8 007 k"),
             (433_788_782.0, "433.8 M"),
             (12_345_678_901.0, "12.35 G"),
+            (-8_007_244.0, "-8 007 k"),
+            (123_456_789_012_345.0, "1.235e14"),
+            (1e300, "1.000e300"),
+            (f64::MAX, "1.798e308"),
         ] {
             assert_eq!(figure(value), text, "{value}");
         }
         assert_eq!(interval(432_090_345.0, 434_401_434.0), "432.1–434.4 M");
         assert_eq!(interval(9.5e6, 10.5e6), "9.500–10.50 M");
+        assert_eq!(interval(-8e9, 2.0), "-8 000–2.00e-6 M");
+        assert_eq!(interval(1e300, 2e300), "1.000e300–2.000e300");
     }
 }

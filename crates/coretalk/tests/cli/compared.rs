@@ -72,8 +72,10 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
         (&["--", "/bin/sh", "-c", "kill -9 $$"], "was ended by signal 9"),
         (
             &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
-            "no number that the pattern of metric x finds",
+            "no number that the pattern of metric x finds (it printed last: y)",
         ),
+        // What a command prints does not steer the terminal.
+        (&["--", "/bin/sh", "-c", "printf 'red: \\033[31m' >&2; exit 3"], "(it said: red: \u{fffd}[31m)"),
         (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 200 ms and was ended"),
     ] {
         let begun = Instant::now();
@@ -85,6 +87,64 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
         let document = tool.done(&["export", "latest", "--format", "json"]).out;
         assert!(!document.contains("no such table"), "{document}");
     }
+}
+
+#[test]
+fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
+    let (tool, places) = (Tool::new(), places());
+    let script = "seq 1000 1099; echo one >&2; printf 'two \\033[2J\\n' >&2; exit 3";
+    let said = tool.call(&place(&places, &["--", "/bin/sh", "-c", script]));
+    assert!(said.code == 4 && said.err.contains("(it said: two \u{fffd}[2J)"), "{}", said.err);
+    let shown = tool.done(&["runs", "show", "latest"]).out;
+    for part in [
+        "it wrote to standard error:\n     one\n     two \u{fffd}[2J\n",
+        "standard output, its last 20 lines:\n     1080\n",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("1079"), "{shown}");
+    tool.done(&["report", "latest", "-o", "page.html"]);
+    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    assert!(page.contains("exit status 3") && !page.contains("1099"));
+}
+
+#[test]
+fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
+    let (tool, places) = (Tool::new(), places());
+    for command in [&["--", "/bin/sleep", "30"][..], &["--timeout", "20s", "--", "/bin/sleep", "30"]] {
+        let words = [&["place", &places[0], &places[1], "--budget", "1s"], command].concat();
+        let said = tool.done(&words);
+        assert!(said.out.contains("ended before everything had run on every placement"), "{}", said.out);
+        assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
+        assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
+    }
+    // A timeout of one's own is about the command.
+    let said =
+        tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
+    assert!(said.code == 4 && said.err.contains("for more than 300 ms"), "{}", said.err);
+}
+
+#[test]
+fn a_program_that_is_not_in_this_folder_is_resumed_in_its_own() {
+    let (tool, places) = (Tool::new(), places());
+    std::os::unix::fs::symlink("/bin/true", tool.path().join("mine")).unwrap();
+    // Stands at its budget: it cannot have had two hundred runs on each.
+    let words = ["place", &places[0], &places[1], "--repeat", "200", "--budget", "1s", "-q", "--", "./mine"];
+    tool.done(&words);
+    std::fs::create_dir(tool.path().join("elsewhere")).unwrap();
+    let words = ["--resume", "latest", "--budget", "2s", "-q"];
+    let there = tool.command(&words).current_dir(tool.path().join("elsewhere")).output().unwrap();
+    let said = String::from_utf8(there.stderr).unwrap();
+    assert_eq!(there.status.code(), Some(3), "{said}");
+    assert!(said.contains("`./mine`, which is not in this folder"), "{said}");
+    tool.done(&words);
+}
+
+#[test]
+fn names_from_outside_do_not_steer_the_terminal() {
+    let (tool, places) = (Tool::new(), places());
+    let said = tool.call(&place(&places, &["--", "no-such-\u{1b}[31mprogram"]));
+    assert!(said.code == 2 && said.err.contains("`no-such-\u{fffd}[31mprogram`"), "{:?}", said.err);
 }
 
 #[test]
@@ -113,7 +173,8 @@ fn a_command_that_changes_its_affinity_is_noticed() {
     }
     let (tool, places) = (Tool::new(), places());
     let said = tool.done(&place(&places, &["--budget", "5s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
-    assert!(said.out.contains("changes its own affinity"), "{}", said.out);
+    let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("a process or thread of it was allowed on other CPUs"), "{}", said.out);
 }
 
 #[test]
@@ -237,6 +298,60 @@ fn six_cores_over_two_clusters_against_three_cores_with_two_threads() {
     assert_eq!((&queens["winner"], &ring["winner"]), (&"across-l3".into(), &"smt-packed".into()));
     let delta = queens["delta_percent"].as_f64().unwrap();
     assert!((delta + 30.0).abs() < 2.0, "{delta}");
+}
+
+#[test]
+fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
+    let tool = Tool::new();
+    let words = "place --machine sim:chiplet-16 --seed 1 --threads 8 --placement one-l3 --placement compact --workload ring -q";
+    let with =
+        |more: &str| words.split(' ').chain(more.split_whitespace()).map(str::to_owned).collect::<Vec<_>>();
+    let call = |words: Vec<String>| tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let said = call(with("--placement across-l3"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("one-l3 and compact are the same CPUs here"), "{}", said.out);
+    assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
+    let refused = call(with(""));
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("one-l3 and compact are the same CPUs here (0-7)"), "{}", refused.err);
+    // Whoever lists CPUs knows what they are.
+    assert_eq!(call(with("--placement listed=0-7")).code, 0);
+}
+
+#[test]
+fn one_run_on_each_has_neither_interval_nor_verdict() {
+    let words = "--placement one-l3 --placement across-l3 --threads 4 --workload ring --budget 1200ms";
+    let tool = Tool::new();
+    let document = simulated(&tool, "chiplet-16", words);
+    let ring = &document["comparisons"][0];
+    for arm in ring["placements"].as_array().unwrap() {
+        assert_eq!((&arm["repetitions"], &arm["ci"]), (&serde_json::json!([0]), &Value::Null), "{ring}");
+        assert!(arm["median"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!((&ring["verdict"], &ring["pairs"][0]["ci"]), (&"cannot-tell".into(), &Value::Null));
+    let line = format!("place --machine sim:chiplet-16 --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("1 run on each is too few for the tests") && !flat.contains("±0"), "{out}");
+}
+
+#[test]
+fn what_lies_below_the_smallest_effect_beats_nobody() {
+    // Six cores do 1 / 0.7 of what three do: 42.9 % more.
+    let words = "place --machine sim:chiplet-16-smt --seed 1 -q --no-save --placement across-l3 --placement smt-packed                  --threads 6 --workload n-queens --min-effect";
+    let tool = Tool::new();
+    let out = |effect: &str| {
+        let out = tool.done(&words.split_whitespace().chain([effect]).collect::<Vec<_>>()).out;
+        out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(out("40%").contains("across-l3 wins in solutions/s: smt-packed has 30 % less"), "{}", out("40%"));
+    assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
+    // Neither shown to be above nor below.
+    let open = out("43%");
+    assert!(
+        open.contains("across-l3 is better than smt-packed by 43 %") && !open.contains("beats"),
+        "{open}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From the runs of a comparison to what follows. Shared by the session, which asks when it is enough, and by whoever
 //! reads a file.
 
-use super::comparison::{Arm, Comparison, Difference, Doubt, Outcome, PlaceResult};
+use super::comparison::{Arm, Comparison, Difference, Doubt, Failed, Outcome, PlaceResult, effect};
 use super::metric::{Better, Metric, Role};
 use super::settings::PlaceSettings;
 use crate::series::{PassOutcome, SeriesRecord};
@@ -11,13 +11,18 @@ use crate::stats::permutation::{fewest_pairs, signed_rank_p};
 use crate::stats::{
     Detector, Estimate, elementary, interpolated_median_interval, median, quantile, split_states,
 };
-use crate::{Flag, Flags, Picos};
+use crate::{Flag, Flags, Picos, TrialFailure};
+use std::collections::BTreeSet;
 
 /// The error that all tests of one piece of work may make together. A placement against itself must not win, and the
 /// smallest effect alone does not keep it from that where runs are few.
 pub const ALPHA: f64 = 0.005;
 /// Confidence of the intervals that are shown is one minus this.
-const SHOWN_ALPHA: f64 = 0.05;
+pub(super) const SHOWN_ALPHA: f64 = 0.05;
+/// ln of a ratio that no two numbers above zero have: zero against such a number lies further apart than any of them.
+const BEYOND: f64 = 700.0;
+/// Runs that are shorter than this contain their start to more than a hundredth.
+const SHORT_S: f64 = 0.02;
 /// The clock of a core moved, or differs between placements.
 const FREQUENCY_SHARE: f64 = 0.02;
 /// Runs that are disturbed now and then are what medians are for: of six to ten, one at either end says nothing.
@@ -85,8 +90,16 @@ pub const MOST_REPETITIONS: u32 = 200;
 
 /// Repetitions that every placement has.
 fn repetitions(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> u32 {
-    let of = |placement| record.passes(settings.trial(work, placement)).len() as u32;
-    (0..settings.placements.len()).map(of).min().unwrap_or(0)
+    whole(settings, record, work).len() as u32
+}
+
+/// The numbers of the repetitions that every placement has: one that was broken off compares nothing.
+fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> BTreeSet<u32> {
+    let of = |placement: usize| -> BTreeSet<u32> {
+        let passes = record.passes(settings.trial(work, placement)).iter();
+        passes.filter(|pass| pass.outcome.is_ok()).map(|pass| pass.pass).collect()
+    };
+    (0..settings.placements.len()).map(of).reduce(|all, of| &all & &of).unwrap_or_default()
 }
 
 fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -118,8 +131,21 @@ fn both(
 /// ln(b / a) of each repetition; `None` where some value has no ratio, or there is none.
 type Ratios = Option<Vec<f64>>;
 
+/// Zeros are values as others are: two of them are equal, and one of them is as far from any other number as can be. The
+/// tests go by ranks and the estimates by medians, so that it does not matter how far that is.
 fn log_ratios(both: &[[f64; 2]]) -> Ratios {
-    let ratio = |&[a, b]: &[f64; 2]| (a > 0.0 && b > 0.0).then(|| elementary::ln(b / a));
+    let ratio = |&[a, b]: &[f64; 2]| match (a, b) {
+        (0.0, 0.0) => Some(0.0),
+        (0.0, b) if b > 0.0 => Some(BEYOND),
+        (a, 0.0) if a > 0.0 => Some(-BEYOND),
+        (a, b) if a > 0.0 && b > 0.0 => {
+            let ratio = b / a;
+            let ln =
+                if ratio.is_normal() { elementary::ln(ratio) } else { elementary::ln(b) - elementary::ln(a) };
+            Some(ln.clamp(-BEYOND, BEYOND))
+        }
+        _ => None,
+    };
     let ratios: Ratios = both.iter().map(ratio).collect();
     ratios.filter(|ratios| !ratios.is_empty())
 }
@@ -162,10 +188,15 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
 }
 
 fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &Metric) -> Vec<Arm> {
+    let whole = whole(settings, record, work);
     let arm = |(number, placement): (usize, &super::Placement)| {
-        let runs = numbers(record, settings.trial(work, number), &metric.name);
-        let runs: Vec<f64> = runs.into_iter().map(|(_, value)| value).collect();
-        Arm { placement: placement.clone(), median: interpolated_median_interval(&runs, SHOWN_ALPHA), runs }
+        // Before any repetition is whole, what is there says more than nothing.
+        let counts = |repetition: &u32| whole.is_empty() || whole.contains(repetition);
+        let found = numbers(record, settings.trial(work, number), &metric.name);
+        let (repetitions, runs): (Vec<u32>, Vec<f64>) =
+            found.into_iter().filter(|(repetition, _)| counts(repetition)).unzip();
+        let median = interpolated_median_interval(&runs, SHOWN_ALPHA);
+        Arm { placement: placement.clone(), median, runs, repetitions }
     };
     settings.placements.iter().enumerate().map(arm).collect()
 }
@@ -180,7 +211,12 @@ fn differences(count: usize, ratios: &[Ratios], p_values: &[Option<f64>]) -> Vec
 
 /// From ln(b / a) to b / a − 1.
 fn as_share(shift: Estimate) -> Estimate {
-    let share = |ln: f64| elementary::exp(ln) - 1.0;
+    // Means of two repetitions, one with a zero, lie half way to what no numbers have.
+    let share = |ln: f64| match ln {
+        ln if ln >= BEYOND / 4.0 => f64::INFINITY,
+        ln if ln <= -BEYOND / 4.0 => -1.0,
+        ln => elementary::exp(ln) - 1.0,
+    };
     Estimate { point: share(shift.point), low: share(shift.low), high: share(shift.high), ..shift }
 }
 
@@ -202,14 +238,14 @@ fn outcome(
             Better::Higher => share.point < 0.0,
             Better::Lower => share.point > 0.0,
         };
-        behind && *p_value <= ALPHA && share.point.abs() >= min_effect
+        behind && *p_value <= ALPHA && effect(share.point) >= min_effect
     };
     for winner in 0..count {
         let others: Vec<usize> = (0..count).filter(|&other| other != winner).collect();
         let seen: Option<Vec<(Estimate, f64)>> = others.iter().map(|&other| seen(winner, other)).collect();
         let Some(seen) = seen.filter(|seen| seen.iter().all(loses)) else { continue };
         let nearest =
-            (0..seen.len()).min_by(|&a, &b| seen[a].0.point.abs().total_cmp(&seen[b].0.point.abs()));
+            (0..seen.len()).min_by(|&a, &b| effect(seen[a].0.point).total_cmp(&effect(seen[b].0.point)));
         let Some(nearest) = nearest else { continue };
         let p_value = seen.iter().map(|(_, p)| *p).fold(0.0, f64::max);
         return Outcome::Winner { winner, runner_up: others[nearest], share: seen[nearest].0, p_value };
@@ -251,8 +287,12 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
                 .filter(|outcome| outcome.observed.counts.get(name).is_some_and(|n| *n > 0))
                 .count() as u32
         };
-        let failed = passes.iter().filter(|pass| pass.outcome.is_err()).count() as u32;
-        let reason = passes.iter().rev().find_map(|pass| pass.outcome.as_ref().err());
+        let failures: Vec<&TrialFailure> =
+            passes.iter().filter_map(|pass| pass.outcome.as_ref().err()).collect();
+        let tasks = outcomes.iter().filter_map(|outcome| outcome.observed.counts.get("tasks").copied()).max();
+        let crowded = outcomes.iter().any(|outcome| outcome.coordinator_shared);
+        let walls: Vec<f64> =
+            numbers(record, trial, "wall_s").into_iter().map(|(_, wall_s)| wall_s).collect();
         let stolen = stolen(&outcomes, placement.cpus.len());
         let mut flags =
             outcomes.iter().fold(Flags::NONE, |flags, outcome| flags.union(outcome.observed.flags));
@@ -267,6 +307,9 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
             .map(|(_, value)| value)
             .filter(|value| *value > 0.0)
             .collect();
+        if crowded {
+            flags.set(Flag::CoordShared);
+        }
         if split_states(&headline, STATES).len() > 1 {
             flags.set(Flag::Multimodal);
         }
@@ -274,16 +317,26 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
             work: settings.works[work].name.clone(),
             placement: placement.name.clone(),
             runs: passes.len() as u32,
-            failed: reason.map(|reason| (failed, reason.to_string())),
+            failed: failures.last().map(|last| failed(failures.len() as u32, last)),
             core_ghz: clocks[number],
             left: with("left"),
             narrowed: with("narrowed"),
             orphans: with("orphans"),
+            tasks,
+            crowded_s: median(&walls).filter(|wall_s| crowded && *wall_s < SHORT_S),
             stolen,
             flags,
         }
     };
     settings.placements.iter().enumerate().map(doubt).collect()
+}
+
+fn failed(runs: u32, last: &TrialFailure) -> Failed {
+    let (stdout, stderr) = match last {
+        TrialFailure::Command { stdout, stderr, .. } => (stdout.clone(), stderr.clone()),
+        _ => (String::new(), String::new()),
+    };
+    Failed { runs, reason: last.to_string(), stdout, stderr }
 }
 
 /// The clock of many runs is not that of many others: one in five and four in five lie apart.

@@ -1,5 +1,6 @@
 //! [`Comparison`]: one metric of one piece of work on every placement.
 
+use super::analyse::SHOWN_ALPHA;
 use super::metric::Metric;
 use super::placement::Placement;
 use crate::Flags;
@@ -27,8 +28,17 @@ pub struct Arm {
     pub placement: Placement,
     /// The median of the runs with its 95 % interval; `None` where no run had the number.
     pub median: Option<Estimate>,
-    /// Every run, in the order made.
+    /// Every run of a repetition that all placements have, in the order made.
     pub runs: Vec<f64>,
+    /// The repetition of each run: runs of one repetition are held against each other.
+    pub repetitions: Vec<u32>,
+}
+
+impl Arm {
+    /// The 95 % interval of the median; `None` below six runs, whose whole range is less sure than that.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        sure(self.median.as_ref())
+    }
 }
 
 /// Two placements against each other, from repetitions that both have.
@@ -38,11 +48,35 @@ pub struct Difference {
     pub a: usize,
     /// Position of the other.
     pub b: usize,
-    /// `b / a − 1` with its 95 % interval; `None` where values have no ratio (zero or below).
+    /// `b / a − 1` with its 95 % interval; infinite where `a` is zero and `b` is not, `None` where values have no ratio
+    /// (below zero).
     pub share: Option<Estimate>,
     /// Of the exact permutation test, adjusted (Holm) over all metrics and pairs of the work; `None` where there is no
     /// test.
     pub p_value: Option<f64>,
+}
+
+impl Difference {
+    /// The 95 % interval of the share; `None` below six repetitions, whose whole range is less sure than that.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        sure(self.share.as_ref())
+    }
+}
+
+fn sure(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
+    estimate.filter(|it| it.confidence >= 1.0 - SHOWN_ALPHA - 1e-9).map(|it| [it.low, it.high])
+}
+
+/// How much the larger of two is more than the smaller, from `one / other − 1`: the same whichever of them is the other,
+/// and whichever way is better.
+///
+/// ```
+/// # use coretalk_model::place::effect;
+/// assert_eq!((effect(0.5), effect(1.0 / 1.5 - 1.0)), (0.5, 0.5));
+/// ```
+pub fn effect(share: f64) -> f64 {
+    let ratio = 1.0 + share;
+    ratio.max(1.0 / ratio) - 1.0
 }
 
 /// What follows from a comparison.
@@ -92,8 +126,8 @@ pub struct Doubt {
     pub placement: String,
     /// Runs made, failed ones among them.
     pub runs: u32,
-    /// Runs that failed, and why the last one did.
-    pub failed: Option<(u32, String)>,
+    /// Runs that failed.
+    pub failed: Option<Failed>,
     /// Median core clock of its first CPU over the runs, in GHz.
     pub core_ghz: Option<f64>,
     /// Runs in which the work ran outside its CPUs.
@@ -102,8 +136,26 @@ pub struct Doubt {
     pub narrowed: u32,
     /// Runs that left processes behind, which were ended.
     pub orphans: u32,
+    /// The most threads that were seen at a time in some run, of all processes; `None` where nobody looked.
+    pub tasks: Option<u64>,
+    /// Median wall time in seconds where whoever watches had to start runs from a CPU of the work, and they are so short
+    /// that this is part of what they are.
+    pub crowded_s: Option<f64>,
     /// Share of the time of its CPUs that the hypervisor or interrupts took.
     pub stolen: Option<f64>,
     /// Doubts and remarks.
     pub flags: Flags,
+}
+
+/// What is known of runs that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// How many did.
+    pub runs: u32,
+    /// Why the last one did.
+    pub reason: String,
+    /// What that one wrote to standard output, cut to its beginning and end.
+    pub stdout: String,
+    /// What it wrote to standard error, cut in the same way.
+    pub stderr: String,
 }

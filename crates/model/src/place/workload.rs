@@ -160,6 +160,27 @@ impl WorkloadKind {
         }
     }
 
+    /// How many roles it has by so many threads: they stand on the first CPUs of a placement in turn. `None` where it may
+    /// use the whole placement.
+    pub fn roles(self, threads: usize) -> Option<usize> {
+        match self {
+            Execl | Process | Shell => None,
+            Pipe => Some(2),
+            MutexArray => Some(64),
+            _ => Some(threads),
+        }
+    }
+
+    /// How many threads or processes work at a time, by so many threads: more than one talk, or share.
+    pub fn parties(self, threads: usize) -> usize {
+        match self {
+            // Each thread waits for a process of its own; a pipeline has six.
+            Process => 2 * threads,
+            Shell => 6,
+            _ => self.roles(threads).unwrap_or(threads),
+        }
+    }
+
     /// The fewest threads that it makes sense with.
     pub fn fewest_threads(self) -> usize {
         match self {
