@@ -355,6 +355,23 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
 }
 
 #[test]
+fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
+    let tool = Tool::new();
+    for (machine, pair) in [
+        ("chiplet-16-smt", ["across-l3", "smt-packed"]),
+        ("chiplet-16", ["across-l3", "one-l3"]),
+        ("laptop-smt", ["one-per-core", "smt-packed"]),
+    ] {
+        let document = simulated(&tool, machine, "--workload ring");
+        let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+        let names: Vec<&str> = arms.iter().map(|arm| arm["name"].as_str().unwrap()).collect();
+        assert_eq!(names, pair, "{machine}");
+    }
+    let said = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
+    assert!(said.code == 2 && said.err.contains("none of the usual pairs"), "{}", said.err);
+}
+
+#[test]
 fn a_large_machine_is_compared_too() {
     let words =
         "--placement one-l3 --placement spread --threads 8 --workload barrier,shared-counter,pipeline";

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlaceArgs {
     /// A placement: NAME=CPUS in role order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
-    /// p-cores, e-cores, none; at least two
+    /// p-cores, e-cores, none; at least two (default: across-l3 and smt-packed, or what comes nearest to them here)
     #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
     pub placement: Vec<PlacementName>,
     /// Work that the tool brings along: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
@@ -24,7 +24,7 @@ pub struct PlaceArgs {
     /// Repetitions on each placement at least (default: 10)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
     pub repeat: Option<u32>,
-    /// A number in the output of the command: the first group of the last match; repeatable
+    /// A number in the output of the command: the group of the last match that took part; repeatable
     #[arg(long, value_name = "NAME=REGEX", requires = "command", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
     /// Of this number more is better; repeatable (default: less)

@@ -6,7 +6,7 @@ use crate::cli::resolve::cpus_and_pairs;
 use crate::exit::Failure;
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{
-    BUDGET, Better, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, REPEAT,
+    BUDGET, Better, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
     WorkSettings, Workload, derive,
 };
 use coretalk_model::{CpuSet, Level, Topology};
@@ -37,22 +37,16 @@ pub fn request(
         return Err(Failure::Usage(refusal));
     }
     let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
-    if args.placement.len() < 2 {
-        return Err(Failure::Usage(
-            "a comparison needs two placements; name at least two with --placement, for example --placement one=0 \
-             --placement two=0-1"
-                .into(),
-        ));
-    }
     let threads =
         args.threads.map_or_else(|| usual_threads(machine.topology(), &chosen), |threads| threads as usize);
+    let names = names(args, machine.topology(), &chosen, threads)?;
     let mut placements: Vec<Placement> = Vec::new();
-    for (number, asked) in args.placement.iter().enumerate() {
-        if args.placement[..number].iter().any(|known| known.name() == asked.name()) {
+    for (number, asked) in names.iter().enumerate() {
+        if names[..number].iter().any(|known| known.name() == asked.name()) {
             return Err(Failure::Usage(format!("--placement names {} twice; name it once", asked.name())));
         }
         let placement = placement(machine, global, &chosen, asked, threads)?;
-        match placements.iter_mut().find(|known| is_same(args, known, &placement)) {
+        match placements.iter_mut().find(|known| is_same(args, &names, known, &placement)) {
             Some(known) => known.name = format!("{}+{}", known.name, placement.name),
             None => placements.push(placement),
         }
@@ -67,7 +61,7 @@ pub fn request(
     }
     if args.threads.is_some()
         && args.workload.is_empty()
-        && args.placement.iter().all(|asked| matches!(asked, PlacementName::Listed { .. }))
+        && names.iter().all(|asked| matches!(asked, PlacementName::Listed { .. }))
     {
         return Err(Failure::Usage(
             "--threads has no effect on placements that list their CPUs, and a command chooses its threads itself; leave \
@@ -77,7 +71,7 @@ pub fn request(
     }
     let settings = PlaceSettings {
         works: compared,
-        threads: (!args.workload.is_empty()).then(|| work_threads(args, &placements, threads)),
+        threads: (!args.workload.is_empty()).then(|| work_threads(args, &names, &placements, threads)),
         placements,
         repeat: args.repeat.unwrap_or(REPEAT),
         min_effect: args.min_effect.unwrap_or(MIN_EFFECT),
@@ -96,12 +90,50 @@ pub fn request(
     Ok(Requested { settings, works })
 }
 
+/// Pairs of placements that are compared where none is named, the first that a machine has: cores of two caches against
+/// two threads on each core of one, else what comes nearest to that.
+const USUAL: [[Preset; 2]; 3] = [
+    [Preset::AcrossL3, Preset::SmtPacked],
+    [Preset::AcrossL3, Preset::OneL3],
+    [Preset::OnePerCore, Preset::SmtPacked],
+];
+
+/// The placements that were asked for, or the usual ones.
+fn names(
+    args: &PlaceArgs,
+    topology: &Topology,
+    chosen: &CpuSet,
+    threads: usize,
+) -> Result<Vec<PlacementName>, Failure> {
+    const EXAMPLE: &str =
+        "name at least two with --placement, for example --placement one=0 --placement two=0-1";
+    match args.placement.len() {
+        0 => {
+            let topology = topology.restricted(chosen);
+            let can_be_had = |pair: &[Preset; 2]| {
+                let cpus =
+                    pair.map(|preset| derive(preset, &topology, threads).map(|placement| placement.set()));
+                matches!(cpus, [Ok(first), Ok(second)] if first != second)
+            };
+            let usual = USUAL.into_iter().find(can_be_had).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "a comparison needs two placements, and for {threads} threads this machine has none of the usual pairs: \
+                     it reports neither caches nor threads of cores by which they would differ; {EXAMPLE}"
+                ))
+            })?;
+            Ok(usual.map(PlacementName::Preset).to_vec())
+        }
+        1 => Err(Failure::Usage(format!("a comparison needs two placements; {EXAMPLE}"))),
+        _ => Ok(args.placement.clone()),
+    }
+}
+
 /// Whether two derived placements mean the same: for a command the same CPUs, for workloads in the same order too. Whoever
 /// lists CPUs twice wants them held against themselves.
-fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
+fn is_same(args: &PlaceArgs, names: &[PlacementName], known: &Placement, other: &Placement) -> bool {
     let is_derived = |placement: &Placement| {
         let first = placement.name.split('+').next().unwrap_or_default();
-        let asked = args.placement.iter().find(|asked| asked.name() == first);
+        let asked = names.iter().find(|asked| asked.name() == first);
         matches!(asked, Some(PlacementName::Preset(_)))
     };
     let same = match args.workload.is_empty() {
@@ -128,9 +160,9 @@ fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
 
 /// Threads of workloads: as many as asked for, as named placements have CPUs for, or as the largest list has CPUs. The
 /// same on every placement, or it would not be the same work.
-fn work_threads(args: &PlaceArgs, placements: &[Placement], named: usize) -> usize {
+fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placement], named: usize) -> usize {
     let listed = |asked: &PlacementName| matches!(asked, PlacementName::Listed { .. });
-    match args.threads.is_none() && args.placement.iter().all(listed) {
+    match args.threads.is_none() && names.iter().all(listed) {
         true => placements.iter().map(|placement| placement.cpus.len()).max().unwrap_or(1),
         false => named,
     }
