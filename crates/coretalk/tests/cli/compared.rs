@@ -148,6 +148,31 @@ fn names_from_outside_do_not_steer_the_terminal() {
 }
 
 #[test]
+#[ignore = "three quarters of a minute, and telling where nothing else runs"]
+fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
+    let (tool, places) = (Tool::new(), places());
+    for _ in 0..20 {
+        let words = [
+            "place",
+            &places[0],
+            &places[1],
+            "-q",
+            "--no-save",
+            "--budget",
+            "2s",
+            "--format",
+            "json",
+            "--",
+            "/bin/true",
+        ];
+        let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
+        for comparison in document["comparisons"].as_array().unwrap() {
+            assert_eq!(comparison["winner"], Value::Null, "{comparison}");
+        }
+    }
+}
+
+#[test]
 fn what_a_command_leaves_behind_is_ended() {
     let (tool, places) = (Tool::new(), places());
     // A daemon: a session of its own, so that the end of its group does not reach it.
