@@ -394,7 +394,7 @@ fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     let text = if !place.result.complete {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         format!(" Ended early{kept}.")
-    } else if place.result.budget_ended && place.result.comparisons.iter().any(lacks_runs) {
+    } else if place.result.budget_ended && lacks_runs(place) {
         format!(
             " The budget of {} ended before everything had run on every placement; try a longer --budget.",
             duration(place.settings.budget.secs())
@@ -411,8 +411,13 @@ fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
     wrap(&text, width, 1)
 }
 
-fn lacks_runs(comparison: &Comparison) -> bool {
-    comparison.arms.iter().all(|arm| arm.runs.is_empty())
+/// Whether some work has no run on some placement: by its headline, which every run has.
+fn lacks_runs(place: &PlaceReport) -> bool {
+    let headlines =
+        place.settings.works.iter().filter_map(|work| {
+            place.result.comparisons.iter().find(|comparison| comparison.work == work.name)
+        });
+    headlines.flat_map(|headline| &headline.arms).any(|arm| arm.runs.is_empty())
 }
 
 fn next(saved: Saved<'_>, width: usize) -> Vec<String> {

@@ -118,6 +118,10 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
         assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
         assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
     }
+    // Two hundred runs do not fit either, but some do.
+    let words = ["place", &places[0], &places[1], "--budget", "1s", "--repeat", "200", "--", "/bin/true"];
+    let out = tool.done(&words).out;
+    assert!(out.contains("ended before every difference was known"), "{out}");
     // A timeout of one's own is about the command.
     let said =
         tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
