@@ -15,7 +15,13 @@ fn main() {
     const RUNS: usize = 300;
     let Ok(cpus) = current_mask() else { return println!("skipped: this system cannot bind threads") };
     let (program, stop) = ("/bin/true".into(), Stop::new());
-    let launch = Launch { program: &program, arguments: &[], cpus: &cpus, limit: Duration::from_secs(10) };
+    let launch = Launch {
+        program: &program,
+        arguments: &[],
+        cpus: &cpus,
+        guard: None,
+        limit: Duration::from_secs(10),
+    };
     let bare = || {
         let begun = Instant::now();
         let status = Command::new("/bin/true").stdout(Stdio::null()).stderr(Stdio::null()).status();

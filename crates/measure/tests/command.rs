@@ -27,7 +27,7 @@ fn stay(script: &str) -> Option<Stay> {
     let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
     let program = "/bin/sh".into();
     let limit = Duration::from_secs(20);
-    let launch = Launch { program: &program, arguments: &arguments, cpus: &cpus, limit };
+    let launch = Launch { program: &program, arguments: &arguments, cpus: &cpus, guard: None, limit };
     Some(run(&launch, &Stop::new()).unwrap().stay)
 }
 

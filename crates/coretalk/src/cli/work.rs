@@ -3,6 +3,7 @@
 
 use super::output::Out;
 use crate::exit::{ExitCode, Failure};
+use coretalk_measure::host::command::guard::{GUARD, keep};
 use coretalk_measure::workloads::{CHAIN, Job, go_on_with_chain, perform};
 use coretalk_model::CpuId;
 use std::time::Duration;
@@ -16,6 +17,12 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
         && first == CHAIN
     {
         go_on_with_chain(rest).map_err(Failure::Input)?;
+        return Ok(ExitCode::Done);
+    }
+    if let [first, word] = words
+        && first == GUARD
+    {
+        keep(word);
         return Ok(ExitCode::Done);
     }
     let numbers = perform(&job(words)?).map_err(Failure::Input)?;

@@ -162,8 +162,15 @@ fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_s
 
 #[test]
 fn a_command_does_not_outlive_a_comparison_that_is_killed() {
+    // A program alone; children of it, one of them in a session of its own, and one that is nobody's child any more.
+    for script in ["exec sleep 300", "setsid sleep 300 & (sleep 300 &) ; sleep 300 & wait"] {
+        killed(script);
+    }
+}
+
+fn killed(script: &str) {
     let tool = Tool::new();
-    let mut running = Running::of(&tool, &[&COMPARED[..], &["exec sleep 300"]].concat());
+    let mut running = Running::of(&tool, &[&COMPARED[..], &[script]].concat());
     wait_for_file(&tool);
     thread::sleep(Duration::from_millis(200));
     running.child.kill().unwrap();
@@ -177,7 +184,7 @@ fn a_command_does_not_outlive_a_comparison_that_is_killed() {
             .any(|environment| String::from_utf8_lossy(&environment.unwrap_or_default()).contains(&store))
     };
     while is_left() {
-        assert!(began.elapsed() < PATIENCE, "the command is still there");
+        assert!(began.elapsed() < PATIENCE, "the command is still there: {script}");
         thread::sleep(Duration::from_millis(5));
     }
 }

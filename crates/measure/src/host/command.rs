@@ -5,6 +5,7 @@
 //! whoever is orphaned becomes a child of this process, which ends it.
 
 mod capture;
+pub mod guard;
 mod migrations;
 mod tree;
 
@@ -13,6 +14,7 @@ use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::CpuSet;
+use guard::Guard;
 use migrations::Migrations;
 use std::ffi::OsString;
 use std::io;
@@ -40,6 +42,8 @@ pub struct Launch<'a> {
     pub arguments: &'a [OsString],
     /// Where it may run.
     pub cpus: &'a CpuSet,
+    /// Who ends what it leaves, should this process be killed.
+    pub guard: Option<&'a Guard>,
     /// When it is given up.
     pub limit: Duration,
 }
@@ -151,6 +155,7 @@ fn start(launch: &Launch<'_>) -> Result<Child, RunFailure> {
     let mut command = Command::new(launch.program);
     command.args(launch.arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.envs(launch.guard.map(Guard::mark));
     let cpus = launch.cpus.clone();
     let bind = move || {
         tree::die_with_parent();

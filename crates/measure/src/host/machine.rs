@@ -3,6 +3,7 @@
 use super::affinity;
 use super::arena::Arena;
 use super::clock::{ClockReport, offset, os};
+use super::command::guard::Guard;
 use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
 use super::evidence;
@@ -40,6 +41,8 @@ pub struct HostMachine {
     aside: Option<Aside>,
     /// The crew that engaged last: what its threads asked for, fresh threads ask for too.
     crew: Crew,
+    /// Who ends what programs leave, should this process be killed: asked for with the first program.
+    guard: Option<Option<Guard>>,
 }
 
 impl HostMachine {
@@ -64,6 +67,7 @@ impl HostMachine {
             arena,
             aside: None,
             crew: Crew::default(),
+            guard: None,
         })
     }
 
@@ -267,7 +271,8 @@ impl Machine for HostMachine {
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let started = self.now();
         let room = self.usable();
-        let runner = Runner { rate: self.clock.rate, usable: &room, topology: &self.topology };
+        let guard = self.guard.get_or_insert_with(Guard::start).as_ref();
+        let runner = Runner { rate: self.clock.rate, usable: &room, topology: &self.topology, guard };
         let done = runner.run(order, stop)?;
         Ok(PassOutcome { started, elapsed: self.now().saturating_sub(started), ..done })
     }

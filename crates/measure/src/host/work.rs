@@ -1,5 +1,6 @@
 //! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
 
+use super::command::guard::Guard;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::crew::Aside;
 use super::{affinity, core_clock, evidence};
@@ -26,6 +27,8 @@ pub struct Runner<'a> {
     pub usable: &'a CpuSet,
     /// Which of them share cores.
     pub topology: &'a Topology,
+    /// Who ends what is left, should this process be killed.
+    pub guard: Option<&'a Guard>,
 }
 
 /// Where whoever watches sits while work runs.
@@ -134,8 +137,13 @@ impl Runner<'_> {
         let seated = Aside::sit(&seat.cpus);
         let coordinator_shared = seat.shared || seated.is_none();
         let before = evidence::cpu_times();
-        let launch =
-            Launch { program: &line.program, arguments: &line.arguments, cpus, limit: limit.duration() };
+        let launch = Launch {
+            program: &line.program,
+            arguments: &line.arguments,
+            cpus,
+            guard: self.guard,
+            limit: limit.duration(),
+        };
         let finished = command::run(&launch, stop).map_err(|failure| match failure {
             // Nobody but the budget wanted it to end: that says nothing about the work.
             RunFailure::TimedOut { .. } if limit == order.limit => TrialFailure::TimedOut { limit },

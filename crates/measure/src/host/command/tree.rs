@@ -48,6 +48,15 @@ pub fn children() -> Vec<u32> {
     tasks.into_iter().flat_map(|task| children_of(&format!("/proc/self/task/{task}/children"))).collect()
 }
 
+/// Every process of this user whose environment has an entry, but those that have ended.
+pub fn marked(entry: &str) -> Vec<u32> {
+    let has = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+    };
+    numbers_in("/proc").into_iter().filter(has).collect()
+}
+
 /// Whether a child has ended; it is still to be waited for.
 ///
 /// # Errors
@@ -72,9 +81,9 @@ pub fn kill_group(leader: u32) {
     unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
 }
 
-/// Ends a child.
+/// Ends a process: a child that nobody has waited for, whose number is its own, or one that was found a moment ago.
 pub fn kill(pid: u32) {
-    // SAFETY: takes numbers; the process is a child that nobody has waited for, so the number is its own.
+    // SAFETY: takes numbers, no memory involved.
     unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
 }
 
