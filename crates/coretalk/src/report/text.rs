@@ -181,7 +181,9 @@ pub fn duration(seconds: f64) -> String {
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
-        p if p >= 9.95 || p == 0.0 => format!("{percent:.0} %"),
+        // What rounding leaves of a difference of equal shares has a sign of its own, and no digit to show.
+        p if p < 0.005 => "0 %".to_owned(),
+        p if p >= 9.95 => format!("{percent:.0} %"),
         p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
         _ => format!("{percent:.2} %"),
     }
@@ -263,6 +265,7 @@ mod tests {
             ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
         );
         assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
+        assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "0 %", "-0.01 %"]);
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
         let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
         assert_eq!(
