@@ -267,18 +267,14 @@ fn table(report: &RunReport, probe: &dyn SeriesProbe, trials: &[&TrialResult], w
     for placement in placements {
         lines.push(super::text::cut(&format!(" {}", places(report, placement)), width));
         let here = trials.iter().copied().filter(|trial| trial.spec.placement == placement);
-        lines.extend(part(probe, here, times_of(trials), width));
+        for (times, alike) in by_unit(here, trials) {
+            lines.extend(part(probe, &alike, times, width));
+        }
     }
     lines
 }
 
-fn part<'a>(
-    probe: &dyn SeriesProbe,
-    trials: impl Iterator<Item = &'a TrialResult>,
-    times: Times,
-    width: usize,
-) -> Vec<String> {
-    let trials: Vec<&TrialResult> = trials.collect();
+fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: usize) -> Vec<String> {
     // What none of them has is no column.
     let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
     let columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
@@ -364,19 +360,46 @@ pub(super) fn places(report: &RunReport, placement: &[CpuId]) -> String {
 }
 
 /// What times of a table are counted in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Times {
     name: &'static str,
     ns: f64,
 }
 
-/// Nanoseconds where no median of the table reaches a microsecond and a half.
-fn times_of(trials: &[&TrialResult]) -> Times {
-    let longest = trials.iter().flat_map(|trial| trial.medians_ns.values()).map(|median| median.point);
-    match longest.fold(0.0, f64::max) {
+/// Nanoseconds where no median reaches a microsecond and a half.
+fn times_of(medians_ns: impl Iterator<Item = f64>) -> Times {
+    match medians_ns.fold(0.0, f64::max) {
         ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
         _ => Times { name: "µs", ns: 1e3 },
     }
+}
+
+/// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
+/// 50 ns in the unit of a wake-up would lose its digits. A trial that was not reached stands with those beside it.
+fn by_unit<'a>(
+    here: impl Iterator<Item = &'a TrialResult>,
+    all: &[&TrialResult],
+) -> Vec<(Times, Vec<&'a TrialResult>)> {
+    let mut tables: Vec<(Times, Vec<&TrialResult>)> = Vec::new();
+    let mut before: Vec<&TrialResult> = Vec::new();
+    let mut latest = 0;
+    for trial in here {
+        if trial.medians_ns.is_empty() {
+            match tables.get_mut(latest) {
+                Some((_, rows)) => rows.push(trial),
+                None => before.push(trial),
+            }
+            continue;
+        }
+        let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
+        let times = times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point));
+        latest = tables.iter().position(|(known, _)| *known == times).unwrap_or(tables.len());
+        match tables.get_mut(latest) {
+            Some((_, rows)) => rows.push(trial),
+            None => tables.push((times, std::mem::take(&mut before).into_iter().chain([trial]).collect())),
+        }
+    }
+    if tables.is_empty() { vec![(times_of(std::iter::empty()), before)] } else { tables }
 }
 
 fn view_cells(

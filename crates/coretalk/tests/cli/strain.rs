@@ -73,6 +73,21 @@ fn screens_fit_and_runs_go_on() {
 }
 
 #[test]
+fn hand_overs_and_wake_ups_stand_in_units_of_their_own() {
+    let tool = Tool::new();
+    let words = ["latency", "--gap", "1us,1ms", "--pairs", "0-1"];
+    let screen = tool.done(&[&words[..], &MACHINE].concat()).out;
+    let titles: Vec<&str> = screen.lines().filter(|line| line.trim_start().starts_with("after ")).collect();
+    assert!(
+        matches!(titles[..], [first, second] if first.contains(" ns ") && second.contains(" µs ")),
+        "{screen}"
+    );
+    let row = screen.lines().find(|line| line.contains("round trip")).unwrap();
+    let mean: f64 = row.split_whitespace().rev().find_map(|word| word.parse().ok()).unwrap();
+    assert!(mean > 10.0, "{row}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
     let tool = Tool::new();
     for (words, part) in [
