@@ -56,6 +56,12 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
             "{option} has no effect on {command}; leave it out (see `coretalk {path} --help`)"
         )));
     }
+    if let Some([option, trials]) = relevance::of_no_map(&path, &typed) {
+        return Err(Failure::Usage(format!(
+            "{option} has no effect with {trials}, which measures no map; leave one of them out (see `coretalk {path} \
+             --help`)"
+        )));
+    }
     let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, &words))?;
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words })))

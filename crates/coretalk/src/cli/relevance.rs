@@ -118,6 +118,18 @@ pub fn without_effect(cli: &Command, path: &str, typed: &[String]) -> Option<Str
     typed.iter().find(|id| global(id) && !concerns.contains(&id.as_str())).map(|id| flag(id))
 }
 
+/// Global options of a map, and what asks for trials in its place.
+const OF_A_MAP: [&str; 3] = ["keep_raw", "by", "color"];
+const TRIALS: [&str; 2] = ["gap", "load"];
+
+/// An option of a map that was typed for trials in its place, and the option that asks for them. clap refuses the two
+/// only where both stand behind the command.
+pub fn of_no_map(path: &str, typed: &[String]) -> Option<[String; 2]> {
+    let first = |ids: &[&str]| typed.iter().find(|id| ids.contains(&id.as_str())).map(|id| flag(id));
+    let is_latency = ["latency", "plan latency"].contains(&path);
+    is_latency.then(|| Some([first(&OF_A_MAP)?, first(&TRIALS)?])).flatten()
+}
+
 /// `--no-save` from `no_save`; the option that is called differently on the command line is known here.
 pub fn flag(id: &str) -> String {
     format!("--{}", if id == "imitate" { "as" } else { id }.replace('_', "-"))
