@@ -3,6 +3,7 @@
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
 use super::text::{count, cut, ns, percent, plain, wrap};
+use super::view::series_words;
 use coretalk_model::compare::{
     Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
     Subject, Verdict,
@@ -149,7 +150,7 @@ pub(super) fn heading(sheet: &SheetComparison) -> String {
         }
         Basis::AsRead => "shifts as read".to_owned(),
     };
-    format!("{}, {}: {basis}", plain(&sheet.name), sheet.quantity.replace('_', " "))
+    format!("{}, {}: {basis}", series_words(&sheet.name), sheet.quantity.replace('_', " "))
 }
 
 fn levels(sheet: &SheetComparison, topology: Option<&Topology>) -> Columns {
@@ -216,7 +217,7 @@ fn level_words(name: &str, topology: Option<&Topology>) -> String {
     match (relation, topology) {
         (Some(relation), Some(topology)) => relation_words(relation, topology),
         _ if name == "all" => "all pairs".to_owned(),
-        _ => plain(name),
+        _ => series_words(name),
     }
 }
 
@@ -299,7 +300,7 @@ fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> 
 fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&Topology>) -> Vec<String> {
     let pair = match &cell.subject {
         Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
-        Subject::Series(name) => plain(name),
+        Subject::Series(name) => series_words(name),
     };
     let level =
         sheet.levels.get(cell.level).map_or_else(String::new, |level| level_words(&level.level, topology));
@@ -317,7 +318,7 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         levels
             .filter(|(_, level)| level.difference.verdict == wanted)
             .map(|(sheet, level)| {
-                let of = if several { format!("{}, ", plain(&sheet.name)) } else { String::new() };
+                let of = if several { format!("{}, ", series_words(&sheet.name)) } else { String::new() };
                 format!(
                     "{of}{} ({})",
                     level_words(&level.level, view.levels.topology()),

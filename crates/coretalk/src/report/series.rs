@@ -9,7 +9,7 @@ use super::queue;
 use super::screen::{Saved, Screen};
 use super::spawn;
 use super::table::{Align, Columns};
-use super::text::{self, count, duration, flow, grouped, ns, percent, plain, wrap};
+use super::text::{self, chosen_time, count, duration, flow, grouped, ns, percent, plain, wrap};
 use super::view::parameters;
 use super::wait;
 use super::words;
@@ -336,7 +336,7 @@ fn tells(trial: &TrialResult, column: &Column) -> bool {
 
 fn parameter(trial: &TrialResult, name: &str) -> String {
     match trial.spec.parameters.0.get(name) {
-        Some(Value::Number(number)) if name.ends_with("_ns") => duration(number * 1e-9),
+        Some(Value::Number(number)) if name.ends_with("_ns") => chosen_time(*number),
         Some(value) => plain(&value.to_string()),
         None => "·".to_owned(),
     }

@@ -177,6 +177,16 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A time that was chosen, with all its digits: `100 ns`, `1.5 µs`, `1 ms`. Two that differ never read the same.
+pub fn chosen_time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns} ns"),
+        ns if ns < 1e6 => format!("{} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{} ms", ns / 1e6),
+        ns => format!("{} s", ns / 1e9),
+    }
+}
+
 /// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
@@ -265,6 +275,10 @@ mod tests {
             ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
         );
         assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
+        assert_eq!(
+            [100.0, 1_500.0, 20e3, 1e6, 1e9].map(chosen_time),
+            ["100 ns", "1.5 µs", "20 µs", "1 ms", "1 s"]
+        );
         assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "0 %", "-0.01 %"]);
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
         let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));

@@ -1,7 +1,7 @@
 //! [`View`]: the parts of a JSON document that reports draw from, whatever probe filled them. What a document leaves
 //! out is empty here, so that a section appears as soon as there are data for it.
 
-use super::text::duration;
+use super::text::{chosen_time, plain};
 use coretalk_model::series::{self, TrialSpec};
 use serde::Deserialize;
 use serde_json::Value;
@@ -193,10 +193,34 @@ pub fn json_parameter(name: &str, value: &Value) -> String {
 fn parameter(name: &str, value: &series::Value) -> String {
     match (name.strip_suffix("_ns"), value) {
         (Some(name), series::Value::Number(ns)) => {
-            format!("{} {}", name.replace('_', " "), duration(ns * 1e-9))
+            format!("{} {}", name.replace('_', " "), chosen_time(*ns))
         }
         _ => format!("{} {value}", name.replace('_', " ")),
     }
+}
+
+/// The name of a series in a comparison as words: `gap 1 ms, receiver looks, CPUs 0-1` from
+/// `gap_ns=1000000 receiver=looks 0-1`. What holds no parameter stays as it is.
+pub fn series_words(name: &str) -> String {
+    if !name.contains('=') {
+        return plain(name);
+    }
+    let words = name.split(' ').map(|word| {
+        let is_places = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '-');
+        match word.split_once('=') {
+            Some((name, value)) => {
+                let number = value.trim_end_matches(',').parse().ok();
+                number.map_or_else(
+                    || format!("{} {}", name.replace('_', " "), value.trim_end_matches(',')),
+                    |number| parameter(name, &series::Value::Number(number)),
+                )
+            }
+            None if is_places && word.contains('-') => format!("CPUs {word}"),
+            None if is_places => format!("CPU {word}"),
+            None => word.to_owned(),
+        }
+    });
+    plain(&words.collect::<Vec<_>>().join(", "))
 }
 
 /// A parameter as it tells rows apart: a name alone (`std-mutex`), a number with what it is (`capacity 10`).
@@ -348,4 +372,21 @@ pub struct DifferenceView {
     pub q_value: Option<f64>,
     /// `faster`, `slower`, `same`, `cannot-tell`.
     pub verdict: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_named_in_words() {
+        for (name, words) in [
+            ("gap_ns=1000000 receiver=looks 0-1", "gap 1 ms, receiver looks, CPUs 0-1"),
+            ("latency gap_ns=1500, half_net_ns", "latency, gap 1.5 µs, half_net_ns"),
+            ("readers=4 7", "readers 4, CPU 7"),
+            ("half a round trip", "half a round trip"),
+        ] {
+            assert_eq!(series_words(name), words);
+        }
+    }
 }
