@@ -35,6 +35,7 @@ use super::watcher::Watcher;
 use super::{machine, signals};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
+use crate::report::text::count;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::session::series::{self, SeriesPast};
 use coretalk_measure::{Machine, probes};
@@ -174,8 +175,8 @@ pub(super) fn nothing(settings: &SeriesSettings) -> LatencySettings {
 
 fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Path>) {
     let text = format!(
-        "measuring {} trials of {} for at most {}, seed {}",
-        settings.trials.len(),
+        "measuring {} of {} for at most {}, seed {}",
+        count(settings.trials.len() as u64, "trial"),
         settings.probes.join(", "),
         settings.budget,
         settings.seed

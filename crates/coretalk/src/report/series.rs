@@ -15,6 +15,8 @@ use super::wait;
 use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
+use coretalk_measure::probes::broadcast::names as broadcast;
+use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::{QueueCell, names};
@@ -254,19 +256,38 @@ fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], wid
     lines
 }
 
+/// CPUs of a trial that its place in a table is by: neighbours that keep busy, and readers, are told by its parameters.
+fn group(trial: &TrialResult) -> &[CpuId] {
+    let has = |name: &str| trial.spec.parameters.0.contains_key(name);
+    let shared = match () {
+        () if has(strain::LOAD) => 2,
+        () if has(broadcast::READERS) => 1,
+        () => usize::MAX,
+    };
+    let placement = &trial.spec.placement;
+    &placement[..placement.len().min(shared)]
+}
+
 /// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the
 /// same CPUs stand together.
 fn table(report: &RunReport, probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usize) -> Vec<String> {
     let mut placements: Vec<&[CpuId]> = Vec::new();
     for trial in trials {
-        if !placements.contains(&trial.spec.placement.as_slice()) {
-            placements.push(&trial.spec.placement);
+        if !placements.contains(&group(trial)) {
+            placements.push(group(trial));
         }
     }
     let mut lines = Vec::new();
     for placement in placements {
-        lines.push(super::text::cut(&format!(" {}", places(report, placement)), width));
-        let here = trials.iter().copied().filter(|trial| trial.spec.placement == placement);
+        let here = trials.iter().copied().filter(|trial| group(trial) == placement);
+        let most = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
+        let title = match (placement, most) {
+            ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
+                format!("CPU {writer} writes; readers are the first of CPUs {}", listed(readers))
+            }
+            _ => places(report, placement),
+        };
+        lines.push(super::text::cut(&format!(" {title}"), width));
         for (times, alike) in by_unit(here, trials) {
             lines.extend(part(probe, &alike, times, width));
         }
@@ -336,6 +357,10 @@ fn tells(trial: &TrialResult, column: &Column) -> bool {
 
 fn parameter(trial: &TrialResult, name: &str) -> String {
     match trial.spec.parameters.0.get(name) {
+        Some(value) if name == strain::WHERE => {
+            let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
+            format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
+        }
         Some(Value::Number(number)) if name.ends_with("_ns") => chosen_time(*number),
         Some(value) => plain(&value.to_string()),
         None => "·".to_owned(),
@@ -357,6 +382,10 @@ pub(super) fn places(report: &RunReport, placement: &[CpuId]) -> String {
         }
         _ => format!("CPUs {cpus}"),
     }
+}
+
+fn listed(cpus: &[CpuId]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// What times of a table are counted in.
@@ -452,7 +481,9 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let reason = trial.reason.as_deref().unwrap_or("no reason is known");
-        match reasons.iter_mut().find(|(known, _)| without_numbers(known).eq(without_numbers(reason))) {
+        // However wide: one doubt.
+        let reason = if width_of(reason).is_some() { TOO_WIDE } else { reason };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, doubted)) => doubted.push(trial),
             None => reasons.push((reason, vec![trial])),
         }
@@ -462,16 +493,22 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (reason, doubted) in reasons.iter().take(MOST_REASONS) {
         let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
+        let widths: Vec<f64> = doubted
+            .iter()
+            .filter_map(|trial| width_of(trial.reason.as_deref().unwrap_or_default()))
+            .collect();
+        let reason = &match (*reason, doubted.len()) {
+            (TOO_WIDE, 1) => format!("± {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
+            (TOO_WIDE, _) => format!("± up to {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
+            (reason, _) => reason.to_owned(),
+        };
         let text = match doubted.len() {
             1 => format!(" ! {first}: {}", plain(reason)),
             many => {
-                let alike =
-                    doubted.iter().all(|trial| trial.reason.as_deref().is_none_or(|one| one == *reason));
                 format!(
-                    " ! {many} of {}: {}{}; first {first}",
+                    " ! {many} of {}: {}; first {first}",
                     count(trials.len() as u64, "trial"),
-                    plain(reason),
-                    if alike { "" } else { ", or with other numbers" },
+                    plain(reason)
                 )
             }
         };
@@ -489,16 +526,27 @@ pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
     lines
 }
 
-/// A reason as others of its kind read.
-fn without_numbers(reason: &str) -> impl Iterator<Item = char> {
-    reason.chars().filter(|letter| !letter.is_ascii_digit() && *letter != '.')
+/// How the reason ends that an interval is wider than it should be; its width stands before.
+const TOO_WIDE: &str = " is wider than asked for";
+
+/// Half the interval in percent, where its width is the reason.
+fn width_of(reason: &str) -> Option<f64> {
+    reason.strip_suffix(TOO_WIDE)?.strip_prefix("± ")?.strip_suffix(" %")?.parse().ok()
 }
+
+/// CPUs that are named in a sentence about a trial.
+const MOST_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 fn named(trial: &TrialResult) -> String {
     let places = match trial.spec.placement.len() {
         0 => String::new(),
         1 => format!("CPU {}", trial.spec.places()),
+        many if many > MOST_NAMED => {
+            let first: Vec<String> =
+                trial.spec.placement[..MOST_NAMED].iter().map(ToString::to_string).collect();
+            format!("CPUs {}-…", first.join("-"))
+        }
         _ => format!("CPUs {}", trial.spec.places()),
     };
     let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), places];

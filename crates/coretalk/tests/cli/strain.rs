@@ -88,6 +88,21 @@ fn hand_overs_and_wake_ups_stand_in_units_of_their_own() {
 }
 
 #[test]
+fn a_pair_and_a_writer_have_one_table_each() {
+    let tool = Tool::new();
+    let shown = |words: &[&str]| tool.done(&[words, &MACHINE].concat()).out;
+    let titles = |screen: &str| screen.lines().filter(|line| line.starts_with(" CPU")).count();
+    let loaded = shown(&["latency", "--load", "none,compute", "--pairs", "0-1"]);
+    assert_eq!(titles(&loaded), 1, "{loaded}");
+    assert!(loaded.contains("siblings, 2 CPUs") && loaded.contains("all-cpus, 30 CPUs"), "{loaded}");
+    let told = shown(&["broadcast"]);
+    assert!(
+        titles(&told) == 1 && told.contains("CPU 0 writes; readers are the first of CPUs 16 1"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
     let tool = Tool::new();
     for (words, part) in [
