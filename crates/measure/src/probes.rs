@@ -2,6 +2,7 @@
 
 pub mod broadcast;
 pub mod contend;
+pub mod execution;
 pub mod imitation;
 pub mod jitter;
 pub mod latency;

@@ -2,7 +2,8 @@
 //!
 //! The steps are those of METHODOLOGY.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
 //! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `repair` (leftovers divided
-//! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain), `agreement` (what a source reports beside it). [`infer`] goes
+//! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain), `agreement` (what a source reports beside it), `naming` (what the finest
+//! level is, where a test says so). [`infer`] goes
 //! through them; nothing here draws a random number or keeps a state.
 
 mod agreement;
@@ -14,6 +15,7 @@ mod findings;
 mod guard;
 mod layout;
 mod levels;
+mod naming;
 mod observation;
 mod partition;
 mod repair;
@@ -153,6 +155,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
             across: median_in_place(&mut across),
             repeats: None,
             by_elimination: level.by_elimination.iter().map(|pair| pair.map(label)).collect(),
+            execution: None,
         })
         .collect()
 }

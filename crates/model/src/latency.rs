@@ -4,6 +4,7 @@
 pub mod analyse;
 pub mod cell;
 pub mod choices;
+pub mod execution;
 pub mod hint;
 pub mod imitated;
 pub mod kinds;
@@ -21,6 +22,7 @@ pub mod watch;
 
 pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
+pub use execution::{Execution, ExecutionTest};
 pub use kinds::Kinds;
 pub use record::{CellPasses, Entry, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};

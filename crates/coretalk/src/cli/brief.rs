@@ -48,8 +48,11 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
     let mut request = match request {
         Ok(request) if request.settings.cpus.len() >= fewest => request,
         Ok(request) => {
+            brief.result = Err(match request.settings.cpus.len() {
+                0 | 1 => "one CPU has no pair".into(),
+                _ => "two CPUs have one pair, and groups show only from three CPUs on".into(),
+            });
             brief.cpus = request.settings.cpus;
-            brief.result = Err("two CPUs have one pair, and groups show only from three CPUs on".into());
             return Ok(brief);
         }
         // What is reported can be told where nothing can be measured.

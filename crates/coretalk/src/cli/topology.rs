@@ -9,7 +9,7 @@ use crate::report;
 use crate::store::StoreError;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
-use coretalk_model::latency::LatencyResult;
+use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::{CpuId, Environment, Matrix, Protocol, Topology};
 use std::path::Path;
 
@@ -32,6 +32,8 @@ struct Subject {
     findings: Option<Findings>,
     /// Why there are none.
     note: Option<String>,
+    /// Pairs that were tested for shared execution units.
+    execution: Vec<ExecutionTest>,
 }
 
 /// `topology`.
@@ -54,6 +56,7 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
                 unit: subject.unit,
                 findings: subject.findings.as_ref(),
                 reason: subject.note.as_deref(),
+                execution: &subject.execution,
             };
             hand_over(global, &Document::of_topology(&view, subject.environment.as_ref(), identity))
         }
@@ -71,7 +74,7 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 
 /// Of this machine, or a simulated one: measured briefly, and not saved.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Failure> {
-    let brief = brief::measure(global, "topology", 3)?;
+    let brief = brief::measure(global, "topology", 2)?;
     let reported = reported.unwrap_or(brief.topology);
     let mut subject = Subject {
         title: None,
@@ -81,6 +84,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Fa
         unit: "ns",
         findings: None,
         note: None,
+        execution: Vec::new(),
     };
     match brief.result {
         Ok(result) => {
@@ -96,6 +100,7 @@ fn with_latencies(mut subject: Subject, result: &LatencyResult) -> Subject {
         subject.note = Some("this run holds no round trips".into());
         return subject;
     };
+    subject.execution = result.execution.clone();
     let observed = observations(map);
     let reported =
         subject.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
@@ -124,6 +129,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
                 unit: "ns",
                 findings: None,
                 note: None,
+                execution: Vec::new(),
             };
             return Ok(with_latencies(subject, &report.result));
         }
@@ -144,6 +150,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
             unit: "ns",
             findings: None,
             note: Some("the file holds no latencies".into()),
+            execution: Vec::new(),
         });
     }
     let matrices =
@@ -167,6 +174,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         unit,
         findings: Some(graded(findings, &observed)),
         note: None,
+        execution: Vec::new(),
     })
 }
 
@@ -196,5 +204,6 @@ fn screen(subject: &Subject, width: usize) -> String {
     if let Some(note) = &subject.note {
         lines.extend(report::text::wrap(&format!(" Nothing from latencies: {note}."), width, 1));
     }
+    lines.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref(), width));
     text + &lines.join("\n") + "\n"
 }

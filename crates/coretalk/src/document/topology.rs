@@ -3,6 +3,7 @@
 use super::{Ci, ci, known};
 use crate::RunReport;
 use coretalk_model::infer::{Agreement, Findings, InferredLevel, Shape, Structure};
+use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +20,28 @@ pub struct TopologyDoc {
     reason: Option<String>,
     /// Each reported level against the inferred ones, from the inside out.
     agreement: Vec<AgreementDoc>,
+    /// Pairs that were tested for shared execution units.
+    execution: Vec<ExecutionDoc>,
+}
+
+/// Whether two CPUs share the units that execute, as threads of one core do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExecutionDoc {
+    from: u32,
+    to: u32,
+    /// `shared` (threads of one core), `apart` (two cores) or `unclear`.
+    verdict: &'static str,
+    /// Why it is unclear; null otherwise.
+    reason: Option<String>,
+    /// Why the pair was tested: `closest`, `reported` or `control`.
+    tested_as: &'static str,
+    /// Passes that said something.
+    passes: usize,
+    /// Rate of work while both work ÷ rate while the other one sleeps, median over passes, of the CPU that keeps more
+    /// and of the one that keeps less; for multiplications, …
+    multiplier_kept: Option<[f64; 2]>,
+    /// … and for divisions.
+    divider_kept: Option<[f64; 2]>,
 }
 
 /// What the latencies show.
@@ -41,7 +64,7 @@ pub struct InferredDoc {
 /// An inferred level.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InferredLevelDoc {
-    /// `group-1` is the finest.
+    /// `group-1` is the finest; `smt` where its tested pairs share execution units.
     name: String,
     /// CPU lists by lowest CPU; CPUs in none stand alone.
     groups: Vec<String>,
@@ -113,6 +136,8 @@ pub struct StructureView<'a> {
     pub findings: Option<&'a Findings>,
     /// Why there are none.
     pub reason: Option<&'a str>,
+    /// Pairs that were tested for shared execution units.
+    pub execution: &'a [ExecutionTest],
 }
 
 /// What the system reports.
@@ -150,6 +175,7 @@ impl TopologyDoc {
             unit: "ns",
             findings: None,
             reason: None,
+            execution: &[],
         })
     }
 
@@ -160,6 +186,7 @@ impl TopologyDoc {
             unit: "ns",
             findings: Findings::of_run(&report.result, &report.topology).as_ref(),
             reason: None,
+            execution: &report.result.execution,
         })
     }
 
@@ -177,7 +204,30 @@ impl TopologyDoc {
                 }
                 _ => Vec::new(),
             },
+            execution: ExecutionDoc::of(view.execution),
         }
+    }
+}
+
+impl ExecutionDoc {
+    fn of(tests: &[ExecutionTest]) -> Vec<ExecutionDoc> {
+        let doc = |(test, verdict): (&ExecutionTest, Execution)| {
+            let kept = |unit| test.kept(unit).map(|kept| kept.map(super::rounded));
+            ExecutionDoc {
+                from: test.pair[0].0,
+                to: test.pair[1].0,
+                verdict: verdict.name(),
+                reason: match verdict {
+                    Execution::Unclear(why) => Some(why.to_string()),
+                    Execution::Shared | Execution::Apart => None,
+                },
+                tested_as: test.reason.name(),
+                passes: test.passes.len(),
+                multiplier_kept: kept(Unit::Multiplier),
+                divider_kept: kept(Unit::Divider),
+            }
+        };
+        tests.iter().zip(verdicts(tests)).map(doc).collect()
     }
 }
 

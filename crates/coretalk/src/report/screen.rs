@@ -4,7 +4,7 @@ use super::heat_map::HeatMap;
 use super::look::Look;
 use super::place::place_screen;
 use super::series::series_screen;
-use super::{ladder, pairs, states, structure, tails, words};
+use super::{execution, ladder, pairs, states, structure, tails, words};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
 use coretalk_model::infer::{Findings, levels_changed};
@@ -133,6 +133,7 @@ fn map_lines(report: &RunReport, look: &Look) -> Vec<String> {
     {
         lines.extend(structure::sentence(&findings, look.width));
     }
+    lines.extend(execution::sentences(&report.result.execution, Some(&report.topology), look.width));
     lines
 }
 

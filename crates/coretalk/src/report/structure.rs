@@ -6,6 +6,7 @@ use super::text::{count, flow, ns, percent, wrap};
 use coretalk_model::infer::{
     Agreement, Doubt, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure,
 };
+use coretalk_model::latency::Execution;
 use coretalk_model::{CpuSet, Level};
 
 /// Suspects that are listed one by one.
@@ -165,9 +166,10 @@ fn group_lists(level: &InferredLevel) -> String {
 
 /// Pairs are not called threads of a core: latency cannot tell.
 fn pairs_remark(structure: &Structure, width: usize) -> Vec<String> {
-    let Some(finest) =
-        structure.levels.first().filter(|level| level.groups.iter().all(|group| group.len() == 2))
-    else {
+    let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
+    let untold =
+        |level: &&InferredLevel| !matches!(level.execution, Some(Execution::Shared | Execution::Apart));
+    let Some(finest) = structure.levels.first().filter(are_pairs).filter(untold) else {
         return Vec::new();
     };
     let text = format!(

@@ -1,4 +1,4 @@
-//! Driving a latency run: pilot, map, gate, re-measurement, ladder, tails; or another tool's counts.
+//! Driving a latency run: pilot, map, gate, re-measurement, ladder, shared execution, tails; or another tool's counts.
 //!
 //! The order of work is in [`run`]; each phase is a file of its own. All of them go through the driver, which
 //! performs rounds, keeps the budget and hands everything to the sink.
@@ -7,6 +7,7 @@ mod again;
 mod clerk;
 mod driver;
 mod estimate;
+mod execution;
 mod gate;
 mod imitation;
 mod ladder;
@@ -80,13 +81,14 @@ fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.settings.imitate.is_empty() {
         return imitation::perform(driver);
     }
-    let phases: [Phase; 7] = [
+    let phases: [Phase; 8] = [
         pilot::perform,
         map::perform,
         gate::perform,
         again::first,
         ladder::perform,
         again::second,
+        execution::perform,
         tails::perform,
     ];
     for phase in phases {

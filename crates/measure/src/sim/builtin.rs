@@ -104,6 +104,7 @@ fn noisy_vm() -> Spec {
         line_scale: 1.0,
         latency_ns: table(latency_ns),
         eager_ns: BTreeMap::new(),
+        one_core: false,
     };
     Spec {
         name: "noisy-vm".to_owned(),
@@ -147,6 +148,7 @@ fn noisy_vm() -> Spec {
             State {
                 // Both vCPUs on one core: only the eager kernel shows it, and lines stop differing.
                 line_scale: 0.2,
+                one_core: true,
                 eager_ns: table(&[(Relation::L3, 15.0), (Relation::Package, 15.0)]),
                 ..state("sibling", 3.0, 120.0, &near)
             },

@@ -217,6 +217,9 @@ pub struct State {
     /// Latency of kernels that spin without wait hint.
     #[serde(default)]
     pub eager_ns: BTreeMap<Relation, f64>,
+    /// The host has put the CPUs onto one core: they share its units.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_core: bool,
 }
 
 fn one() -> f64 {

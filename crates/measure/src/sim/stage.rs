@@ -7,7 +7,7 @@ use super::world::World;
 use crate::kernel::Spin;
 use crate::series::TrialOrder;
 use coretalk_model::series::{PassOutcome, RoleEvidence};
-use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{CpuId, Picos, Relation, TickRate, Topology, TrialFailure};
 
 /// A trial of a series while it runs on a simulated machine. Every random value comes from the seed of the run, the
 /// key of the order and the placement.
@@ -174,6 +174,16 @@ impl<'a> SimStage<'a> {
     /// By how much a busy sibling slows work down: between these.
     pub fn sibling_factor(&self) -> [f64; 2] {
         self.world.spec.noise.sibling_factor
+    }
+
+    /// Whether the CPUs of all roles are threads of one core right now: by the true structure, or in a state in which the
+    /// host has put them onto one.
+    pub fn shares_core(&self) -> bool {
+        let states = &self.world.spec.states;
+        let state = self.noisy.then(|| self.world.states.at(self.now()).state);
+        let onto_one = state.and_then(|state| states.get(state)).is_some_and(|state| state.one_core);
+        let Some((first, others)) = self.placement.split_first() else { return false };
+        onto_one || others.iter().all(|&other| self.topology().relation(*first, other) == Relation::Smt)
     }
 
     /// By how much each further pair that talks at the same time slows a pair down.

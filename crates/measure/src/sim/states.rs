@@ -76,6 +76,7 @@ mod tests {
             line_scale: 1.0,
             latency_ns: Default::default(),
             eager_ns: Default::default(),
+            one_core: false,
         });
         StateLine::new(states.to_vec(), seed)
     }

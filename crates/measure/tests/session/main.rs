@@ -7,6 +7,7 @@
 mod choices;
 mod endings;
 mod evidence;
+mod execution;
 mod failures;
 mod gate;
 mod structure;

@@ -1,5 +1,6 @@
 //! [`Findings`]: what can be said about the structure of a machine, or why nothing can.
 
+use super::naming::name_levels;
 use super::{Agreement, InferError, Observation, Structure, agreement, infer, observations, repeatability};
 use crate::latency::{LatencyResult, StateWatch};
 use crate::stats::Key;
@@ -66,7 +67,11 @@ impl Findings {
             let refusal = Refusal::Moved { cells: watch.cells_changed };
             return Some(Findings { structure: Err(refusal), agreement: Vec::new() });
         }
-        Some(Findings::of_matrix(&observations(map), reported))
+        let mut findings = Findings::of_matrix(&observations(map), reported);
+        if let Ok(structure) = &mut findings.structure {
+            name_levels(structure, &result.execution);
+        }
+        Some(findings)
     }
 
     /// With the repeatability of each level over so many repetitions.

@@ -2,6 +2,7 @@
 
 use super::Layout;
 use super::Suspect;
+use crate::latency::Execution;
 use crate::stats::Estimate;
 use crate::{CpuId, CpuSet};
 
@@ -45,7 +46,7 @@ pub enum Shape {
 /// Groups of CPUs that reach each other sooner than others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InferredLevel {
-    /// `group-1` the finest.
+    /// `group-1` the finest, or `smt` where a test has shown its pairs to be threads of a core.
     pub name: String,
     /// Disjoint, two or more CPUs each, by lowest CPU. CPUs in no group stand alone.
     pub groups: Vec<CpuSet>,
@@ -59,6 +60,8 @@ pub struct InferredLevel {
     pub repeats: Option<f64>,
     /// Pairs put together because nobody else was left, their own cell being missing.
     pub by_elimination: Vec<[CpuId; 2]>,
+    /// What the pairs of it that were tested share, where all say the same; `None` where none was tested.
+    pub execution: Option<Execution>,
 }
 
 impl Structure {

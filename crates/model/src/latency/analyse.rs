@@ -53,6 +53,7 @@ pub fn analyse_while(
         ladder: ladder::ladder(topology, record, &pairs, &maps),
         tails: tails::tails(settings, rate, record, &choices, &pairs),
         imitated: imitated::imitated(settings, rate, record, &pairs),
+        execution: choices.execution,
         complete: choices.complete,
         budget_ended: choices.budget_ended,
         passes: passes_made(record, pairs.len()),

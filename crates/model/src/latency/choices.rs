@@ -1,6 +1,6 @@
 //! [`Choices`]: what a run decided on the way and its analysis has to know.
 
-use super::{GateOutcome, Record};
+use super::{ExecutionTest, GateOutcome, Record};
 use crate::{Hint, Protocol, Relation};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,8 @@ pub struct Choices {
     pub complete: bool,
     /// Median cost of the clock between two chained reads in nanoseconds, for single events.
     pub clock_ns: Option<f64>,
+    /// Whether CPUs share the units that execute, of the pairs that were tested; empty before.
+    pub execution: Vec<ExecutionTest>,
 }
 
 impl Choices {
@@ -61,6 +63,9 @@ impl Choices {
         if let Some(clock_ns) = &self.clock_ns {
             decisions.push(("clock-ns".into(), json(clock_ns)));
         }
+        if !self.execution.is_empty() {
+            decisions.push(("execution".into(), json(&self.execution)));
+        }
         decisions
     }
 
@@ -79,6 +84,7 @@ impl Choices {
             budget_ended: read(record, "budget-ended").unwrap_or(false),
             complete: read(record, "complete").unwrap_or(false),
             clock_ns: read(record, "clock-ns"),
+            execution: read(record, "execution").unwrap_or_default(),
         }
     }
 }
@@ -98,6 +104,8 @@ mod erased {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CpuId;
+    use crate::latency::execution::{ExecutionPass, Reason};
 
     #[test]
     fn what_was_decided_is_read_back() {
@@ -105,6 +113,12 @@ mod tests {
         choices.hints.insert(Protocol::Cas, ChosenHint { hint: Hint::Pause, reason: "gains 23 %".into() });
         choices.regime =
             Some(ChosenRegime { pairs: 8, gate: vec![], valid_from: [(Relation::L3, 8)].into() });
+        let pass = ExecutionPass { kept: [[0.51, 0.52], [0.5, 0.5]] };
+        choices.execution = vec![ExecutionTest {
+            pair: [CpuId(0), CpuId(8)],
+            reason: Reason::Closest,
+            passes: vec![pass; 2],
+        }];
         let mut record = Record::new();
         for (key, value) in choices.decisions() {
             record.decide(&key, &value);

@@ -1,6 +1,7 @@
 //! [`LatencyResult`]: what follows from all passes. Derived from visits by [`analyse`](crate::latency), never stored
 //! as the only truth.
 
+use super::ExecutionTest;
 use crate::stats::Estimate;
 use crate::{CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool};
 
@@ -17,6 +18,8 @@ pub struct LatencyResult {
     pub imitated: Vec<Imitated>,
     /// What the machine did while it was watched; `None` where too few passes were made to say.
     pub watch: Option<StateWatch>,
+    /// Which CPUs share the units that execute, of the pairs that were tested.
+    pub execution: Vec<ExecutionTest>,
     /// Every planned trial has an outcome, or the budget ended.
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.

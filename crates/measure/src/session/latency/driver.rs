@@ -6,11 +6,13 @@ use super::menu::Menu;
 use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
+use crate::series::TrialOrder;
 use crate::session::{Decision, Event, Kept, Observer, Sink};
 use crate::stop::Stop;
 use coretalk_model::latency::{
     Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells,
 };
+use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeSet;
@@ -184,6 +186,11 @@ impl<'a> Driver<'a> {
             }
         }
         Ok(Flow::On)
+    }
+
+    /// Performs one pass of a trial that is no cell; `None` where it had nothing to say, or was interrupted.
+    pub fn try_trial(&mut self, order: &TrialOrder<'_>) -> Option<Observed> {
+        Some(self.machine.perform_trial(order, self.stop).ok()?.observed)
     }
 
     fn stopped(&mut self) -> Result<Flow, RunError> {

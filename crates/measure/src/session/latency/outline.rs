@@ -174,7 +174,7 @@ fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> 
 fn beside_ns(driver: &Driver<'_>, ladder_ns: f64, parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
-    gate + super::ladder::whole_ns(ladder_ns)
+    gate + super::ladder::whole_ns(ladder_ns) + super::execution::expected(driver).ns()
 }
 
 /// Cells of each relation that an outline times once, to know the mean.

@@ -1,0 +1,170 @@
+//! Which CPUs share the units that execute, in words.
+
+use super::text::wrap;
+use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
+use coretalk_model::{Relation, Topology};
+use std::fmt::Write;
+
+/// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
+/// nobody reports anything.
+pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: usize) -> Vec<String> {
+    let tested: Vec<(&ExecutionTest, Execution)> =
+        tests.iter().zip(verdicts(tests)).filter(|(test, _)| test.reason != Reason::Control).collect();
+    let with = |wanted: Execution| -> Vec<&ExecutionTest> {
+        tested.iter().filter(|(_, verdict)| *verdict == wanted).map(|(test, _)| *test).collect()
+    };
+    let mut lines = Vec::new();
+    for verdict in [Execution::Shared, Execution::Apart] {
+        let pairs = with(verdict);
+        if !pairs.is_empty() {
+            lines.extend(wrap(&said(&pairs, verdict, reported), width, 1));
+        }
+        lines.extend(contradicted(&pairs, verdict, reported, width));
+    }
+    let mut told: Vec<Unclear> = Vec::new();
+    for (_, verdict) in &tested {
+        let &Execution::Unclear(why) = verdict else { continue };
+        if !told.contains(&why) {
+            told.push(why);
+            let pairs = pair_list(&with(*verdict));
+            let text = format!(" Whether CPUs {pairs} are threads of one core cannot be told: {why}.");
+            lines.extend(wrap(&text, width, 1));
+        }
+    }
+    lines
+}
+
+fn said(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
+    let is_confirmed = reported.is_some_and(|topology| {
+        pairs.iter().all(|test| (relation(topology, test) == Relation::Smt) == (verdict == Execution::Shared))
+    });
+    let confirmed = if is_confirmed { ", as the system reports" } else { "" };
+    let kept = |of: fn(&ExecutionTest) -> Option<f64>, pick: fn(f64, f64) -> f64| {
+        pairs.iter().filter_map(|test| of(test)).reduce(pick).unwrap_or(f64::NAN)
+    };
+    let (what, kept) = match verdict {
+        Execution::Shared => ("Threads of one core", kept(most_shared, f64::max)),
+        _ => ("Separate cores", kept(least_kept, f64::min).min(1.0)),
+    };
+    format!(
+        " {what} by their work{confirmed}: CPUs {} (each runs at {:.0} % while both work).",
+        pair_list(pairs),
+        100.0 * kept
+    )
+}
+
+/// What is kept on the unit that shows sharing most, by the CPU that keeps more.
+fn most_shared(test: &ExecutionTest) -> Option<f64> {
+    Unit::ALL.iter().filter_map(|&unit| Some(test.kept(unit)?[0])).reduce(f64::min)
+}
+
+/// What is kept on the unit that shows it most, by the CPU that keeps less.
+fn least_kept(test: &ExecutionTest) -> Option<f64> {
+    Unit::ALL.iter().filter_map(|&unit| Some(test.kept(unit)?[1])).reduce(f64::min)
+}
+
+fn contradicted(
+    pairs: &[&ExecutionTest],
+    verdict: Execution,
+    reported: Option<&Topology>,
+    width: usize,
+) -> Vec<String> {
+    let Some(topology) = reported else { return Vec::new() };
+    let others: Vec<&ExecutionTest> = pairs
+        .iter()
+        .filter(|test| (relation(topology, test) == Relation::Smt) != (verdict == Execution::Shared))
+        .copied()
+        .collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let cpus = pair_list(&others);
+    let text = match verdict {
+        Execution::Shared => format!(
+            " ! CONFLICT: the system reports CPUs {cpus} as different cores, and they share one: a guest is not told \
+             what its virtual CPUs share"
+        ),
+        _ => format!(
+            " ! CONFLICT: the system reports CPUs {cpus} as threads of one core, and they share no execution units: a \
+             guest is told what its host made up"
+        ),
+    };
+    wrap(&text, width, 3)
+}
+
+fn relation(topology: &Topology, test: &ExecutionTest) -> Relation {
+    topology.relation(test.pair[0], test.pair[1])
+}
+
+/// `0 and 8, 1 and 9, 7 and 15`.
+fn pair_list(pairs: &[&ExecutionTest]) -> String {
+    let mut list = String::new();
+    for (index, test) in pairs.iter().enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        let [a, b] = test.pair;
+        let _ = write!(list, "{comma}{a} and {b}");
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::CpuId;
+    use coretalk_model::Level;
+    use coretalk_model::latency::execution::ExecutionPass;
+    use coretalk_model::topology::Domain;
+
+    fn test(pair: [u32; 2], kept: f64) -> ExecutionTest {
+        let passes = vec![ExecutionPass { kept: [[kept; 2]; 2] }; 12];
+        ExecutionTest { pair: pair.map(CpuId), reason: Reason::Closest, passes }
+    }
+
+    fn siblings() -> Topology {
+        let core = |cpus: &str| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id: None };
+        Topology::new("0-3".parse().unwrap(), vec![core("0,2"), core("1,3")], Default::default())
+    }
+
+    #[test]
+    fn what_the_system_reports_is_confirmed_or_contradicted() {
+        let tests = [test([0, 2], 0.52), test([1, 3], 0.5)];
+        assert_eq!(
+            sentences(&tests, Some(&siblings()), 200),
+            [
+                " Threads of one core by their work, as the system reports: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
+            ]
+        );
+        let flat = Topology::flat("0-3".parse().unwrap());
+        let hidden = sentences(&tests, Some(&flat), 400);
+        assert!(hidden[0].starts_with(" Threads of one core by their work: CPUs 0 and 2"), "{hidden:?}");
+        assert!(
+            hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0 and 2, 1 and 3 as different cores")
+        );
+        let made_up = sentences(&[test([0, 2], 0.99)], Some(&siblings()), 400);
+        assert!(
+            made_up[0].starts_with(" Separate cores by their work: CPUs 0 and 2 (each runs at 99 %"),
+            "{made_up:?}"
+        );
+        assert!(made_up[1].contains("as threads of one core, and they share no execution units"));
+        let fits = sentences(&[test([0, 1], 1.02)], Some(&siblings()), 400);
+        assert_eq!(
+            fits,
+            [
+                " Separate cores by their work, as the system reports: CPUs 0 and 1 (each runs at 100 % while both work)."
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_said_once_for_each_reason() {
+        let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
+        let said = sentences(&tests, None, 400);
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].starts_with(
+                " Whether CPUs 0 and 2, 1 and 3 are threads of one core cannot be told: they slow"
+            )
+        );
+        assert!(sentences(&[], None, 80).is_empty());
+    }
+}

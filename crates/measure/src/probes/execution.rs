@@ -1,0 +1,106 @@
+//! Whether two CPUs share the units that execute, as the threads of one core do: what work of one takes from work of
+//! the other. No probe that anybody asks for: a latency run tests the pairs that its map shows to be nearest.
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod perform;
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
+use crate::probe::{Probe, ProbeSpec};
+#[cfg(not(loom))]
+use crate::series::TrialOrder;
+use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(not(loom))]
+use crate::sim::SimStage;
+use coretalk_model::CpuId;
+#[cfg(not(loom))]
+use coretalk_model::TrialFailure;
+use coretalk_model::latency::execution::{ExecutionPass, Unit};
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+
+/// Whether two CPUs share the units that execute.
+#[derive(Debug, Clone, Copy)]
+pub struct Execution;
+
+const SPEC: ProbeSpec = ProbeSpec {
+    id: "execution",
+    title: "Shared execution",
+    question: "do two CPUs share the units that execute, as threads of one core do?",
+    unit: "ratio",
+    quantity: "kept",
+};
+
+/// What says how much of its rate a role keeps on a unit.
+fn name(unit: Unit, role: usize) -> String {
+    format!("{}_kept_{role}", unit.name())
+}
+
+/// The trial that tests a pair.
+pub fn trial(pair: [CpuId; 2]) -> TrialSpec {
+    TrialSpec { probe: SPEC.id.to_owned(), parameters: Parameters::default(), placement: pair.to_vec() }
+}
+
+/// What a pass said; `None` where a rate is missing.
+pub fn told(observed: &Observed) -> Option<ExecutionPass> {
+    let mut kept = [[0.0; 2]; Unit::ALL.len()];
+    for unit in Unit::ALL {
+        for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
+            // Thousandths: finer than any two passes agree, and a decision stays short.
+            *kept = (observed.values.get(&name(unit, role))? * 1e3).round() / 1e3;
+        }
+    }
+    Some(ExecutionPass { kept })
+}
+
+impl Probe for Execution {
+    fn spec(&self) -> &ProbeSpec {
+        &SPEC
+    }
+
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        Some(self)
+    }
+}
+
+impl SeriesProbe for Execution {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+        Ok(request.pairs.iter().copied().map(trial).collect())
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(ensemble, order)
+    }
+
+    /// Threads of one core keep what the scenario says of busy siblings at their worst, since both work all the time.
+    #[cfg(not(loom))]
+    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        let [_, worst] = stage.sibling_factor();
+        let slowdown = if stage.shares_core() { worst } else { 1.0 };
+        let mut observed = Observed::default();
+        for unit in Unit::ALL {
+            for role in 0..2 {
+                let [alone, both] = [stage.batch(1.0), stage.batch(slowdown)];
+                observed.value(&name(unit, role), alone / both);
+            }
+        }
+        stage.pass(order.span.ns());
+        for role in 0..2 {
+            stage.spend(role, order.span.ns() * 2.0 / 3.0, 0);
+        }
+        Ok(observed)
+    }
+
+    fn headlines(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        &[]
+    }
+}

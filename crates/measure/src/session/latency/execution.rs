@@ -1,0 +1,185 @@
+//! Whether the nearest pairs of the map share the units that execute: what tells threads of a core from near cores.
+
+use super::RunError;
+use super::driver::{Driver, Flow};
+use crate::probes::execution::{self, Execution};
+use crate::series::TrialOrder;
+use coretalk_model::infer::{Observation, infer};
+use coretalk_model::latency::execution::{ExecutionPass, ExecutionTest, Reason};
+use coretalk_model::latency::{Counts, PairChoice};
+use coretalk_model::series::Parameters;
+use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
+
+/// The exact interval of a median over twelve lies between the third and the tenth: two disturbed passes on either side
+/// change nothing.
+const PASSES: u32 = 12;
+/// A pass of a pair: three casts of ten spans of 40 µs.
+const PASS: Picos = Picos::from_us(1_250);
+/// Passes of a pair begin at least so far apart: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
+const PASS_GAP: Picos = Picos::from_ms(40);
+/// Pairs that stand for a level, and for the cores that are reported: the first, the last, and some between.
+const PAIRS: usize = 3;
+/// Where no groups show, the nearest pairs that do not overlap.
+const NEAREST: usize = 2;
+
+/// Tests the nearest pairs, in an adaptive run over all of them.
+pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+    // A run that goes on has the answer already.
+    if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.left() < expected(driver) {
+        return Ok(Flow::On);
+    }
+    let mut tests: Vec<ExecutionTest> = candidates(driver)
+        .into_iter()
+        .map(|(pair, reason)| ExecutionTest { pair, reason, passes: Vec::new() })
+        .collect();
+    for pass in 0..PASSES {
+        let began = driver.machine.now();
+        for test in &mut tests {
+            if driver.is_stopped() {
+                return Ok(Flow::Stopped);
+            }
+            test.passes.extend(try_pass(driver, test.pair, pass));
+        }
+        let spent = driver.machine.now().saturating_sub(began);
+        if spent < PASS_GAP && pass + 1 < PASSES {
+            driver.pause(PASS_GAP - spent)?;
+        }
+    }
+    driver.choices.execution = tests;
+    driver.decide()?;
+    Ok(Flow::On)
+}
+
+fn is_asked(driver: &Driver<'_>) -> bool {
+    driver.settings.counts == Counts::Adaptive && driver.settings.pairs == PairChoice::All
+}
+
+/// Machine time of the tests, about.
+pub fn expected(driver: &Driver<'_>) -> Picos {
+    if is_asked(driver) { Picos(PASS_GAP.0 * u64::from(PASSES)) } else { Picos::ZERO }
+}
+
+fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<ExecutionPass> {
+    let (spec, asked) = (execution::trial(pair), Parameters::default());
+    let key = driver.settings.seed ^ u64::from(pass) << 32;
+    let order = TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: PASS, key };
+    execution::told(&driver.try_trial(&order)?)
+}
+
+/// The pairs to test: some of the finest groups that the latencies show, some of the cores that the system reports, the
+/// nearest pairs where there are neither; and one that is as far apart as any.
+fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
+    let seen = seen(driver);
+    let known = |pair: &[CpuId; 2]| value(&seen, *pair).is_some();
+    let groups = infer(&seen).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
+    let cores = driver.topology.level(Level::Core).into_iter().map(|core| &core.cpus);
+    let mut chosen: Vec<([CpuId; 2], Reason)> = Vec::new();
+    let mut add = |pairs: Vec<[CpuId; 2]>, reason| {
+        for pair in pairs {
+            if !chosen.iter().any(|(known, _)| *known == pair) {
+                chosen.push((pair, reason));
+            }
+        }
+    };
+    let nearest_of = |group: &coretalk_model::CpuSet| nearest(&seen, &group.iter().collect::<Vec<_>>());
+    let closest: Vec<[CpuId; 2]> = groups.iter().flatten().filter_map(nearest_of).collect();
+    let reported: Vec<[CpuId; 2]> = cores.filter_map(nearest_of).filter(known).collect();
+    if closest.is_empty() && reported.is_empty() {
+        add(nearest_apart(&seen), Reason::Closest);
+    }
+    add(spread(&closest), Reason::Closest);
+    add(spread(&reported), Reason::Reported);
+    if let Some(farthest) = farthest(&seen) {
+        add(vec![farthest], Reason::Control);
+    }
+    chosen
+}
+
+/// What the passes of the map say of each pair, roughly: the median, under the kernel of the first map.
+fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
+    let record = &driver.ledger.record;
+    let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
+    let slot = chosen.and_then(|(&protocol, chosen)| record.slot(&KernelId::of(protocol, chosen.hint), 0));
+    let mut scratch = Vec::new();
+    let mut value = |cell: usize| {
+        let passes = record.passes(cell)?;
+        scratch.clear();
+        let said = (0..passes.passes.len()).filter_map(|pass| passes.slot(pass, slot?));
+        scratch.extend(said.map(|said| f64::from(said.location_ns)));
+        stats::median_in_place(&mut scratch).map(Observation::bare)
+    };
+    let cpus = &driver.settings.cpus;
+    // All pairs in storage order, as they are asked for here.
+    Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column))
+}
+
+fn value(seen: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> {
+    let place = |cpu| seen.position(cpu);
+    Some(seen.get(place(a)?, place(b)?)?.as_ref()?.value)
+}
+
+/// The nearest two of some CPUs, the lower number first.
+fn nearest(seen: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
+    let pairs =
+        cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
+    let known = pairs.filter_map(|pair| Some((value(seen, pair)?, pair)));
+    known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
+}
+
+/// The nearest pairs of all that have no CPU in common.
+fn nearest_apart(seen: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
+    let mut left = seen.cpus().to_vec();
+    let mut pairs = Vec::new();
+    while let Some(pair) = nearest(seen, &left).filter(|_| pairs.len() < NEAREST) {
+        left.retain(|cpu| !pair.contains(cpu));
+        pairs.push(pair);
+    }
+    pairs
+}
+
+/// The pair that is farthest apart, of three CPUs or more.
+fn farthest(seen: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
+    let cpus = seen.cpus();
+    let pairs =
+        cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
+    let known = pairs.filter_map(|pair| Some((value(seen, pair)?, pair)));
+    known.filter(|_| cpus.len() > 2).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
+}
+
+/// The first, the last, and some between.
+fn spread(pairs: &[[CpuId; 2]]) -> Vec<[CpuId; 2]> {
+    let wanted = PAIRS.min(pairs.len());
+    (0..wanted).map(|at| pairs[at * (pairs.len() - 1) / (wanted - 1).max(1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(ns: impl Fn(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
+        Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| ns(row, column).map(Observation::bare))
+    }
+
+    #[test]
+    fn pairs_stand_for_a_level_from_its_first_to_its_last() {
+        let pairs: Vec<[CpuId; 2]> = (0..9).map(|at| [CpuId(at), CpuId(at + 9)]).collect();
+        let chosen: Vec<u32> = spread(&pairs).iter().map(|pair| pair[0].0).collect();
+        assert_eq!(chosen, [0, 4, 8]);
+        assert_eq!(spread(&pairs[..1]), pairs[..1]);
+        assert!(spread(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_nearest_have_no_cpu_in_common_and_holes_are_no_distance() {
+        // 6 and 7 are nearest, but their cell is missing.
+        let seen = matrix(|row, column| match (row, column) {
+            (7, 6) => None,
+            (row, column) => Some(10.0 + (row - column) as f64 + row as f64 * 0.1),
+        });
+        let pairs: Vec<[u32; 2]> = nearest_apart(&seen).iter().map(|pair| pair.map(|cpu| cpu.0)).collect();
+        assert_eq!(pairs, [[0, 1], [2, 3]]);
+        assert_eq!(farthest(&seen), Some([CpuId(0), CpuId(7)]));
+        let nothing = matrix(|_, _| None);
+        assert!(nearest_apart(&nothing).is_empty() && farthest(&nothing).is_none());
+    }
+}

@@ -1,0 +1,253 @@
+//! [`ExecutionTest`]: whether two CPUs share the units that execute, as the threads of one core do.
+//!
+//! Latency alone does not tell threads of a core from neighbouring cores: on one published matrix siblings read 17 to
+//! 20 ns and neighbours 17 to 26. Work does: what keeps a unit of a core busy all by itself halves when the other
+//! thread of the core does the same, and two cores do not feel each other.
+
+use crate::CpuId;
+use crate::stats::{exact_median_interval, median_in_place};
+use std::fmt;
+
+/// A unit that a core has once, or a few times, for all of its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Integer multiplication, pipelined: a core has one to four, and a thread alone can keep them busy.
+    Multiplier,
+    /// Floating-point division, not fully pipelined: a core has one or two.
+    Divider,
+}
+
+impl Unit {
+    /// All, in the order of [`ExecutionPass::kept`].
+    pub const ALL: [Unit; 2] = [Unit::Multiplier, Unit::Divider];
+
+    /// The stable name used in values.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Multiplier => "multiplier",
+            Unit::Divider => "divider",
+        }
+    }
+}
+
+/// Why a pair was tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Reason {
+    /// The latencies show nobody nearer.
+    Closest,
+    /// The system reports that they are threads of one core.
+    Reported,
+    /// The latencies show nobody farther: if these seem to share a core, the test does not work on this machine.
+    Control,
+}
+
+impl Reason {
+    /// The stable name used in run files and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Closest => "closest",
+            Reason::Reported => "reported",
+            Reason::Control => "control",
+        }
+    }
+}
+
+/// What one pass of a test said.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
+pub struct ExecutionPass {
+    /// Rate of work while both work ÷ rate while the other sleeps: by unit, then by CPU of the pair.
+    pub kept: [[f64; 2]; Unit::ALL.len()],
+}
+
+/// Whether two CPUs share the units that execute: everything that was measured of it.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ExecutionTest {
+    /// The CPUs.
+    pub pair: [CpuId; 2],
+    /// Why these.
+    pub reason: Reason,
+    /// What passes said, in time order.
+    pub passes: Vec<ExecutionPass>,
+}
+
+/// What follows from an [`ExecutionTest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// They share units: threads of one core.
+    Shared,
+    /// They share none: two cores.
+    Apart,
+    /// Neither is shown.
+    Unclear(Unclear),
+}
+
+/// Why neither is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclear {
+    /// Too few passes for an interval.
+    TooFew {
+        /// Those there are.
+        passes: usize,
+    },
+    /// They shared units in some passes and none in others, as where a host moves virtual CPUs.
+    Changing {
+        /// Passes that say that they share.
+        shared: usize,
+        /// Passes that say that they do not.
+        apart: usize,
+    },
+    /// One slows the other down, or both each other, by more than clocks do and less than a shared unit would.
+    Between,
+    /// CPUs that are as far apart as any seem to share, too: something else slows work of two CPUs down.
+    ControlShares,
+}
+
+/// Two threads that keep one unit busy get half of it each; 0.7 leaves room for a unit that one thread does not quite
+/// fill.
+const SHARED_BELOW: f64 = 0.7;
+/// Two cores at work clock a few percent lower than one alone at most; a whole machine at work 10 to 25 %.
+const APART_ABOVE: f64 = 0.8;
+/// Passes from which on the exact interval of a median at 95 % exists.
+pub const FEWEST_PASSES: usize = 6;
+/// So many passes that say the opposite of others are no accident.
+const SOME: usize = 3;
+
+impl ExecutionTest {
+    /// The share of its rate that a CPU of the pair keeps while the other works, for one unit: median over passes, the
+    /// CPU that keeps more and the one that keeps less. `None` without passes.
+    pub fn kept(&self, unit: Unit) -> Option<[f64; 2]> {
+        let median =
+            |of: fn(f64, f64) -> f64| median_in_place(&mut self.of_unit(unit, of).collect::<Vec<_>>());
+        Some([median(f64::max)?, median(f64::min)?])
+    }
+
+    fn of_unit(&self, unit: Unit, of: fn(f64, f64) -> f64) -> impl Iterator<Item = f64> {
+        self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| of(a, b))
+    }
+
+    /// What follows, by the intervals of medians over passes: shared if *both* CPUs keep less than 0.7 on some unit,
+    /// apart if both keep more than 0.8 on every one. One that is slowed down alone was held up by something else.
+    pub fn verdict(&self) -> Execution {
+        let passes = self.passes.len();
+        if passes < FEWEST_PASSES {
+            return Execution::Unclear(Unclear::TooFew { passes });
+        }
+        let interval = |unit, of| exact_median_interval(&self.of_unit(unit, of).collect::<Vec<_>>(), 0.05);
+        let shares = |unit: &Unit| interval(*unit, f64::max).is_some_and(|most| most.high < SHARED_BELOW);
+        let is_apart = |unit: &Unit| interval(*unit, f64::min).is_some_and(|least| least.low > APART_ABOVE);
+        let changing = self.changes();
+        if let Some(unclear) = changing {
+            Execution::Unclear(unclear)
+        } else if Unit::ALL.iter().any(shares) {
+            Execution::Shared
+        } else if Unit::ALL.iter().all(is_apart) {
+            Execution::Apart
+        } else {
+            Execution::Unclear(Unclear::Between)
+        }
+    }
+
+    /// Each pass by itself, where they contradict each other.
+    fn changes(&self) -> Option<Unclear> {
+        let count =
+            |holds: &dyn Fn(&ExecutionPass) -> bool| self.passes.iter().filter(|pass| holds(pass)).count();
+        let shared = count(&|pass| pass.kept.iter().any(|kept| kept.iter().all(|kept| *kept < SHARED_BELOW)));
+        let apart = count(&|pass| pass.kept.iter().flatten().all(|kept| *kept > APART_ABOVE));
+        (shared >= SOME && apart >= SOME).then_some(Unclear::Changing { shared, apart })
+    }
+}
+
+/// What follows from all tests of a run, in their order. Where the control seems to share, nothing does for certain.
+pub fn verdicts(tests: &[ExecutionTest]) -> Vec<Execution> {
+    let is_control = |test: &&ExecutionTest| test.reason == Reason::Control;
+    let unfit = tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);
+    let of = |test: &ExecutionTest| match test.verdict() {
+        Execution::Shared if unfit => Execution::Unclear(Unclear::ControlShares),
+        verdict => verdict,
+    };
+    tests.iter().map(of).collect()
+}
+
+impl Execution {
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Execution::Shared => "shared",
+            Execution::Apart => "apart",
+            Execution::Unclear(_) => "unclear",
+        }
+    }
+}
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unclear::TooFew { passes } => write!(f, "{passes} passes are too few to say"),
+            Unclear::Changing { shared, apart } => write!(
+                f,
+                "they shared in {shared} passes and did not in {apart}, as where a host moves virtual CPUs"
+            ),
+            Unclear::Between => f.write_str(
+                "they slow each other down by more than clocks do and less than a shared unit would",
+            ),
+            Unclear::ControlShares => f.write_str(
+                "the CPUs farthest apart slow each other down as much, so it is not for a shared core",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(reason: Reason, kept: &[[[f64; 2]; 2]]) -> ExecutionTest {
+        let passes = kept.iter().map(|&kept| ExecutionPass { kept }).collect();
+        ExecutionTest { pair: [CpuId(0), CpuId(1)], reason, passes }
+    }
+
+    const SHARED: [[f64; 2]; 2] = [[0.55, 0.58], [0.5, 0.5]];
+    const APART: [[f64; 2]; 2] = [[0.99, 1.0], [0.98, 1.01]];
+
+    fn of(kept: &[[[f64; 2]; 2]]) -> Execution {
+        test(Reason::Closest, kept).verdict()
+    }
+
+    #[test]
+    fn a_shared_unit_halves_the_work_of_both_and_cores_do_not_feel_each_other() {
+        assert_eq!(of(&[SHARED; 12]), Execution::Shared);
+        assert_eq!(of(&[APART; 12]), Execution::Apart);
+        // Integer units apart and one divider for two, as modules of the Bulldozer family have: its threads share.
+        assert_eq!(of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
+        assert_eq!(test(Reason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_said_to_be_unclear() {
+        assert_eq!(of(&[SHARED; 5]), Execution::Unclear(Unclear::TooFew { passes: 5 }));
+        // One of the two is slow: it was held up, or the host gives one of its CPUs to both in turn.
+        assert_eq!(of(&[[[0.4, 1.0]; 2]; 12]), Execution::Unclear(Unclear::Between));
+        // Everything clocks lower, or somebody else is at work.
+        assert_eq!(of(&[[[0.75, 0.76]; 2]; 12]), Execution::Unclear(Unclear::Between));
+        let mut moved = vec![APART; 8];
+        moved.extend([SHARED; 4]);
+        assert_eq!(of(&moved), Execution::Unclear(Unclear::Changing { shared: 4, apart: 8 }));
+        // Two disturbed passes of twelve change nothing.
+        let mut disturbed = vec![APART; 10];
+        disturbed.extend([SHARED; 2]);
+        assert_eq!(of(&disturbed), Execution::Apart);
+    }
+
+    #[test]
+    fn where_the_farthest_seem_to_share_nobody_is_said_to() {
+        let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[SHARED; 12])];
+        assert_eq!(verdicts(&tests), [Execution::Unclear(Unclear::ControlShares); 2]);
+        let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[APART; 12])];
+        assert_eq!(verdicts(&tests), [Execution::Shared, Execution::Apart]);
+    }
+}
