@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 #![allow(dead_code, reason = "the acceptance tests share this vocabulary and use the rest")]
 
+mod advice;
 mod choices;
 mod endings;
 mod evidence;
