@@ -47,7 +47,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, args, seed)?;
     let wish = wish(global);
-    one_format(&wish)?;
+    one_format(&wish, &requested.works)?;
     let outputs = Outputs::open(&wish)?;
     let findings = machine.examine();
     let mut environment = machine.environment().clone();
@@ -179,7 +179,7 @@ pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failu
 }
 
 /// Formats that hold no comparison are refused before anything runs.
-fn one_format(wish: &Wish) -> Result<(), Failure> {
+fn one_format(wish: &Wish, works: &[Work]) -> Result<(), Failure> {
     let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
     for format in asked {
         if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
@@ -187,6 +187,11 @@ fn one_format(wish: &Wish) -> Result<(), Failure> {
                 "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
                 output::format_name(format)
             )));
+        }
+        if format == FormatWord::HyperfineJson && works.iter().any(|work| matches!(work, Work::Workload(_))) {
+            return Err(Failure::Usage(
+                "`hyperfine-json` holds wall times of a command, and workloads count work in a time; use `json`".into(),
+            ));
         }
     }
     Ok(())

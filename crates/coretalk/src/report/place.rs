@@ -309,13 +309,18 @@ fn crowd(place: &PlaceReport, headline: &Comparison) -> Crowd {
     match headline.work.parse::<Workload>() {
         Ok(workload) => {
             let threads = place.settings.threads.unwrap_or(1);
-            Crowd { roles: workload.kind.roles(threads), several: workload.kind.parties(threads) > 1 }
+            let kind = workload.kind;
+            Crowd {
+                roles: kind.roles(threads),
+                several: kind.parties(threads) > 1,
+                talks: !kind.is_independent(),
+            }
         }
         // A command: by what was seen of it.
         Err(_) => {
             let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);
             let several = doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1);
-            Crowd { roles: None, several }
+            Crowd { roles: None, several, talks: true }
         }
     }
 }

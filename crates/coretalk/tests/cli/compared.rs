@@ -211,6 +211,8 @@ fn refusals_are_one_sentence_with_the_right_code() {
     let (tool, places) = (Tool::new(), places());
     let two = [places[0].as_str(), places[1].as_str()];
     let true_ = ["--", "/bin/true"];
+    let pipe = ["--workload", "pipe"];
+    std::fs::write(tool.path().join("old"), "precious").unwrap();
     for (words, code, part) in [
         ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
         ([&["place", two[0], two[0]][..], &true_].concat(), 2, "names here twice"),
@@ -231,11 +233,16 @@ fn refusals_are_one_sentence_with_the_right_code() {
             2,
             "no --metric defines",
         ),
+        ([&["place"], &two[..], &["--metric", "core_ghz=x"], &true_].concat(), 2, "measured anyway"),
+        ([&["place"], &two[..], &pipe, &["--metric", "y=1"]].concat(), 2, "--metric"),
+        ([&["place"], &two[..], &pipe, &["--timeout", "1s"]].concat(), 2, "--timeout"),
+        ([&["place"], &two[..], &pipe, &["--export-hyperfine-json", "old"]].concat(), 2, "use `json`"),
     ] {
         let said = tool.call(&words);
         assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
         assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
     }
+    assert_eq!(std::fs::read_to_string(tool.path().join("old")).unwrap(), "precious");
 }
 
 #[test]

@@ -79,7 +79,8 @@ impl Metric {
         if name.is_empty() || !name.chars().all(fits) {
             return Some(format!("`{name}` is no name for a metric: use letters, digits, `_`, `.` and `-`"));
         }
-        let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name);
+        // The clock of the core stands among the values of a run too.
+        let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name) || name == "core_ghz";
         taken.then(|| format!("the metric `{name}` is measured anyway; choose another name"))
     }
 }
@@ -94,6 +95,7 @@ mod tests {
         assert!(
             Metric::refusal("").is_some() && Metric::refusal("wall_s").unwrap().contains("measured anyway")
         );
+        assert!(Metric::refusal("core_ghz").is_some());
         assert_eq!(Metric::refusal("events_per_s"), None);
     }
 }

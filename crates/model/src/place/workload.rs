@@ -181,6 +181,14 @@ impl WorkloadKind {
         }
     }
 
+    /// Whether its threads pass nothing to each other: each works by itself until all are done.
+    pub fn is_independent(self) -> bool {
+        matches!(
+            self,
+            NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd | StreamTriad
+        )
+    }
+
     /// The fewest threads that it makes sense with.
     pub fn fewest_threads(self) -> usize {
         match self {

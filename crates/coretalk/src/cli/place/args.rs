@@ -25,13 +25,13 @@ pub struct PlaceArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
     pub repeat: Option<u32>,
     /// A number in the output of the command: the group of the last match that took part; repeatable
-    #[arg(long, value_name = "NAME=REGEX", requires = "command", value_parser = metric)]
+    #[arg(long, value_name = "NAME=REGEX", requires = "command", conflicts_with = "workload", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
     /// Of this number more is better; repeatable (default: less)
-    #[arg(long, value_name = "NAME", requires = "metric")]
+    #[arg(long, value_name = "NAME", requires = "metric", conflicts_with = "workload")]
     pub higher_is_better: Vec<String>,
     /// When a run of the command is given up (default: when the budget ends)
-    #[arg(long, value_name = "TIME", requires = "command", value_parser = timeout)]
+    #[arg(long, value_name = "TIME", requires = "command", conflicts_with = "workload", value_parser = timeout)]
     pub timeout: Option<Picos>,
     /// The smallest difference that matters (default: 1%)
     #[arg(long, value_name = "PERCENT", value_parser = effect)]

@@ -28,7 +28,6 @@ pub fn act(
 ) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let found = Found::open(invocation, run)?;
-    one_format(&found.wish)?;
     let name = &found.name;
     let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
         return Err(Failure::Usage(format!(
@@ -37,6 +36,7 @@ pub fn act(
     };
     let mut machine = found.machine(invocation)?;
     let requested = again(&*machine, &found.header.command, found.header.seed, &was)?;
+    one_format(&found.wish, &requested.works)?;
     if let Some(args) = typed.filter(|args| !is_empty(args)) {
         let now = request(&*machine, global, args, global.seed.unwrap_or(was.seed))?;
         same(&now, &requested)?;

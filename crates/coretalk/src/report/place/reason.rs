@@ -27,8 +27,10 @@ pub fn structure_words(topology: &Topology, placement: &Placement) -> String {
 pub struct Crowd {
     /// How many CPUs of a placement it uses, in role order; `None` where it may use all.
     pub roles: Option<usize>,
-    /// Several threads or processes work at a time, as far as is known: they share caches, and talk.
+    /// Several threads or processes work at a time, as far as is known: they share caches.
     pub several: bool,
+    /// They pass something to each other, or nobody knows that they do not.
+    pub talks: bool,
 }
 
 /// A sentence: what tells the winner from the next. That it is the cause is not shown, so it says "could".
@@ -41,7 +43,7 @@ pub fn reasons(topology: &Topology, winner: &Placement, next: &Placement, crowd:
         };
         Structure::of_set(topology, &placement.cpus.iter().copied().take(used).collect())
     });
-    let several = crowd.several;
+    let (several, talks) = (crowd.several, crowd.several && crowd.talks);
     let name = &next.name;
     let mut parts: Vec<String> = Vec::new();
     if winner.binding == Binding::Free {
@@ -64,12 +66,12 @@ pub fn reasons(topology: &Topology, winner: &Placement, next: &Placement, crowd:
             count(other.cores as u64, "core")
         ));
     }
-    if several && best.shares_cores() && !other.shares_cores() {
+    if talks && best.shares_cores() && !other.shares_cores() {
         parts.push("threads of one core share its caches and talk inside it".to_owned());
     }
     let both = |of: fn(&Structure) -> Option<usize>| of(&best).zip(of(&other)).filter(|_| several);
     match both(|structure| structure.caches) {
-        Some((mine, theirs)) if mine < theirs => {
+        Some((mine, theirs)) if mine < theirs && talks => {
             parts.push(format!("its messages stay inside {mine} L3, where those of {name} cross {theirs}"));
         }
         Some((mine, theirs)) if mine > theirs => {
@@ -121,7 +123,7 @@ mod tests {
     }
 
     fn why(winner: &[u32], next: &[u32], roles: Option<usize>, several: bool) -> String {
-        reasons(&topology(), &placed("a", winner), &placed("b", next), Crowd { roles, several })
+        reasons(&topology(), &placed("a", winner), &placed("b", next), Crowd { roles, several, talks: true })
     }
 
     #[test]
@@ -149,5 +151,14 @@ mod tests {
             }
         }
         assert!(why(&[0], &[0, 1], None, true).contains("caches are shared"));
+    }
+
+    #[test]
+    fn messages_are_no_reason_for_threads_that_send_none() {
+        let apart = Crowd { roles: None, several: true, talks: false };
+        for (winner, next) in [([0, 4], [0, 1]), ([0, 1], [0, 2])] {
+            let said = reasons(&topology(), &placed("a", &winner), &placed("b", &next), apart);
+            assert_eq!(said, "Nothing in the reported structure tells it from b.");
+        }
     }
 }
