@@ -2,12 +2,14 @@
 
 use super::text::wrap;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
-use coretalk_model::{Relation, Topology};
+use coretalk_model::{Level, Relation, Topology};
 use std::fmt::Write;
 
 /// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
 /// nobody reports anything.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: usize) -> Vec<String> {
+    // A system that reports no cores says nothing that could be confirmed or contradicted.
+    let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
     let tested: Vec<(&ExecutionTest, Execution)> =
         tests.iter().zip(verdicts(tests)).filter(|(test, _)| test.reason != Reason::Control).collect();
     let with = |wanted: Execution| -> Vec<&ExecutionTest> {
@@ -111,7 +113,6 @@ fn pair_list(pairs: &[&ExecutionTest]) -> String {
 mod tests {
     use super::*;
     use coretalk_model::CpuId;
-    use coretalk_model::Level;
     use coretalk_model::latency::execution::ExecutionPass;
     use coretalk_model::topology::Domain;
 
@@ -120,9 +121,13 @@ mod tests {
         ExecutionTest { pair: pair.map(CpuId), reason: Reason::Closest, passes }
     }
 
+    fn cores(cores: &[&str]) -> Topology {
+        let core = |cpus: &&str| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id: None };
+        Topology::new("0-3".parse().unwrap(), cores.iter().map(core).collect(), Default::default())
+    }
+
     fn siblings() -> Topology {
-        let core = |cpus: &str| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id: None };
-        Topology::new("0-3".parse().unwrap(), vec![core("0,2"), core("1,3")], Default::default())
+        cores(&["0,2", "1,3"])
     }
 
     #[test]
@@ -134,11 +139,19 @@ mod tests {
                 " Threads of one core by their work, as the system reports: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
             ]
         );
-        let flat = Topology::flat("0-3".parse().unwrap());
-        let hidden = sentences(&tests, Some(&flat), 400);
+        let hidden = sentences(&tests, Some(&cores(&["0", "1", "2", "3"])), 400);
         assert!(hidden[0].starts_with(" Threads of one core by their work: CPUs 0 and 2"), "{hidden:?}");
         assert!(
             hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0 and 2, 1 and 3 as different cores")
+        );
+        // Nothing is reported of cores, so nothing contradicts it.
+        let flat = Topology::flat("0-3".parse().unwrap());
+        let untold = sentences(&tests, Some(&flat), 400);
+        assert_eq!(
+            untold,
+            [
+                " Threads of one core by their work: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
+            ]
         );
         let made_up = sentences(&[test([0, 2], 0.99)], Some(&siblings()), 400);
         assert!(
