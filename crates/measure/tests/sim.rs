@@ -573,3 +573,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn changed_scenarios_are_named_after_their_content() {
+    let name = |text: &str| Scenario::from_toml(text).unwrap().name().to_owned();
+    assert_eq!(name("based_on = 'chiplet-16'"), "chiplet-16");
+    let noisy = name("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.06");
+    assert!(noisy.starts_with("chiplet-16-"), "{noisy}");
+    assert_eq!(noisy, name("# the same\nbased_on = 'chiplet-16'\nnoise.batch_sd = 0.06"));
+    assert_ne!(noisy, name("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.07"));
+    assert_eq!(name("based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 300"), "chiplet-16");
+    assert_eq!(name("based_on = 'chiplet-16'\nname = 'mine'\n[noise]\nbatch_sd = 0.06"), "mine");
+}

@@ -9,15 +9,18 @@ use super::source::Source;
 use super::{brief, files, topology};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
+use crate::report;
 use crate::report::advise::{AdviceView, Origin, ProofView, screen};
 use coretalk_model::advise::{
     CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
 };
 use coretalk_model::formats::Unit;
 use coretalk_model::infer::{
-    Findings, InferError, Observation, Refusal, Standing, levels_changed, observations,
+    Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
 };
-use coretalk_model::latency::LatencyResult;
+use coretalk_model::latency::{Execution, ExecutionTest, LatencyResult};
+use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::topology::Domain;
 use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Protocol, Topology};
 use noise::Noise;
 
@@ -92,6 +95,10 @@ struct Known {
     reported: Option<Topology>,
     /// The latencies of all pairs that are known.
     observed: Matrix<Option<Observation>>,
+    /// What pairs of CPUs share, as far as their work was tested.
+    execution: Vec<ExecutionTest>,
+    /// What is doubtful about the file.
+    doubts: Vec<Doubt>,
     /// Whether the machine changed under the measurement, and what that looked like.
     moved: Option<Refusal>,
     /// Machine time that measuring took.
@@ -127,7 +134,10 @@ impl Known {
                     return Err(Failure::Input(format!("{path}: the file holds no matrix")));
                 };
                 let unit = if imported.unit == Unit::Cycles { "cycles" } else { "ns" };
+                let doubts = lint(&imported);
                 let known = Known {
+                    doubts,
+                    execution: Vec::new(),
                     origin: Origin::File(name, imported.format.as_str().to_owned()),
                     simulated: None,
                     unit,
@@ -155,6 +165,8 @@ impl Known {
         };
         let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
         Ok(Known {
+            execution: result.execution.clone(),
+            doubts: Vec::new(),
             origin,
             simulated: environment.simulated.clone(),
             unit: "ns",
@@ -181,6 +193,8 @@ fn advised(
 ) -> Result<(AdviceView, Provable), Failure> {
     let ids: CpuSet = known.observed.cpus().iter().copied().collect();
     let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
+    let findings = Findings::of_matrix(&known.observed, &reported).tested(&known.execution);
+    let reported = with_cores_found(reported, &findings);
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
     let sharing = args.sharing.unwrap_or_default();
     if args.sharing.is_some() && known.reported.is_none() {
@@ -215,7 +229,6 @@ fn advised(
             _ => sentence,
         }),
     })?;
-    let findings = Findings::of_matrix(&known.observed, &reported);
     let mut view = AdviceView {
         origin: known.origin,
         simulated: known.simulated,
@@ -243,7 +256,10 @@ fn advised(
         }
         None => {}
     }
-    let site = Site::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    let mut site = Site::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    if let Some(step) = step_of(&known.doubts) {
+        site = site.of_steps(step);
+    }
     if site.filled() * 2 > site.len() * (site.len() - 1) / 2 {
         let pairs = site.len() * (site.len() - 1) / 2;
         view.outcome = Err(format!(
@@ -254,6 +270,7 @@ fn advised(
     }
     let advice = advise(graph, &site, global.seed.unwrap_or(0));
     view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
     view.remarks.extend(noise.map(Noise::remark));
     view.outcome = Ok(advice);
     let claim = view
@@ -282,6 +299,54 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
         }
         _ => Site::groups_of(reported),
     }
+}
+
+/// A structure with the cores that work of their threads has shown, where the system reports none with several threads:
+/// a guest is told what its host made up.
+fn with_cores_found(reported: Topology, findings: &Findings) -> Topology {
+    let finest = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
+    let Some(smt) = finest.filter(|level| level.execution == Some(Execution::Shared)) else {
+        return reported;
+    };
+    if reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1) {
+        return reported;
+    }
+    let others = reported.domains().iter().filter(|domain| domain.level != Level::Core).cloned();
+    let cores =
+        smt.groups.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
+    let class = |cpu| Some((cpu, reported.class_of(cpu)?.clone()));
+    let classes = reported.cpus().iter().filter_map(class).collect();
+    Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
+}
+
+/// The step on whose multiples the values of a file lie.
+fn step_of(doubts: &[Doubt]) -> Option<f64> {
+    doubts.iter().find_map(|doubt| match doubt {
+        Doubt::ClockComb { step, .. } => Some(*step),
+        _ => None,
+    })
+}
+
+/// What `lint` would say of the file, as far as it touches a placement.
+fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
+    let words = |doubt: &Doubt| {
+        match doubt {
+        Doubt::ClockComb { step, .. } => Some(format!(
+            "the values lie on multiples of {} {unit} (`coretalk lint`); the bounds let each be half of that off",
+            report::text::ns(*step)
+        )),
+        Doubt::Unpinned { .. } => Some(
+            "the threads that measured this file may not have been pinned (`coretalk lint`): then its CPU numbers mean \
+             nothing, and neither does this advice"
+                .into(),
+        ),
+        Doubt::TaintedHome { tainted, .. } => Some(format!(
+            "true values of CPUs {tainted} are lower than the file says (`coretalk lint`): they may be as good as others"
+        )),
+        _ => None,
+    }
+    };
+    doubts.iter().filter_map(words).collect()
 }
 
 fn remarks(
@@ -314,7 +379,10 @@ fn remarks(
         );
     }
     let pairs = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
-    let siblings = pairs.filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
+    let untested = |level: &&InferredLevel| level.execution != Some(Execution::Apart);
+    let siblings = pairs
+        .filter(untested)
+        .filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
     if siblings.is_some_and(|level| level.groups.iter().any(both)) {
         remarks.push(
             "closest pairs are used that may be threads of one core, where each computes at about half the speed; \

@@ -170,15 +170,19 @@ fn recommendation(advice: &Advice) -> String {
 /// `Threads 0 to 5 on CPUs 0-5`, or one by one where the order is another.
 fn placed(cpus: &[CpuId]) -> String {
     let set: CpuSet = cpus.iter().copied().collect();
+    let threads = match cpus.len() {
+        2 => "Threads 0 and 1".to_owned(),
+        count => format!("Threads 0 to {}", count.saturating_sub(1)),
+    };
     match cpus {
         [cpu] => format!("On CPU {cpu}"),
-        _ if cpus.is_sorted() => format!("Threads 0 to {} on CPUs {set}, in this order", cpus.len() - 1),
+        _ if cpus.is_sorted() => format!("{threads} on CPUs {set}, in this order"),
         _ if cpus.len() > MOST_LISTED => {
-            format!("Threads 0 to {} on CPUs {set}; which thread goes where: --format json", cpus.len() - 1)
+            format!("{threads} on CPUs {set}; which thread goes where: --format json")
         }
         _ => {
             let listed: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
-            format!("Threads 0 to {} on CPUs {}", cpus.len() - 1, listed.join(" "))
+            format!("{threads} on CPUs {}, in this order", listed.join(", "))
         }
     }
 }

@@ -198,7 +198,10 @@ fn remarks(structure: &Structure, width: usize) -> Vec<String> {
     if !structure.left_out.is_empty() {
         let cpus: CpuSet = structure.left_out.iter().copied().collect();
         lines.extend(wrap(
-            &format!(" Nothing is known of CPUs {cpus}: no pair of theirs has a value."),
+            &match cpus.len() {
+                1 => format!(" Nothing is known of CPU {cpus}: no pair of it has a value."),
+                _ => format!(" Nothing is known of CPUs {cpus}: no pair of theirs has a value."),
+            },
             width,
             1,
         ));

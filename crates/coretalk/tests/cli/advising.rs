@@ -299,3 +299,39 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     let none = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "one"]);
     assert!(none.code == 2 && none.err.contains("needs a run of `coretalk jitter`"), "{}", none.err);
 }
+
+#[test]
+fn threads_of_a_core_that_the_system_hides_are_kept_apart() {
+    let tool = Tool::new();
+    write(&tool, "hidden.toml", "based_on = 'laptop-smt'\nreported = 'nothing'");
+    // 0 and 4, 1 and 5, … are threads of one core.
+    let apart = tool.done(&["advise", "-n", "4", "--machine", "sim:hidden.toml", "-q"]).out;
+    assert!(apart.contains("chosen among 4 CPUs, 0-3"), "{apart}");
+    let together = tool.done(&["advise", "-n", "6", "--machine", "sim:hidden.toml", "-q"]).out;
+    assert!(together.contains("more threads than cores"), "{together}");
+    assert!(!together.contains("latency alone cannot tell"), "{together}");
+}
+
+#[test]
+fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
+    let tool = Tool::new();
+    // Multiples of 16.7 ns.
+    let steps = |row: u32, column: u32| {
+        let far = if row / 4 == column / 4 { 1 } else { 7 };
+        far + (row * 7 + column * 3) % 4
+    };
+    let cell = |row: u32, column: u32| match column < row {
+        true => format!("{:.1}", f64::from(steps(row, column)) * 16.7),
+        false => String::new(),
+    };
+    let text: String = (0..8)
+        .map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n")
+        .collect();
+    write(&tool, "coarse.csv", &text);
+    let lint = tool.done(&["lint", "coarse.csv"]).out;
+    assert!(lint.contains("clock-comb"), "{lint}");
+    let said = tool.done(&["advise", "-n", "2", "--from", "coarse.csv"]).out;
+    assert!(said.contains("multiples of 16.7 ns (`coretalk lint`)"), "{said}");
+    // One step less is no ground: the second CPUs by number are as good, for all that is known.
+    assert!(said.contains("Threads 0 and 1") || said.contains("No advice"), "{said}");
+}

@@ -4,13 +4,14 @@ use super::spec::{Spec, Variation};
 use super::structure::{Reported, Structure};
 use super::{builtin, validate};
 use coretalk_model::Matrix;
+use coretalk_model::stats::Key;
 
 /// A simulated machine: structure, true latencies, noise, and what goes wrong on it. Always valid.
 ///
 /// ```
 /// # use coretalk_measure::sim::Scenario;
 /// let noisier = Scenario::from_toml("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.06\n").unwrap();
-/// assert_eq!(noisier.name(), "chiplet-16");
+/// assert!(noisier.name().starts_with("chiplet-16-"));
 /// assert!(Scenario::from_toml("[noise]\nbatch_ds = 0.06\n").is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +70,8 @@ impl Scenario {
     }
 
     /// Reads a scenario. Every key has a default but `structure` and `latency_ns`, which may come from the built-in
-    /// scenario named by `based_on`; tables are merged key by key, lists replaced.
+    /// scenario named by `based_on`; tables are merged key by key, lists replaced. Changed without a name of its own, it is
+    /// named after its base and its content: two machines that differ have different names.
     ///
     /// # Errors
     /// [`ScenarioError`] names the line and key, what is wrong and what is possible.
@@ -87,8 +89,14 @@ impl Scenario {
                 .map_err(|error| ScenarioError::Syntax { line: None, message: error.to_string() })?;
             let mut over: toml::Table = toml::from_str(text).map_err(syntax)?;
             over.remove("based_on");
+            let is_named = over.contains_key("name");
             merge(&mut table, over);
             spec = table.try_into().map_err(syntax_without_place)?;
+            // What goes wrong on a machine makes no other machine of it: a run that broke off can go on.
+            let sound = Spec { failures: basis.failures.clone(), ..spec.clone() };
+            if !is_named && sound != basis {
+                spec.name = format!("{base}-{:08x}", digest(&sound));
+            }
         }
         validate::check(&spec).map_err(|fault| ScenarioError::Value {
             line: line_of(text, &fault.key),
@@ -161,6 +169,14 @@ impl Scenario {
 
 fn syntax_without_place(error: toml::de::Error) -> ScenarioError {
     ScenarioError::Syntax { line: None, message: error.message().replace('\n', ", ") }
+}
+
+/// What tells one changed scenario from another: of its content, so that the same changes have the same name whatever
+/// their files are called, and because the name of a file may be private.
+fn digest(spec: &Spec) -> u32 {
+    let text = toml::to_string(spec).unwrap_or_default();
+    let words: Vec<u64> = text.bytes().map(u64::from).collect();
+    (Key::of(&words).bits(0) >> 32) as u32
 }
 
 /// Lays one table over another. A `structure` is replaced as a whole: keys of two kinds do not mix.

@@ -121,6 +121,16 @@ impl Site {
         site
     }
 
+    /// The same where values lie on multiples of a step, in the unit of the site: each could be half of one off.
+    #[must_use]
+    pub fn of_steps(mut self, step: f64) -> Site {
+        for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
+            let least = (ns - step / 2.0).max(ns * (1.0 - MOST_WIDTH));
+            *ends = [ends[0].min(least), ends[1].max(ns + step / 2.0)];
+        }
+        self
+    }
+
     /// The levels that a system reports, from the largest to the smallest, each once.
     pub fn groups_of(topology: &Topology) -> Vec<Vec<CpuSet>> {
         let mut groups: Vec<Vec<CpuSet>> = Vec::new();

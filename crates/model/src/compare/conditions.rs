@@ -1,6 +1,7 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
 use super::judge::pair_up;
+use super::shown::cutting;
 use super::{Side, Subject};
 use crate::{CpuSet, Level, Topology};
 
@@ -150,6 +151,13 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
         if left != right {
             found.push(mismatch("topology", Some(&left), Some(&right), Weight::Refuses));
         }
+    }
+    if a.topology.is_none()
+        && b.topology.is_none()
+        && let Some([left, right]) = cutting(a, b)
+    {
+        let what = "groups that the latencies show";
+        found.push(mismatch(what, Some(&left), Some(&right), Weight::Warns));
     }
     found.dedup();
     found.sort_by_key(|mismatch| std::cmp::Reverse(mismatch.weight));

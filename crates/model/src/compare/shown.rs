@@ -20,6 +20,32 @@ pub(super) fn shown(a: &Side, b: &Side) -> Vec<Vec<CpuSet>> {
     groups(left).filter(|level| theirs.contains(level)).collect()
 }
 
+/// Levels of two sides that cut across each other, as text: their CPU numbers cannot mean the same CPUs. `None` where there
+/// are none.
+pub(super) fn cutting(a: &Side, b: &Side) -> Option<[String; 2]> {
+    let common: BTreeSet<CpuId> = &cpus(a) & &cpus(b);
+    let of = |side: &Side| infer(&latencies(side, &common)?).ok();
+    let (left, right) = (of(a)?, of(b)?);
+    let cut = |x: &CpuSet, y: &CpuSet| {
+        let both = x.intersection(y).len();
+        both > 0 && both < x.len() && both < y.len()
+    };
+    let pairs = left.levels.iter().flat_map(|mine| right.levels.iter().map(move |theirs| [mine, theirs]));
+    let mut cutting = pairs.filter(|[mine, theirs]| {
+        mine.groups.iter().any(|mine| theirs.groups.iter().any(|theirs| cut(mine, theirs)))
+    });
+    Some(cutting.next()?.map(|level| in_short(&level.groups)))
+}
+
+/// `0-7 8-15`; of many the first two and the last.
+fn in_short(groups: &[CpuSet]) -> String {
+    let all: Vec<String> = groups.iter().map(ToString::to_string).collect();
+    match all.as_slice() {
+        [first, second, _, .., last] if all.len() > 3 => format!("{first} {second} … {last}"),
+        _ => all.join(" "),
+    }
+}
+
 /// Whether the latencies of a side contradict what is reported of it.
 pub(super) fn is_contradicted(side: &Side) -> bool {
     let Some(reported) = &side.topology else { return false };
@@ -55,4 +81,33 @@ fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observ
         };
         Matrix::symmetric(cpus.clone(), of)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::of_import::of_import;
+    use crate::formats::read_matrices;
+
+    /// Eight CPUs whose latencies are 20 inside a group and 90 across.
+    fn side(group: impl Fn(u32) -> u32) -> Side {
+        let row = |row: u32| -> String {
+            let cell = |column: u32| match column {
+                _ if column >= row => String::new(),
+                _ if group(row) == group(column) => "20.1".into(),
+                _ => "90.1".to_string(),
+            };
+            (0..8).map(cell).collect::<Vec<_>>().join(",")
+        };
+        let text: String = (0..8).map(|index| row(index) + "\n").collect();
+        of_import(&read_matrices(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn groups_that_cut_across_each_other_are_named() {
+        let (halves, turns) = (side(|cpu| cpu / 4), side(|cpu| cpu % 2));
+        assert_eq!(cutting(&halves, &turns), Some(["0-3 4-7".to_owned(), "0,2,4,6 1,3,5,7".to_owned()]));
+        assert_eq!(cutting(&halves, &side(|cpu| cpu / 2)), None);
+        assert_eq!(cutting(&halves, &halves), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::naming::name_levels;
 use super::{Agreement, InferError, Observation, Structure, agreement, infer, observations, repeatability};
-use crate::latency::{LatencyResult, StateWatch};
+use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
 use crate::{Matrix, Protocol, Topology};
 use std::fmt;
@@ -67,11 +67,16 @@ impl Findings {
             let refusal = Refusal::Moved { cells: watch.cells_changed };
             return Some(Findings { structure: Err(refusal), agreement: Vec::new() });
         }
-        let mut findings = Findings::of_matrix(&observations(map), reported);
-        if let Ok(structure) = &mut findings.structure {
-            name_levels(structure, &result.execution);
+        Some(Findings::of_matrix(&observations(map), reported).tested(&result.execution))
+    }
+
+    /// With what tests of pairs say of the finest level.
+    #[must_use]
+    pub fn tested(mut self, tests: &[ExecutionTest]) -> Findings {
+        if let Ok(structure) = &mut self.structure {
+            name_levels(structure, tests);
         }
-        Some(findings)
+        self
     }
 
     /// With the repeatability of each level over so many repetitions.
