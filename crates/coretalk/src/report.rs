@@ -9,6 +9,7 @@ pub mod contend;
 pub mod depth;
 pub mod difference;
 pub mod doctor;
+mod doubts;
 pub mod execution;
 pub mod figure;
 pub mod heat_map;

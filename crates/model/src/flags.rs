@@ -166,9 +166,15 @@ impl fmt::Display for Grade {
 /// Why a number has [`Flag::WideCi`]; `width` is half its interval as a share of it.
 pub(crate) fn too_wide(width: f64) -> String {
     match width {
+        width if width < 0.0995 => format!("± {:.2} % is wider than asked for", width * 100.0),
         width if width < 1.0 => format!("± {:.1} % is wider than asked for", width * 100.0),
         _ => "the interval is wider than the value itself".to_owned(),
     }
+}
+
+/// Why a number has [`Flag::FewPasses`].
+pub(crate) fn too_few(passes: u32) -> String {
+    if passes == 1 { "only 1 pass".to_owned() } else { format!("only {passes} passes") }
 }
 
 #[cfg(test)]

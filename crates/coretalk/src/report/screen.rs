@@ -71,7 +71,7 @@ fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, l
     }
     lines.extend(super::suite::lines(report, series, look));
     lines.push(String::new());
-    lines.extend(super::series::doubts(&series.result.trials, look.width));
+    lines.extend(super::doubts::of_trials(&series.result.trials, look.width));
     let saved = match screen {
         Screen::Measured(saved) | Screen::Shown(saved) => saved,
     };

@@ -1,6 +1,7 @@
 //! Series: a table of percentiles for each probe, and what is to be said below it.
 
 use super::contend;
+use super::doubts;
 use super::heat_map::HeatMap;
 use super::jitter;
 use super::ladder::relation_words;
@@ -26,8 +27,8 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram, Matrix};
 use std::collections::BTreeMap;
 
-/// Reasons that are told one by one; more are counted.
-const MOST_REASONS: usize = 4;
+/// Trials whose times fall into heaps that are told one by one; more are counted.
+const MOST_HEAPS: usize = 4;
 /// More pairs than this are a map.
 pub(super) const MOST_LISTED: usize = 12;
 /// From this width on a table has every percentile.
@@ -51,7 +52,7 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
         lines.extend(found(report, series, name, look));
     }
     lines.push(String::new());
-    lines.extend(doubts(&series.result.trials, width));
+    lines.extend(doubts::of_trials(&series.result.trials, width));
     lines.extend(ending(series, saved, width));
     lines.extend(words::doubt(report, width));
     lines.extend(next(series, saved, width));
@@ -106,7 +107,7 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, wid
         return overview_beside(series, width);
     }
     lines.extend(queue::words(report, series, width));
-    lines.extend(doubts(&series.result.trials, width));
+    lines.extend(doubts::of_trials(&series.result.trials, width));
     lines.extend(ending(series, saved, width));
     lines
 }
@@ -217,7 +218,7 @@ fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], wid
         else {
             continue;
         };
-        if lines.len() >= MOST_REASONS {
+        if lines.len() >= MOST_HEAPS {
             left_out += 1;
             continue;
         }
@@ -474,83 +475,6 @@ fn number(trial: &TrialResult, column: &Column) -> String {
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
     let found = coretalk_model::wait::crossovers(&series.result);
     found.iter().flat_map(|found| wait::crossover(report, found, width)).collect()
-}
-
-/// Trials that cannot be trusted, by their reason.
-pub(super) fn doubts(trials: &[TrialResult], width: usize) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
-    for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
-        let reason = trial.reason.as_deref().unwrap_or("no reason is known");
-        // However wide: one doubt.
-        let reason = if width_of(reason).is_some() { TOO_WIDE } else { reason };
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, doubted)) => doubted.push(trial),
-            None => reasons.push((reason, vec![trial])),
-        }
-    }
-    // What concerns most comes first; the order of the trials decides between equals.
-    reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
-    let mut lines = Vec::new();
-    for (reason, doubted) in reasons.iter().take(MOST_REASONS) {
-        let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
-        let widths: Vec<f64> = doubted
-            .iter()
-            .filter_map(|trial| width_of(trial.reason.as_deref().unwrap_or_default()))
-            .collect();
-        let reason = &match (*reason, doubted.len()) {
-            (TOO_WIDE, 1) => format!("± {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
-            (TOO_WIDE, _) => format!("± up to {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
-            (reason, _) => reason.to_owned(),
-        };
-        let text = match doubted.len() {
-            1 => format!(" ! {first}: {}", plain(reason)),
-            many => {
-                format!(
-                    " ! {many} of {}: {}; first {first}",
-                    count(trials.len() as u64, "trial"),
-                    plain(reason)
-                )
-            }
-        };
-        lines.extend(wrap(&text, width, 3));
-    }
-    let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
-    if more > 0 {
-        let more = count(more as u64, "more trial");
-        lines.extend(wrap(
-            &format!(" ! {more} with a doubt; see `flags` and `reason` in the data"),
-            width,
-            3,
-        ));
-    }
-    lines
-}
-
-/// How the reason ends that an interval is wider than it should be; its width stands before.
-const TOO_WIDE: &str = " is wider than asked for";
-
-/// Half the interval in percent, where its width is the reason.
-fn width_of(reason: &str) -> Option<f64> {
-    reason.strip_suffix(TOO_WIDE)?.strip_prefix("± ")?.strip_suffix(" %")?.parse().ok()
-}
-
-/// CPUs that are named in a sentence about a trial.
-const MOST_NAMED: usize = 4;
-
-/// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
-fn named(trial: &TrialResult) -> String {
-    let places = match trial.spec.placement.len() {
-        0 => String::new(),
-        1 => format!("CPU {}", trial.spec.places()),
-        many if many > MOST_NAMED => {
-            let first: Vec<String> =
-                trial.spec.placement[..MOST_NAMED].iter().map(ToString::to_string).collect();
-            format!("CPUs {}-…", first.join("-"))
-        }
-        _ => format!("CPUs {}", trial.spec.places()),
-    };
-    let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), places];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {

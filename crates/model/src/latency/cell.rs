@@ -371,7 +371,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Invalid => "in some visit the two sides did not agree on what was done".into(),
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        Flag::FewPasses => format!("only {} passes", value.passes),
+        Flag::FewPasses => flags::too_few(value.passes),
         Flag::Saturated => "more was meant to be sent than passes".into(),
         Flag::HomeSpread
         | Flag::Asym

@@ -188,7 +188,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::Steal => "the hypervisor or interrupts took time".into(),
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::WideCi => flags::too_wide(width),
-        Flag::FewPasses => format!("only {} passes", result.passes),
+        Flag::FewPasses => flags::too_few(result.passes),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
