@@ -10,7 +10,7 @@ mod structure;
 mod workload;
 
 pub use analyse::{ALPHA, MOST_REPETITIONS, Standing, analyse_places, least_repetitions, standing};
-pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Outcome, PlaceResult, effect};
+pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Open, Outcome, PlaceResult, effect};
 pub use derive::{cores_first, derive};
 pub use metric::{Better, COMMAND_METRICS, Metric, Role};
 pub use placement::{Binding, Placement, PlacementName, Preset};

@@ -3,7 +3,7 @@
 use super::{Ci, known, rounded};
 use crate::PlaceReport;
 use coretalk_model::Flag;
-use coretalk_model::place::{Comparison, Outcome};
+use coretalk_model::place::{Comparison, Open, Outcome};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub struct ComparisonDoc {
     winner: Option<String>,
     /// `winner`, `same`, `cannot-tell`, or `told` for metrics that are not tested.
     verdict: &'static str,
+    /// Why it is `cannot-tell`.
+    reason: Option<&'static str>,
     /// The smallest effect that matters, in percent: what `same` is within.
     within_percent: Option<f64>,
     /// The runner-up against the winner.
@@ -113,6 +115,12 @@ impl ComparisonDoc {
             placements: arms.collect(),
             winner,
             verdict,
+            reason: comparison.open().map(|open| match open {
+                Open::NoValue => "no run has a value",
+                Open::BelowZero => "values below zero have no ratio",
+                Open::TooFewRuns => "too few runs for a test",
+                Open::Neither => "the runs show neither a winner nor equality",
+            }),
             within_percent: percent(within),
             delta_percent: delta.and_then(|share| known(100.0 * share)),
             p_value,

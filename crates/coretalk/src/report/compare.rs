@@ -2,7 +2,7 @@
 
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
-use super::text::{count, cut, ns, percent, plain, wrap};
+use super::text::{count, cut, figure, ns, percent, plain, wrap};
 use super::view::series_words;
 use coretalk_model::compare::{
     Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
@@ -58,7 +58,9 @@ pub fn screen(view: &CompareView<'_>, width: usize) -> String {
     for sheet in &view.comparison.sheets {
         lines.push(String::new());
         lines.extend(wrap(&heading(sheet), width, 2));
-        lines.extend(levels(sheet, view.levels.topology()).lines(width));
+        if !sheet.levels.is_empty() {
+            lines.extend(levels(sheet, view.levels.topology(), width).lines(width));
+        }
         lines.extend(remarks(sheet).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
         lines.extend(cells(sheet, view.levels.topology(), width));
     }
@@ -153,7 +155,7 @@ pub(super) fn heading(sheet: &SheetComparison) -> String {
     format!("{}, {}: {basis}", series_words(&sheet.name), sheet.quantity.replace('_', " "))
 }
 
-fn levels(sheet: &SheetComparison, topology: Option<&Topology>) -> Columns {
+fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Columns {
     let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
     let mut table = Columns::new(&[
         ("level", Align::Left),
@@ -165,7 +167,10 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>) -> Columns {
         ("verdict", Align::Left),
     ]);
     for level in &sheet.levels {
-        table.row(level_row(level, topology));
+        // The CPUs of a large placement would leave no room for the numbers.
+        let mut row = level_row(level, topology);
+        row[0] = cut(&row[0], width / 2);
+        table.row(row);
     }
     table
 }
@@ -183,7 +188,21 @@ fn numbers(difference: &Difference) -> [String; 5] {
     } else {
         "unknown".to_owned()
     };
-    [ns(difference.a), ns(difference.b), signed(difference.shift.point), interval, verdict_words(difference)]
+    [
+        number(difference.a),
+        number(difference.b),
+        signed(difference.shift.point),
+        interval,
+        verdict_words(difference),
+    ]
+}
+
+/// Latencies as everywhere; seconds of a command and messages a second lie far below and above them.
+fn number(value: f64) -> String {
+    match value.abs() {
+        magnitude if magnitude != 0.0 && !(0.0995..1e7).contains(&magnitude) => figure(value),
+        _ => ns(value),
+    }
 }
 
 /// A share with its sign: `+5.0 %`.
@@ -231,7 +250,13 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
         ));
     }
     if sheet.lonely > 0 {
-        texts.push(format!("On one side only: {}.", count(sheet.lonely as u64, "pair")));
+        texts.push(format!("On one side only: {}.", count(sheet.lonely as u64, "value")));
+    }
+    if sheet.without_ratio > 0 {
+        texts.push(format!(
+            "Not compared, since zero has no ratio to anything: {}.",
+            count(sheet.without_ratio as u64, "value")
+        ));
     }
     let farthest = sheet
         .levels

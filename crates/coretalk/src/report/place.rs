@@ -4,12 +4,12 @@ mod reason;
 
 use super::screen::{Saved, Screen};
 use super::table::{Align, Columns};
-use super::text::{count, cut, duration, flow, percent, plain, wrap};
+use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
 use super::words;
 use crate::{PlaceReport, RunReport};
 use coretalk_model::place::{
-    Better, COMMAND, Comparison, Doubt, Failed, Outcome, PlaceSettings, Placement, Preset, Workload, effect,
-    least_repetitions,
+    Better, COMMAND, Comparison, Doubt, Failed, Open, Outcome, PlaceSettings, Placement, Preset, Workload,
+    effect, least_repetitions,
 };
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Topology};
@@ -118,8 +118,9 @@ fn title(comparison: &Comparison) -> String {
         let unit = if metric.unit.is_empty() { &metric.name } else { metric.unit };
         return plain(unit);
     }
-    let bare = metric.name.strip_suffix(&format!("_{}", metric.unit.to_lowercase())).unwrap_or(&metric.name);
-    format!("{} {}", bare.replace('_', " "), metric.unit)
+    let unit = metric.unit.to_lowercase();
+    let bare: Vec<&str> = metric.name.split('_').filter(|word| *word != unit).collect();
+    format!("{} {}", bare.join(" "), metric.unit)
 }
 
 /// What the placement differs by from the reference, and its p-value.
@@ -159,49 +160,12 @@ fn verdict(comparison: &Comparison) -> String {
     match &comparison.outcome {
         Outcome::Winner { winner, .. } => format!("{} wins", plain(&comparison.arms[*winner].placement.name)),
         Outcome::Same { within } => format!("same within ±{}", percent(*within)),
-        Outcome::CannotTell if comparison.arms.iter().all(|arm| arm.runs.is_empty()) => "unknown".to_owned(),
-        Outcome::CannotTell if comparison.arms.iter().any(|arm| arm.runs.iter().any(|run| *run < 0.0)) => {
-            "not tested: below zero".to_owned()
-        }
-        Outcome::CannotTell => "cannot tell".to_owned(),
+        Outcome::CannotTell => match comparison.open() {
+            Some(Open::NoValue) => "unknown".to_owned(),
+            Some(Open::BelowZero) => "not tested: below zero".to_owned(),
+            _ => "cannot tell".to_owned(),
+        },
         Outcome::Told => String::new(),
-    }
-}
-
-/// Four significant digits; thousands, millions and thousands of millions by their letter, and powers of ten beyond.
-fn figure(value: f64) -> String {
-    let (scale, letter) = scale_of(value);
-    format!("{}{letter}", digits(value / scale))
-}
-
-/// `432.1–434.4 M`: both ends in the letter of the one that is further from zero.
-fn interval(low: f64, high: f64) -> String {
-    let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
-    format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
-}
-
-fn scale_of(value: f64) -> (f64, &'static str) {
-    match value.abs() {
-        v if v >= 9_999.5e9 => (1.0, ""),
-        v if v >= 9_999.5e6 => (1e9, " G"),
-        v if v >= 9_999.5e3 => (1e6, " M"),
-        v if v >= 99_995.0 => (1e3, " k"),
-        _ => (1.0, ""),
-    }
-}
-
-fn digits(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        v if v >= 99_995.0 => format!("{value:.3e}"),
-        v if v >= 1000.0 => super::text::grouped(value.round() as i64),
-        v if v >= 100.0 => format!("{value:.1}"),
-        v if v >= 10.0 => format!("{value:.2}"),
-        v if v >= 1.0 => format!("{value:.3}"),
-        v if v >= 0.1 => format!("{value:.4}"),
-        v if v >= 0.01 => format!("{value:.5}"),
-        v if v >= 0.001 => format!("{value:.6}"),
-        _ => format!("{value:.2e}"),
     }
 }
 
@@ -222,8 +186,21 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
     let mut table = Columns::new(&heading());
     comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
     lines.extend(table.lines(width));
+    if let Some(why) = comparisons.iter().find_map(|comparison| without_memory(comparison)) {
+        lines.extend(wrap(why, width, 3));
+    }
     lines.extend(wrap(&sentence(report, place, headline), width, 2));
     lines
+}
+
+/// Why the peak memory of small programs is unknown.
+fn without_memory(comparison: &Comparison) -> Option<&'static str> {
+    let unknown =
+        comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
+    unknown.then_some(
+        "   Where peak memory is unknown the work held less than coretalk itself, whose memory the system counts until the \
+         program takes its place.",
+    )
 }
 
 /// Which placement wins the headline, by how much, and why it could.
@@ -238,7 +215,12 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
             let behind = match (headline.metric.better, share.point.is_finite()) {
                 (Better::Higher, _) => format!("{theirs} has {} less", percent(share.point.abs())),
                 (Better::Lower, true) => format!("{theirs} takes {} more", percent(share.point.abs())),
-                (Better::Lower, false) => format!("{theirs} has some where {mine} has none"),
+                (Better::Lower, false) => {
+                    let median = |arm: &usize| {
+                        headline.arms[*arm].median.map_or_else(|| "some".into(), |of| figure(of.point))
+                    };
+                    format!("{theirs} has {} where {mine} has {}", median(runner_up), median(winner))
+                }
             };
             let p = format!("p {}", words::p_value(*p_value));
             let why = reasons(&report.topology, best, next, crowd(place, headline));
@@ -266,7 +248,7 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
 
 /// What keeps a comparison from being tested, if anything does.
 fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
-    if headline.arms.iter().any(|arm| arm.runs.iter().any(|run| *run < 0.0)) {
+    if headline.open() == Some(Open::BelowZero) {
         return Some("it has values below zero, and placements are compared by ratios".to_owned());
     }
     let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
@@ -333,14 +315,14 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
     let runs = |some: u32| format!("{some} of {}", count(u64::from(doubt.runs), "run"));
     if doubt.left > 0 {
         parts.push(format!(
-            "in {} a process or thread of it was allowed on other CPUs, so that it may have worked there: the command \
+            "in at least {} a process or thread of it was allowed on other CPUs, so that it may have worked there: the command \
              changes its own affinity",
             runs(doubt.left)
         ));
     }
     if doubt.narrowed > 0 {
         parts.push(format!(
-            "in {} a process or thread of it bound itself to some of the CPUs",
+            "in at least {} a process or thread of it bound itself to some of the CPUs",
             runs(doubt.narrowed)
         ));
     }
@@ -434,35 +416,4 @@ fn next(saved: Saved<'_>, width: usize) -> Vec<String> {
         format!("as data: coretalk export {id} --format json"),
     ];
     flow(parts.iter().map(String::as_str), " · ", width, 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_have_four_digits_and_a_letter_for_their_size() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.001_234_56, "0.001235"),
-            (0.054_2, "0.05420"),
-            (1.234_56, "1.235"),
-            (99.994, "99.99"),
-            (12_345.6, "12 346"),
-            (100_004.0, "100.0 k"),
-            (8_007_244.0, "8 007 k"),
-            (433_788_782.0, "433.8 M"),
-            (12_345_678_901.0, "12.35 G"),
-            (-8_007_244.0, "-8 007 k"),
-            (123_456_789_012_345.0, "1.235e14"),
-            (1e300, "1.000e300"),
-            (f64::MAX, "1.798e308"),
-        ] {
-            assert_eq!(figure(value), text, "{value}");
-        }
-        assert_eq!(interval(432_090_345.0, 434_401_434.0), "432.1–434.4 M");
-        assert_eq!(interval(9.5e6, 10.5e6), "9.500–10.50 M");
-        assert_eq!(interval(-8e9, 2.0), "-8 000–2.00e-6 M");
-        assert_eq!(interval(1e300, 2e300), "1.000e300–2.000e300");
-    }
 }

@@ -156,6 +156,43 @@ pub fn grouped(value: i64) -> String {
     text
 }
 
+/// Four significant digits; thousands, millions and thousands of millions by their letter, and powers of ten beyond.
+pub fn figure(value: f64) -> String {
+    let (scale, letter) = scale_of(value);
+    format!("{}{letter}", digits(value / scale))
+}
+
+/// `432.1–434.4 M`: both ends in the letter of the one that is further from zero.
+pub fn interval(low: f64, high: f64) -> String {
+    let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
+    format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
+}
+
+fn scale_of(value: f64) -> (f64, &'static str) {
+    match value.abs() {
+        v if v >= 9_999.5e9 => (1.0, ""),
+        v if v >= 9_999.5e6 => (1e9, " G"),
+        v if v >= 9_999.5e3 => (1e6, " M"),
+        v if v >= 99_995.0 => (1e3, " k"),
+        _ => (1.0, ""),
+    }
+}
+
+fn digits(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        v if v >= 99_995.0 => format!("{value:.3e}"),
+        v if v >= 1000.0 => grouped(value.round() as i64),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        v if v >= 1.0 => format!("{value:.3}"),
+        v if v >= 0.1 => format!("{value:.4}"),
+        v if v >= 0.01 => format!("{value:.5}"),
+        v if v >= 0.001 => format!("{value:.6}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
 /// Seconds as a person says them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
@@ -291,5 +328,31 @@ mod tests {
     #[test]
     fn what_is_cut_says_so() {
         assert_eq!((cut("abcdef", 4).as_str(), cut("abcd", 4).as_str()), ("abc…", "abcd"));
+    }
+
+    #[test]
+    fn figures_have_four_digits_and_a_letter_for_their_size() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.001_234_56, "0.001235"),
+            (0.054_2, "0.05420"),
+            (1.234_56, "1.235"),
+            (99.994, "99.99"),
+            (12_345.6, "12 346"),
+            (100_004.0, "100.0 k"),
+            (8_007_244.0, "8 007 k"),
+            (433_788_782.0, "433.8 M"),
+            (12_345_678_901.0, "12.35 G"),
+            (-8_007_244.0, "-8 007 k"),
+            (123_456_789_012_345.0, "1.235e14"),
+            (1e300, "1.000e300"),
+            (f64::MAX, "1.798e308"),
+        ] {
+            assert_eq!(figure(value), text, "{value}");
+        }
+        assert_eq!(interval(432_090_345.0, 434_401_434.0), "432.1–434.4 M");
+        assert_eq!(interval(9.5e6, 10.5e6), "9.500–10.50 M");
+        assert_eq!(interval(-8e9, 2.0), "-8 000–2.00e-6 M");
+        assert_eq!(interval(1e300, 2e300), "1.000e300–2.000e300");
     }
 }

@@ -73,6 +73,8 @@ pub struct SheetComparison {
     pub cells: Vec<CellDifference>,
     /// Subjects with a value on one side only.
     pub lonely: usize,
+    /// Subjects that both sides have, of which one is zero or less.
+    pub without_ratio: usize,
 }
 
 /// A verdict with its numbers.
@@ -130,12 +132,15 @@ const MOVED: &str = "changed state during a run";
 const FLOATS: &str = "on a guest the host may have moved the CPUs";
 
 /// Holds two sides against each other. Sheets of one name belong together; where each side has a single one they do so
-/// whatever their names. Levels of a sheet without a pair on both sides are left out.
+/// whatever their names. Levels of a sheet without a pair on both sides are left out, and sheets without a value on either.
 pub fn compare(a: &Side, b: &Side, levels: &Levels, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
-    let mut drafts: Vec<Draft<'_>> =
-        pairs.into_iter().map(|(left, right)| Draft::new(left, right, levels, least, guest)).collect();
+    let mut drafts: Vec<Draft<'_>> = pairs
+        .into_iter()
+        .filter(|(left, right)| !(left.readings.is_empty() && right.readings.is_empty()))
+        .map(|(left, right)| Draft::new(left, right, levels, least, guest))
+        .collect();
     correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
     correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
     Comparison { sheets: drafts.into_iter().map(Draft::finish).collect(), unmatched }
@@ -253,11 +258,13 @@ struct Draft<'a> {
     subjects: Vec<(&'a Subject, usize)>,
     cells: Vec<Judged>,
     lonely: usize,
+    without_ratio: usize,
 }
 
 impl<'a> Draft<'a> {
     fn new(a: &'a Sheet, b: &'a Sheet, levels: &Levels, least: LeastEffect, guest: bool) -> Draft<'a> {
-        let (joined, basis, lonely) = join(a, b);
+        let (joined, basis) = join(a, b);
+        let shared = a.readings.keys().filter(|subject| b.readings.contains_key(subject)).count();
         let mut draft = Draft {
             a,
             basis,
@@ -265,7 +272,8 @@ impl<'a> Draft<'a> {
             levels: Vec::new(),
             subjects: Vec::new(),
             cells: Vec::new(),
-            lonely,
+            lonely: a.readings.len() + b.readings.len() - 2 * shared,
+            without_ratio: shared - joined.len(),
         };
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
@@ -320,12 +328,13 @@ impl<'a> Draft<'a> {
                 .collect(),
             cells,
             lonely: self.lonely,
+            without_ratio: self.without_ratio,
         }
     }
 }
 
 /// What both sides have, in core cycles where every one of them is known in cycles on both.
-fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis, usize) {
+fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis) {
     let usable = |value: f64| value.is_finite() && value > 0.0;
     let both = |(subject, left): (&'a Subject, &'a Reading)| {
         let right = b.readings.get(subject)?;
@@ -333,7 +342,6 @@ fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis, usize) {
         comparable.then_some((subject, *left, *right))
     };
     let common: Vec<(&Subject, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
-    let lonely = a.readings.len().max(b.readings.len()) - common.len();
     let clocked = |reading: &Reading| reading.cycles.is_some_and(|cycles| usable(cycles.point));
     let cycles = !common.is_empty() && common.iter().all(|(_, left, right)| clocked(left) && clocked(right));
     let basis = if cycles { Basis::Cycles } else { Basis::AsRead };
@@ -349,7 +357,7 @@ fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis, usize) {
             Joined { subject, a: left, b: right, shift: (y.point / x.point).ln(), deviation }
         })
         .collect();
-    (joined, basis, lonely)
+    (joined, basis)
 }
 
 fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Item = &'m Joined<'a>> {

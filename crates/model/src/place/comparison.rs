@@ -21,6 +21,35 @@ pub struct Comparison {
     pub outcome: Outcome,
 }
 
+impl Comparison {
+    /// Why it is open; `None` where it is not.
+    pub fn open(&self) -> Option<Open> {
+        let some_run = |is: fn(f64) -> bool| self.arms.iter().any(|arm| arm.runs.iter().any(|&run| is(run)));
+        match self.outcome {
+            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::Told => None,
+            Outcome::CannotTell if !some_run(|_| true) => Some(Open::NoValue),
+            Outcome::CannotTell if some_run(|run| run < 0.0) => Some(Open::BelowZero),
+            Outcome::CannotTell if self.pairs.iter().all(|pair| pair.p_value.is_none()) => {
+                Some(Open::TooFewRuns)
+            }
+            Outcome::CannotTell => Some(Open::Neither),
+        }
+    }
+}
+
+/// Why a comparison is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// No run has a value.
+    NoValue,
+    /// Some are below zero, and placements are compared by ratios.
+    BelowZero,
+    /// No test can be made of so few.
+    TooFewRuns,
+    /// The runs show neither a winner nor equality.
+    Neither,
+}
+
 /// One placement of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
