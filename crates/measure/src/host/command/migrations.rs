@@ -4,29 +4,23 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 
-/// Two counters of the calling thread: one that its children inherit, and one of its own to take away from it.
+/// A counter that the children of the calling thread inherit, and that begins in each when it becomes another program: how
+/// the system places a child that is just born, and how it is bound, is no doing of the program's.
 #[derive(Debug)]
-pub struct Migrations {
-    with_children: File,
-    own: File,
-}
+pub struct Migrations(File);
 
 impl Migrations {
-    /// Counts from now on; `None` where the system does not let us (a container, a strict setting).
+    /// Counts in what is started from now on; `None` where the system does not let us (a container, a strict setting).
     pub fn watch() -> Option<Migrations> {
-        Some(Migrations { with_children: counter(Inherit::Yes)?, own: counter(Inherit::No)? })
+        Some(Migrations(counter()?))
     }
 
-    /// How often since, for everything that the calling thread has started and that has ended.
+    /// How often since, for every program that the calling thread has started and that has ended.
     pub fn count(mut self) -> Option<u64> {
-        Some(value(&mut self.with_children)?.saturating_sub(value(&mut self.own)?))
+        let mut bytes = [0; 8];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some(u64::from_ne_bytes(bytes))
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Inherit {
-    Yes,
-    No,
 }
 
 /// The first fields of `perf_event_attr`, 64 bytes (`PERF_ATTR_SIZE_VER0`), of the system's interface.
@@ -46,12 +40,14 @@ struct Attributes {
 
 const SOFTWARE: u32 = 1;
 const CPU_MIGRATIONS: u64 = 4;
+const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
+const ENABLE_ON_EXEC: u64 = 1 << 12;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
 /// Refused where `perf_event_paranoid` keeps a process from looking into the kernel: leaving the kernel out would be
 /// granted, and always count zero, since it is the kernel that migrates.
-fn counter(inherit: Inherit) -> Option<File> {
+fn counter() -> Option<File> {
     let attributes = Attributes {
         kind: SOFTWARE,
         size: 64,
@@ -59,7 +55,7 @@ fn counter(inherit: Inherit) -> Option<File> {
         sample: 0,
         sample_type: 0,
         read_format: 0,
-        flags: if inherit == Inherit::Yes { INHERIT } else { 0 },
+        flags: DISABLED | INHERIT | ENABLE_ON_EXEC,
         wakeup: 0,
         breakpoint: 0,
         address: 0,
@@ -71,8 +67,28 @@ fn counter(inherit: Inherit) -> Option<File> {
     (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
 }
 
-fn value(counter: &mut File) -> Option<u64> {
-    let mut bytes = [0; 8];
-    counter.read_exact(&mut bytes).ok()?;
-    Some(u64::from_ne_bytes(bytes))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::affinity;
+    use std::process::Command;
+
+    #[test]
+    fn a_program_on_one_cpu_is_never_moved_and_one_that_moves_itself_is() {
+        let own = affinity::current_mask().unwrap();
+        let cpus: Vec<String> = own.iter().take(2).map(|cpu| cpu.to_string()).collect();
+        let [first, second] = cpus.as_slice() else { return println!("skipped: one CPU only") };
+        let script = |text: String| {
+            let Some(counter) = Migrations::watch() else { return None };
+            let ended = Command::new("taskset").args(["-c", first, "sh", "-c", &text]).output();
+            ended.is_ok_and(|ended| ended.status.success()).then(|| counter.count()).flatten()
+        };
+        let Some(held) = script("for i in 1 2 3 4 5 6 7 8; do /bin/true; done".into()) else {
+            return println!("skipped: no taskset, or the system does not count migrations for us");
+        };
+        // `taskset` itself runs before it is bound, and may be moved by that.
+        assert!(held <= 2, "{held}");
+        let moves = format!("for i in 1 2 3 4; do taskset -cp {second} $$; taskset -cp {first} $$; done");
+        assert!(script(moves).unwrap() >= 8);
+    }
 }
