@@ -98,7 +98,7 @@ fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[ring], 4, placements.to_vec(), 3) };
     let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
     let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
-    let PlaceEnded::TooShort { needed } = ended else { panic!("{ended:?}") };
+    let PlaceEnded::TooShort { needed, unfinished: None } = ended else { panic!("{ended:?}") };
     assert!(result.complete && result.budget_ended);
     assert!(
         result.comparisons.iter().all(|comparison| comparison.arms.iter().all(|arm| arm.runs.is_empty()))

@@ -24,10 +24,11 @@ use crate::report::{Saved, Screen, plain};
 use crate::store::NewRun;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_measure::session::Kept;
-use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob};
+use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::latency::LatencyResult;
+use coretalk_model::place::COMMAND;
 use coretalk_model::{Environment, Finding, Topology, TrialFailure};
 pub(super) use request::placement;
 use request::{Requested, request};
@@ -106,10 +107,6 @@ fn sit(
     let job = PlaceJob { settings: &settings, works: &works };
     let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
     let told = watcher.end();
-    let path = match sink {
-        Keeper::File(writer) => Some(writer.close()?),
-        Keeper::Nothing => None,
-    };
     let name = path.as_ref().map(|path| runs::name_of(&header.id, path));
     let say_where = |failure: &Failure| {
         // A closed pipe ends quietly.
@@ -117,13 +114,22 @@ fn sit(
             output::remark(
                 wish.talk,
                 Talk::Normal,
-                &format!(
-                    "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, and \
-                     what the command that failed wrote"
-                ),
+                &match failure {
+                    Failure::Input(_) => format!(
+                        "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, \
+                         and what the command that failed wrote"
+                    ),
+                    _ => format!(
+                        "the runs made until the failure are saved as {name}; see them with `coretalk runs show {name}`, go on with \
+                         `coretalk --resume {name}`"
+                    ),
+                },
             );
         }
     };
+    if let Keeper::File(writer) = sink {
+        writer.close().map_err(Failure::from).inspect_err(say_where)?;
+    }
     let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;
     told.inspect_err(say_where)?;
     header.complete = result.complete;
@@ -143,12 +149,7 @@ fn sit(
         say_where(&failure);
         return Err(failure);
     }
-    if let PlaceEnded::TooShort { needed } = ended {
-        let text = format!(
-            "the budget of {budget} ended before everything had run on every placement, a warm-up run on each included; set \
-             --budget to {} or more",
-            duration(needed.secs())
-        );
+    for text in of_the_budget(&ended, &budget) {
         output::remark(wish.talk, Talk::Normal, &text);
     }
     write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
@@ -214,6 +215,39 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: 
     if let Some(path) = path {
         output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
+}
+
+/// What the end of the budget left undone, and what would help.
+fn of_the_budget(ended: &PlaceEnded, budget: &str) -> Vec<String> {
+    let (needed, unfinished) = match ended {
+        PlaceEnded::TooShort { needed, unfinished } => (Some(needed), unfinished.as_ref()),
+        PlaceEnded::Budget { unfinished } => (None, unfinished.as_ref()),
+        _ => return Vec::new(),
+    };
+    let broken_off = unfinished.map(|Unfinished { work, placement, after, before }| {
+        let what = if work == COMMAND { "the command" } else { work };
+        let before = match before {
+            Some(before) => format!("the run before took {}", duration(before.secs())),
+            None => "no run of it has ended there".to_owned(),
+        };
+        format!(
+            "{what} had not ended on placement {placement} after {}, when the budget of {budget} did, and was ended; \
+             {before}",
+            duration(after.secs())
+        )
+    });
+    let too_short = needed.map(|needed| match unfinished {
+        Some(Unfinished { before: None, .. }) => format!(
+            "nothing can be compared: see whether the work ends by itself, and then set --budget to {} or more",
+            duration(needed.secs())
+        ),
+        _ => format!(
+            "the budget of {budget} ended before everything had run on every placement, a warm-up run on each included; set \
+             --budget to {} or more",
+            duration(needed.secs())
+        ),
+    });
+    broken_off.into_iter().chain(too_short).collect()
 }
 
 /// Columns of the last words of a command that a sentence holds.

@@ -36,9 +36,10 @@ pub fn act(
     if trials.is_some() && gathering.is_none() {
         return match measuring {
             Measuring::QuickLook => super::series::resume(invocation, None, run, stop),
-            Measuring::Latency(_) | Measuring::Suite => {
-                Err(Failure::Usage("the run that is resumed is one of series; leave the command out".into()))
-            }
+            Measuring::Latency(_) | Measuring::Suite => Err(Failure::Usage(format!(
+                "the run that is resumed was made by `{}`; leave the command out",
+                trials.map_or_else(String::new, |trials| trials.probes.join(" "))
+            ))),
         };
     }
     let measuring = match (gathering, measuring) {

@@ -1,7 +1,8 @@
 //! `hyperfine-json`: what `hyperfine --export-json` writes, for tools that read it: one result for each placement.
 
 use super::{Export, ExportError};
-use coretalk_model::place::{COMMAND, Comparison};
+use crate::document::Identity;
+use coretalk_model::place::{Comparison, Placement};
 use coretalk_model::stats::{mean, quantile, variance};
 use serde::Serialize;
 use std::io::Write;
@@ -39,9 +40,10 @@ pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Export
     let comparisons = what.report.place.as_ref().map(|place| place.result.comparisons.as_slice());
     let comparisons = comparisons.ok_or(ExportError::NoComparisons)?;
     let mut document = HyperfineDoc { results: Vec::new() };
+    let command = command(what);
     for wall in comparisons.iter().filter(|comparison| comparison.metric.name == "wall_s") {
         for arm in 0..wall.arms.len() {
-            document.results.push(result(comparisons, wall, arm));
+            document.results.push(result(comparisons, wall, arm, &command));
         }
     }
     if document.results.is_empty() {
@@ -51,20 +53,40 @@ pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Export
     Ok(out.write_all(b"\n")?)
 }
 
-fn result(comparisons: &[Comparison], wall: &Comparison, arm: usize) -> ResultDoc {
+/// The command as a shell takes it; it is private, and what tells the results apart is the placement.
+fn command(what: &Export<'_>) -> String {
+    let words = &what.report.header.command;
+    let own = words.iter().position(|word| word == "--").map(|at| &words[at + 1..]);
+    match (what.identity, own) {
+        (Identity::Included, Some(own)) => {
+            own.iter().map(|word| for_a_shell(word)).collect::<Vec<_>>().join(" ")
+        }
+        _ => "COMMAND".to_owned(),
+    }
+}
+
+/// A word in quotes where a shell would read something else into it.
+fn for_a_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+fn on(placement: &Placement, command: &str) -> String {
+    placement.taskset().map_or_else(|| command.to_owned(), |line| format!("{line} {command}"))
+}
+
+fn result(comparisons: &[Comparison], wall: &Comparison, arm: usize, command: &str) -> ResultDoc {
     let other = |name: &str| {
         let other = comparisons.iter().find(|other| other.work == wall.work && other.metric.name == name)?;
         mean(&other.arms[arm].runs)
     };
     let placement = &wall.arms[arm].placement;
     let times = wall.arms[arm].runs.clone();
-    // The command itself is private; what tells the results apart is the placement.
-    let command = match wall.work.as_str() {
-        COMMAND => placement.taskset().map_or_else(|| "COMMAND".to_owned(), |line| format!("{line} COMMAND")),
-        workload => format!("{workload} on {}", placement.name),
-    };
     ResultDoc {
-        command,
+        command: on(placement, command),
         mean: mean(&times),
         stddev: variance(&times).map(f64::sqrt),
         median: quantile(&times, 0.5),

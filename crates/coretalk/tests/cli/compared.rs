@@ -52,6 +52,17 @@ fn a_comparison_is_saved_shown_and_exported_as_it_was() {
     let hyperfine: Value =
         serde_json::from_slice(&std::fs::read(tool.path().join("hf.json")).unwrap()).unwrap();
     assert_eq!(hyperfine["results"][1]["parameters"]["placement"], "there");
+    let named = |with: &[&str]| {
+        let words = [&["export", "first", "--format", "hyperfine-json"], with].concat();
+        let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
+        document["results"][0]["command"].as_str().unwrap().to_owned()
+    };
+    assert!(named(&[]).ends_with(" COMMAND"), "{}", named(&[]));
+    assert!(
+        named(&["--with-identity"]).ends_with(" /bin/sh -c 'echo it is 42'"),
+        "{}",
+        named(&["--with-identity"])
+    );
     assert_eq!(hyperfine["results"][0]["times"].as_array().unwrap().len(), runs.len());
     let shown = tool.done(&["runs", "show", "first"]).out;
     assert!(shown.contains("taskset -c") && shown.contains("same within ±1"), "{shown}");
@@ -116,6 +127,8 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
         let said = tool.done(&words);
         assert!(said.out.contains("ended before everything had run on every placement"), "{}", said.out);
         assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
+        assert!(said.err.contains("the command had not ended on placement"), "{}", said.err);
+        assert!(said.err.contains("see whether the work ends by itself"), "{}", said.err);
         assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
     }
     // Two hundred runs do not fit either, but some do.
@@ -397,6 +410,7 @@ fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
         ("chiplet-16-smt", ["across-l3", "smt-packed"]),
         ("chiplet-16", ["across-l3", "one-l3"]),
         ("laptop-smt", ["one-per-core", "smt-packed"]),
+        ("hybrid", ["one-per-core", "smt-packed"]),
     ] {
         let document = simulated(&tool, machine, "--workload ring");
         let arms = document["comparisons"][0]["placements"].as_array().unwrap();
@@ -405,6 +419,38 @@ fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
     }
     let said = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
     assert!(said.code == 2 && said.err.contains("none of the usual pairs"), "{}", said.err);
+    assert!(said.err.contains("no smt-packed (no core has two threads"), "{}", said.err);
+    let said =
+        tool.call(&["place", "--machine", "sim:chiplet-16", "--workload", "integer", "--threads", "1"]);
+    assert!(said.code == 2 && said.err.contains("pairs for 1 thread:"), "{}", said.err);
+    assert!(said.err.contains("choose another --threads"), "{}", said.err);
+}
+
+#[test]
+fn without_a_number_there_are_as_many_threads_as_the_named_placements_hold() {
+    let tool = Tool::new();
+    let words = "--workload ring --placement p-cores --placement e-cores";
+    let document = simulated(&tool, "hybrid", words);
+    let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+    let threads: Vec<usize> = arms.iter().map(|arm| arm["cpus"].as_array().unwrap().len()).collect();
+    assert_eq!(threads, [8, 8]);
+}
+
+#[test]
+fn a_program_on_one_cpu_has_no_migrations() {
+    let (tool, places) = (Tool::new(), places());
+    let script = ["--format", "json", "--", "/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
+    let document: Value = serde_json::from_str(&tool.done(&place(&places, &script)).out).unwrap();
+    let all = document["comparisons"].as_array().unwrap();
+    let counted = all.iter().find(|it| it["metric"] == "migrations").unwrap();
+    let arms = counted["placements"].as_array().unwrap();
+    if arms[0]["median"].is_null() {
+        return println!("skipped: the system does not count migrations for us");
+    }
+    assert!(
+        arms.iter().all(|arm| arm["runs"].as_array().unwrap().iter().all(|run| *run == 0.0)),
+        "{counted}"
+    );
 }
 
 #[test]
@@ -470,8 +516,20 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
         (&["place", "--placement=a=0,1", "--placement=b=2,3", "--workload=ring"], "differs from the run"),
         (&["wake"], "leave the command out"),
         (&["latency"], "leave the command out"),
+        (&["place", "--repeat", "31"], "--repeat differs"),
+        (&["place", "--threads", "3"], "--threads differs"),
+        (&["place", "--min-effect", "2%"], "--min-effect differs"),
+        (&["place", "--placement=one-l3", "--placement=spread"], "--placement differs"),
+        (&["place", "--workload=barrier"], "--workload differs"),
+        (&["place", "--timeout=5s"], "--timeout differs"),
+        (&["place", "--metric=a=b"], "--metric differs"),
+        (&["place", "--", "true"], "the command differs"),
     ] {
-        let refused = tool.call(&[more, &["--resume", "latest", "--budget", "60s"]].concat());
+        let (front, back) = match more.iter().position(|word| *word == "--") {
+            Some(at) => more.split_at(at),
+            None => (more, &[][..]),
+        };
+        let refused = tool.call(&[front, &["--resume", "latest", "--budget", "60s"], back].concat());
         assert!(refused.code == 2 && refused.err.contains(part), "{part}: {}", refused.err);
     }
     let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;

@@ -34,11 +34,16 @@ pub enum PlaceEnded {
     /// Everything planned was done.
     Complete,
     /// The budget ended; wide intervals stay and are said.
-    Budget,
+    Budget {
+        /// The run that it broke off.
+        unfinished: Option<Unfinished>,
+    },
     /// The budget ended before some placement had a run that counts.
     TooShort {
         /// What everything that was asked for takes at least, as far as runs have shown.
         needed: Picos,
+        /// The run that the budget broke off.
+        unfinished: Option<Unfinished>,
     },
     /// Somebody wished to end.
     Interrupted(Kept),
@@ -49,6 +54,19 @@ pub enum PlaceEnded {
         /// Why.
         failure: TrialFailure,
     },
+}
+
+/// A run that had not ended when the budget did: longer than all of its kind before, or one that hangs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unfinished {
+    /// What was run.
+    pub work: String,
+    /// Where.
+    pub placement: String,
+    /// How long it had run.
+    pub after: Picos,
+    /// How long the last run of the same that ended took; `None` where none has ended.
+    pub before: Option<Picos>,
 }
 
 /// Runs every piece of work on every placement. A caller that keeps and tells nothing hands over `()`:
@@ -113,7 +131,9 @@ pub fn go_on(
         stop,
     };
     let ended = match driver.repetitions()? {
-        PlaceEnded::Budget if driver.lacks_runs() => PlaceEnded::TooShort { needed: driver.needed() },
+        PlaceEnded::Budget { unfinished } if driver.lacks_runs() => {
+            PlaceEnded::TooShort { needed: driver.needed(unfinished.as_ref()), unfinished }
+        }
         ended => ended,
     };
     driver.finish(ended)
@@ -181,14 +201,14 @@ impl Driver<'_> {
         let key = Key::of(&[self.job.settings.seed, work as u64]);
         // A repetition that would not end in time is not begun: half a one compares nothing. Warm-up runs know nothing yet.
         if repetition != WARM_UP && self.left() < self.expected_of_all(work) {
-            return Ok(Some(PlaceEnded::Budget));
+            return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
         for placement in latin::turn(placements, repetition, key) {
             if self.stop.is_raised() {
                 return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
             }
             if self.left() < self.expected(work, placement) {
-                return Ok(Some(PlaceEnded::Budget));
+                return Ok(Some(PlaceEnded::Budget { unfinished: None }));
             }
             if let Some(ended) = self.once(work, placement, repetition)? {
                 return Ok(Some(ended));
@@ -221,8 +241,13 @@ impl Driver<'_> {
         let failure = outcome.as_ref().err().cloned();
         if let Some(TrialFailure::TimedOut { limit }) = failure {
             // A run that the budget cut short is no failure of the work.
-            self.known.insert(trial, limit);
-            return Ok(Some(PlaceEnded::Budget));
+            let unfinished = Unfinished {
+                work: settings.works[work].name.clone(),
+                placement: settings.placements[placement].name.clone(),
+                after: limit,
+                before: self.known.get(&trial).copied(),
+            };
+            return Ok(Some(PlaceEnded::Budget { unfinished: Some(unfinished) }));
         }
         if let Ok(outcome) = &outcome {
             self.known.insert(trial, outcome.elapsed);
@@ -267,9 +292,10 @@ impl Driver<'_> {
 
     /// What the budget should have been, where it ended before anything could be compared: as far as is known. Runs that
     /// were not begun take as long as the longest of those that were.
-    fn needed(&self) -> Picos {
+    fn needed(&self, unfinished: Option<&Unfinished>) -> Picos {
         let settings = self.job.settings;
-        let longest = self.known.values().copied().max().unwrap_or(Picos(1));
+        let longest = self.known.values().copied().chain(unfinished.map(|run| run.after)).max();
+        let longest = longest.unwrap_or(Picos(1));
         let runs = |work| u64::from(1 + least_repetitions(settings, work)) * settings.placements.len() as u64;
         let runs: u64 = (0..self.job.works.len()).map(runs).sum();
         Picos((longest + COOL_DOWN).0.saturating_mul(runs))
@@ -306,7 +332,7 @@ impl Driver<'_> {
 
     fn finish(mut self, ended: PlaceEnded) -> Result<(PlaceResult, PlaceEnded), RunError> {
         self.commit()?;
-        let of_budget = matches!(ended, PlaceEnded::Budget | PlaceEnded::TooShort { .. });
+        let of_budget = matches!(ended, PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. });
         self.record.complete = of_budget || ended == PlaceEnded::Complete;
         self.record.budget_ended = of_budget;
         let result = analyse_places(self.job.settings, &self.record);

@@ -60,7 +60,7 @@ pub fn prove(
             "the workload {workload} failed on the placement {placement}: {failure}; see whether `coretalk place \
              --workload {workload}` works there"
         ))),
-        PlaceEnded::Complete | PlaceEnded::Budget | PlaceEnded::TooShort { .. } => {
+        PlaceEnded::Complete | PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => {
             let Some(headline) = result.comparisons.first() else {
                 return Ok(ProofView::NotRun("nothing was compared".to_owned()));
             };

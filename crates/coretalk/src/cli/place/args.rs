@@ -24,14 +24,15 @@ pub struct PlaceArgs {
     /// Repetitions on each placement at least (default: 10)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
     pub repeat: Option<u32>,
-    /// A number in the output of the command: the group of the last match that took part; repeatable
-    #[arg(long, value_name = "NAME=REGEX", requires = "command", conflicts_with = "workload", value_parser = metric)]
+    /// A number in the output of the command, by the last match of REGEX: its first group that took part, else all of it;
+    /// repeatable
+    #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
     /// Of this number more is better; repeatable (default: less)
-    #[arg(long, value_name = "NAME", requires = "metric", conflicts_with = "workload")]
+    #[arg(long, value_name = "NAME", conflicts_with = "workload")]
     pub higher_is_better: Vec<String>,
     /// When a run of the command is given up (default: when the budget ends)
-    #[arg(long, value_name = "TIME", requires = "command", conflicts_with = "workload", value_parser = timeout)]
+    #[arg(long, value_name = "TIME", conflicts_with = "workload", value_parser = timeout)]
     pub timeout: Option<Picos>,
     /// The smallest difference that matters (default: 1%)
     #[arg(long, value_name = "PERCENT", value_parser = effect)]

@@ -4,6 +4,7 @@ use super::PlaceArgs;
 use crate::cli::args::Global;
 use crate::cli::resolve::cpus_and_pairs;
 use crate::exit::Failure;
+use crate::report::text::count;
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{
     BUDGET, Better, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
@@ -37,9 +38,7 @@ pub fn request(
         return Err(Failure::Usage(refusal));
     }
     let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
-    let threads =
-        args.threads.map_or_else(|| usual_threads(machine.topology(), &chosen), |threads| threads as usize);
-    let names = names(args, machine.topology(), &chosen, threads)?;
+    let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
         if names[..number].iter().any(|known| known.name() == asked.name()) {
@@ -91,41 +90,61 @@ pub fn request(
 }
 
 /// Pairs of placements that are compared where none is named, the first that a machine has: cores of two caches against
-/// two threads on each core of one, else what comes nearest to that.
-const USUAL: [[Preset; 2]; 3] = [
+/// two threads on each core of one, else what comes nearest to that, else its two kinds of cores.
+const USUAL: [[Preset; 2]; 4] = [
     [Preset::AcrossL3, Preset::SmtPacked],
     [Preset::AcrossL3, Preset::OneL3],
     [Preset::OnePerCore, Preset::SmtPacked],
+    [Preset::PCores, Preset::ECores],
 ];
 
-/// The placements that were asked for, or the usual ones.
-fn names(
-    args: &PlaceArgs,
-    topology: &Topology,
-    chosen: &CpuSet,
-    threads: usize,
-) -> Result<Vec<PlacementName>, Failure> {
+/// The placements that were asked for, or the usual ones, and for how many threads: without a number the most up to the
+/// usual one that all of them can hold. The topology holds the chosen CPUs.
+fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, usize), Failure> {
     const EXAMPLE: &str =
         "name at least two with --placement, for example --placement one=0 --placement two=0-1";
-    match args.placement.len() {
-        0 => {
-            let topology = topology.restricted(chosen);
-            let can_be_had = |pair: &[Preset; 2]| {
+    let usual = usual_threads(topology);
+    let counts: Vec<usize> =
+        args.threads.map_or_else(|| (1..=usual).rev().collect(), |asked| vec![asked as usize]);
+    let most = counts[0];
+    match args.placement.as_slice() {
+        [] => {
+            let can_be_had = |&(pair, threads): &([Preset; 2], usize)| {
                 let cpus =
-                    pair.map(|preset| derive(preset, &topology, threads).map(|placement| placement.set()));
+                    pair.map(|preset| derive(preset, topology, threads).map(|placement| placement.set()));
                 matches!(cpus, [Ok(first), Ok(second)] if first != second)
             };
-            let usual = USUAL.into_iter().find(can_be_had).ok_or_else(|| {
+            let tries = USUAL.into_iter().flat_map(|pair| counts.iter().map(move |&threads| (pair, threads)));
+            let (pair, threads) = tries.into_iter().find(can_be_had).ok_or_else(|| {
                 Failure::Usage(format!(
-                    "a comparison needs two placements, and for {threads} threads this machine has none of the usual pairs: \
-                     it reports neither caches nor threads of cores by which they would differ; {EXAMPLE}"
+                    "a comparison needs two placements, and this machine has none of the usual pairs{}: {}; {}{EXAMPLE}",
+                    args.threads.map(|_| format!(" for {}", count(most as u64, "thread"))).unwrap_or_default(),
+                    why_none(topology, most),
+                    if args.threads.is_some() { "choose another --threads, or " } else { "" },
                 ))
             })?;
-            Ok(usual.map(PlacementName::Preset).to_vec())
+            Ok((pair.map(PlacementName::Preset).to_vec(), threads))
         }
-        1 => Err(Failure::Usage(format!("a comparison needs two placements; {EXAMPLE}"))),
-        _ => Ok(args.placement.clone()),
+        [_] => Err(Failure::Usage(format!("a comparison needs two placements; {EXAMPLE}"))),
+        names => {
+            let holds = |&threads: &usize| {
+                names.iter().all(|name| match name {
+                    PlacementName::Preset(preset) => derive(*preset, topology, threads).is_ok(),
+                    PlacementName::Listed { .. } => true,
+                })
+            };
+            Ok((names.to_vec(), counts.iter().copied().find(holds).unwrap_or(most)))
+        }
     }
+}
+
+/// Why no usual pair can be had: what placements of them lack.
+fn why_none(topology: &Topology, threads: usize) -> String {
+    let mut presets: Vec<Preset> = USUAL.into_iter().flatten().collect();
+    presets.sort();
+    presets.dedup();
+    let lacks = |preset: Preset| Some(format!("no {preset} ({})", derive(preset, topology, threads).err()?));
+    presets.into_iter().filter_map(lacks).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether two derived placements mean the same: for a command the same CPUs, for workloads in the same order too. Whoever
@@ -170,15 +189,15 @@ fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placeme
 
 /// As many as a last-level cache has CPUs where there are several, as many as there are cores where they have
 /// threads, and half of the CPUs elsewhere: numbers for which placements differ.
-fn usual_threads(topology: &Topology, chosen: &CpuSet) -> usize {
-    let topology = topology.restricted(chosen);
+fn usual_threads(topology: &Topology) -> usize {
+    let all = topology.cpus();
     let caches = topology.level(Level::L3);
     let smallest = caches.iter().map(|cache| cache.cpus.len()).min().unwrap_or(0);
-    let cores = topology.one_per_core(chosen).len();
+    let cores = topology.one_per_core(all).len();
     match () {
         () if caches.len() > 1 => smallest.min(cores),
-        () if cores < chosen.len() => cores,
-        () => chosen.len().div_ceil(2),
+        () if cores < all.len() => cores,
+        () => all.len().div_ceil(2),
     }
 }
 

@@ -3,9 +3,10 @@
 
 use super::request::{Requested, request};
 use super::{PlaceArgs, Sitting, one_format, sit};
-use crate::cli::args::Command;
+use crate::cli::args::{Cli, Command, Global};
 use crate::cli::measure::Outputs;
 use crate::cli::parse::{Invocation, Typed, parse};
+use crate::cli::relevance::flag;
 use crate::cli::resume::Found;
 use crate::cli::sitting::Keeper;
 use crate::exit::{ExitCode, Failure};
@@ -35,15 +36,12 @@ pub fn act(
         )));
     };
     let mut machine = found.machine(invocation)?;
-    let requested = again(&*machine, &found.header.command, found.header.seed, &was)?;
+    let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
     one_format(&found.wish, &requested.works)?;
-    if let Some(args) = typed.filter(|args| !is_empty(args)) {
-        let now = request(&*machine, global, args, global.seed.unwrap_or(was.seed))?;
-        same(&now, &requested)?;
-    } else if let Some(option) =
-        ["seed", "precision", "cpus", "smt"].into_iter().find(|id| invocation.has(id))
-    {
-        return Err(differs(&crate::cli::relevance::flag(option)));
+    if let Some(what) = first_difference(invocation, typed, &words, &was) {
+        return Err(Failure::Usage(format!(
+            "{what} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
+        )));
     }
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
@@ -71,18 +69,13 @@ pub fn act(
     sit(&mut *machine, sitting, &wish, outputs, stop)
 }
 
-/// Nothing but the word `place` was typed.
-fn is_empty(args: &PlaceArgs) -> bool {
-    args.placement.is_empty() && args.workload.is_empty() && args.command.is_empty()
-}
-
-/// What the words of the run mean today; they have to mean what they meant.
+/// What the words of the run are and mean today; they have to mean what they meant.
 fn again(
     machine: &dyn Machine,
     words: &[String],
     seed: u64,
     was: &PlaceSettings,
-) -> Result<Requested, Failure> {
+) -> Result<(Words, Requested), Failure> {
     let changed = |what: &str| {
         Failure::Environment(format!(
             "{what}; begin a new comparison, or see this one with `coretalk runs show`"
@@ -95,7 +88,7 @@ fn again(
     let Typed::Command(invocation) = parse(typed)? else {
         return Err(changed("the words of the run are no command of this version"));
     };
-    let Some(Command::Place(args)) = &invocation.cli.command else {
+    let Cli { command: Some(Command::Place(args)), global } = invocation.cli else {
         return Err(changed("the words of the run are no comparison of this version"));
     };
     if let Some(program) = args.command.first().map(Path::new)
@@ -108,27 +101,57 @@ fn again(
             program.display()
         )));
     }
-    let now = request(machine, &invocation.cli.global, args, seed)?;
+    let now = request(machine, &global, &args, seed)?;
     // A later sitting may have had another budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
     if settings != *was {
         return Err(changed("the placements of the run are not what they were: the topology has changed"));
     }
-    Ok(Requested { settings, ..now })
+    Ok((Words { global, args: *args }, Requested { settings, ..now }))
 }
 
-/// What is typed again says the same.
-fn same(now: &Requested, was: &Requested) -> Result<(), Failure> {
-    let budget = was.settings.budget;
-    let settings = PlaceSettings { budget, ..now.settings.clone() };
-    if settings != was.settings || format!("{:?}", now.works) != format!("{:?}", was.works) {
-        return Err(differs("the comparison that was typed"));
+/// What was typed when the run began.
+struct Words {
+    global: Global,
+    args: PlaceArgs,
+}
+
+/// The first thing typed now that says something else than the run. What is left out says nothing.
+fn first_difference(
+    invocation: &Invocation,
+    typed: Option<&PlaceArgs>,
+    words: &Words,
+    was: &PlaceSettings,
+) -> Option<String> {
+    let global = &invocation.cli.global;
+    let of_global = [
+        ("seed", global.seed.is_some_and(|seed| seed != was.seed)),
+        ("precision", global.precision.is_some_and(|precision| precision != was.precision)),
+        ("cpus", global.cpus.is_some() && global.cpus != words.global.cpus),
+        ("smt", global.smt.is_some() && global.smt != words.global.smt),
+    ];
+    let none = PlaceArgs::default();
+    let (now, then) = (typed.unwrap_or(&none), &words.args);
+    let usual = was.threads.map(|threads| threads as u32);
+    let patterns = |args: &PlaceArgs| -> Vec<(String, String)> {
+        args.metric.iter().map(|(name, pattern)| (name.clone(), pattern.to_string())).collect()
+    };
+    let of_place = [
+        ("placement", !now.placement.is_empty() && now.placement != then.placement),
+        ("workload", !now.workload.is_empty() && now.workload != then.workload),
+        ("threads", now.threads.is_some_and(|threads| then.threads.or(usual) != Some(threads))),
+        ("repeat", now.repeat.is_some_and(|repeat| repeat != was.repeat)),
+        ("metric", !now.metric.is_empty() && patterns(now) != patterns(then)),
+        (
+            "higher_is_better",
+            !now.higher_is_better.is_empty() && now.higher_is_better != then.higher_is_better,
+        ),
+        ("timeout", now.timeout.is_some() && now.timeout != then.timeout),
+        ("min_effect", now.min_effect.is_some_and(|effect| effect != was.min_effect)),
+    ];
+    if !now.command.is_empty() && now.command != then.command {
+        return Some("the command".to_owned());
     }
-    Ok(())
-}
-
-fn differs(what: &str) -> Failure {
-    Failure::Usage(format!(
-        "{what} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
-    ))
+    let differing = of_global.into_iter().chain(of_place).find(|(_, differs)| *differs);
+    differing.map(|(id, _)| flag(id))
 }
