@@ -14,6 +14,7 @@ pub mod execution;
 pub mod figure;
 pub mod heat_map;
 pub mod html;
+pub mod imported;
 pub mod jitter;
 pub mod ladder;
 pub mod lint;

@@ -14,7 +14,6 @@ use crate::report::advise::{AdviceView, Origin, ProofView, screen};
 use coretalk_model::advise::{
     CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
 };
-use coretalk_model::formats::Unit;
 use coretalk_model::infer::{
     Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
 };
@@ -133,7 +132,7 @@ impl Known {
                 let Some(imported) = matrices.into_iter().next() else {
                     return Err(Failure::Input(format!("{path}: the file holds no matrix")));
                 };
-                let unit = if imported.unit == Unit::Cycles { "cycles" } else { "ns" };
+                let unit = imported.unit.as_str();
                 let doubts = lint(&imported);
                 let known = Known {
                     doubts,

@@ -298,7 +298,7 @@ pub struct ExportArgs {
 /// Options of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Runs as `export` takes them; several stand side by side
+    /// Runs as `export` takes them, or matrix files of any tool; several stand side by side
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
     /// What the colours span first (default: fixed)

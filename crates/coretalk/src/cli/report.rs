@@ -2,12 +2,14 @@
 
 use super::args::{Global, ReportArgs, ScaleWord};
 use super::output::{self, Out};
-use super::resolve::{self, Talk, Wish};
+use super::resolve::{self, Identity, Talk, Wish};
 use super::runs;
+use super::source::{Found, Source};
 use crate::RunReport;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::sheet;
 use crate::report::html;
+use crate::report::imported::ImportedFile;
 use crate::report::passes::passes;
 use crate::report::picture::{Medium, Picture};
 use crate::report::subject::{Drawing, ScaleChoice, Subject};
@@ -37,11 +39,25 @@ impl Kind {
     }
 }
 
-/// A run with what its report needs.
-struct Opened {
-    report: RunReport,
-    record: Record,
-    name: String,
+/// A run with what its report needs, or a file of another tool.
+enum Opened {
+    Run { report: Box<RunReport>, record: Box<Record>, name: String },
+    File { file: ImportedFile, named: Named },
+}
+
+/// What a file is called by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// Its own name, or the title in it.
+    ByItself,
+    /// Its number.
+    ByNumber,
+}
+
+impl Opened {
+    fn is_numbered(&self) -> bool {
+        matches!(self, Opened::File { named: Named::ByNumber, .. })
+    }
 }
 
 /// `report RUN… -o FILE`.
@@ -55,17 +71,22 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     let kind = Kind::of(path)?;
     let mut out = Out::open(Some(path))?;
-    let opened: Vec<Opened> =
-        args.runs.iter().map(|run| open(global, run)).collect::<Result<_, Failure>>()?;
-    if opened.iter().any(|run| run.report.header.simulated)
-        && opened.iter().any(|run| !run.report.header.simulated)
-    {
-        let text =
-            "simulated and real machines stand beside each other in this report; it says which is which";
+    let opened: Vec<Opened> = (1..)
+        .zip(&args.runs)
+        .map(|(number, run)| open(global, run, number, &wish))
+        .collect::<Result<_, Failure>>()?;
+    if opened.iter().any(Opened::is_numbered) {
+        let text = "names of files are private: they are numbered here; --with-identity shows them";
         output::remark(wish.talk, Talk::Normal, text);
     }
     let subjects: Vec<Subject<'_>> =
         opened.iter().map(|run| subject(run, &wish, kind)).collect::<Result<_, Failure>>()?;
+    let simulated = subjects.iter().filter(|subject| subject.is_simulated()).count();
+    if simulated > 0 && simulated < subjects.len() {
+        let text =
+            "simulated and real machines stand beside each other in this report; it says which is which";
+        output::remark(wish.talk, Talk::Normal, text);
+    }
     let drawing = drawing(&wish, args.scale);
     let bytes = match kind {
         Kind::Html => html::page(&subjects, drawing).map_err(|error| contradiction(&error))?.into_bytes(),
@@ -81,21 +102,41 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-fn open(global: &Global, run: &str) -> Result<Opened, Failure> {
-    let file = runs::open(global, run)?;
+/// A run with the record of its passes, or a file of another tool. The name of a file is private.
+fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opened, Failure> {
+    let file = match Source::look(global, word)? {
+        Found::Run(file) => file,
+        Found::File(matrices, name) => {
+            for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
+                output::remark(wish.talk, Talk::Normal, &format!("{word}: {warning}"));
+            }
+            let title =
+                matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);
+            let (name, named) = match (wish.identity, title) {
+                (Identity::Included, _) => (name, Named::ByItself),
+                (Identity::Hidden, Some(title)) => (title, Named::ByItself),
+                (Identity::Hidden, None) => (format!("matrix {number}"), Named::ByNumber),
+            };
+            return Ok(Opened::File { file: ImportedFile::new(name, matrices), named });
+        }
+    };
     let (report, record) = file.report_and_record()?;
     let name = runs::name_of(&report.header.id, file.path());
-    Ok(Opened { report, record, name })
+    Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn subject<'a>(run: &'a Opened, wish: &Wish, kind: Kind) -> Result<Subject<'a>, Failure> {
+fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Kind) -> Result<Subject<'a>, Failure> {
     let identity = output::identity_of(wish.identity);
-    let mut subject =
-        Subject::new(&run.report, &run.name, identity).map_err(|error| contradiction(&error))?;
-    if kind == Kind::Html {
-        subject.passes = passes(&subject, &run.record);
+    match opened {
+        Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
+        Opened::Run { report, record, name } => {
+            let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
+            if kind == Kind::Html {
+                subject.passes = passes(&subject, record);
+            }
+            Ok(subject)
+        }
     }
-    Ok(subject)
 }
 
 fn drawing(wish: &Wish, scale: Option<ScaleWord>) -> Drawing {

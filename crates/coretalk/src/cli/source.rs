@@ -4,7 +4,7 @@ use super::args::Global;
 use super::{import, runs};
 use crate::RunReport;
 use crate::exit::Failure;
-use crate::store::StoreError;
+use crate::store::{RunFile, StoreError};
 use coretalk_model::CpuSet;
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import::of_import;
@@ -20,7 +20,16 @@ use std::path::Path;
 pub enum Source {
     /// A saved run and its short name.
     Run(Box<RunReport>, String),
-    /// The matrices of a file and its name.
+    /// The matrices of a file and its name without folders.
+    File(Vec<ImportedMatrix>, String),
+}
+
+/// What a word names.
+#[derive(Debug)]
+pub enum Found {
+    /// The file of a run.
+    Run(RunFile),
+    /// The matrices of another file, and its name without folders.
     File(Vec<ImportedMatrix>, String),
 }
 
@@ -30,17 +39,30 @@ impl Source {
     /// # Errors
     /// There is neither a run nor a file of this name, or it cannot be read.
     pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
-        match runs::open(global, word) {
-            Ok(file) => {
+        Ok(match Source::look(global, word)? {
+            Found::Run(file) => {
                 let report = file.report()?;
                 let name = runs::name_of(&report.header.id, file.path());
-                Ok(Source::Run(Box::new(report), name))
+                Source::Run(Box::new(report), name)
             }
+            Found::File(matrices, name) => Source::File(matrices, name),
+        })
+    }
+
+    /// Looks which of the two it is.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn look(global: &Global, word: &str) -> Result<Found, Failure> {
+        match runs::open(global, word) {
+            Ok(file) => Ok(Found::Run(file)),
             // A file that is no run may be a matrix.
             Err(Failure::Store(StoreError::Foreign { .. })) => {
                 let matrices = read_matrices(&import::bytes(Path::new(word))?)
                     .map_err(|error| Failure::Input(format!("{word}: failed to {error}")))?;
-                Ok(Source::File(matrices, word.to_owned()))
+                let name = Path::new(word).file_name();
+                let name = name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned());
+                Ok(Found::File(matrices, name))
             }
             // Runs are called by words; a word with an ending was meant as a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
@@ -97,10 +119,7 @@ impl Source {
     /// What output calls it: the short name of a run, the name of a file without its folders.
     pub fn name(&self) -> String {
         match self {
-            Source::Run(_, name) => name.clone(),
-            Source::File(_, path) => Path::new(path)
-                .file_name()
-                .map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned()),
+            Source::Run(_, name) | Source::File(_, name) => name.clone(),
         }
     }
 

@@ -159,10 +159,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         return Err(Failure::Input(format!("{from}: the file holds no matrix")));
     };
     let cpus = imported.matrix.cpus().to_vec();
-    let unit = match imported.unit {
-        coretalk_model::formats::Unit::Ns => "ns",
-        coretalk_model::formats::Unit::Cycles => "cycles",
-    };
+    let unit = imported.unit.as_str();
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let nothing = Topology::flat(cpus.iter().copied().collect());
     let findings = Findings::of_matrix(&observed, reported.as_ref().unwrap_or(&nothing));

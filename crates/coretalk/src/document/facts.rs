@@ -11,7 +11,7 @@ use crate::report::clock::ClockView;
 use coretalk_measure::Machine;
 use coretalk_measure::asm::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;
-use coretalk_model::formats::{ImportedMatrix, Unit};
+use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::{CpuId, Environment, Finding};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -175,15 +175,17 @@ impl<'a> Document<'a> {
                 probe: "imported",
                 kernel: "unknown".into(),
                 quantity: "as_printed",
-                unit: match imported.unit {
-                    Unit::Ns => "ns",
-                    Unit::Cycles => "cycles",
-                },
+                unit: imported.unit.as_str(),
                 parameters,
                 cells: imported.matrix.map(|cell| cell.map(|value| Plain { value, bounds: None })),
             })
         };
         Document { matrices: imported.map(matrix).collect(), ..Document::empty() }
+    }
+
+    /// The same with the structure that its latencies show.
+    pub fn with_structure(self, view: &StructureView<'_>) -> Document<'a> {
+        Document { topology: Some(TopologyDoc::of_view(view)), ..self }
     }
 }
 

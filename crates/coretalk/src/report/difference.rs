@@ -5,9 +5,8 @@ use super::subject::{Map, Subject};
 use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
-use coretalk_model::compare::of_latency::of_latency;
 use coretalk_model::compare::{
-    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, Side, Weight, compare, mismatches,
+    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, Weight, compare, mismatches,
 };
 use std::collections::BTreeMap;
 
@@ -44,10 +43,10 @@ impl<'a> Differing<'a> {
     /// Holds the second of two runs against the first; nothing of other numbers of runs, or where neither holds a map.
     pub fn of(subjects: &'a [Subject<'a>]) -> Option<Differing<'a>> {
         let [a, b] = subjects else { return None };
-        if a.report.result.maps.is_empty() || b.report.result.maps.is_empty() {
+        let [left, right] = [a, b].map(Subject::side);
+        if left.sheets.is_empty() || right.sheets.is_empty() {
             return None;
         }
-        let [left, right] = [a, b].map(side);
         let mismatches = mismatches(&left, &right);
         let alike = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
         let levels = Levels::between(&left, &right);
@@ -77,15 +76,15 @@ impl<'a> Differing<'a> {
         let side = |subject: &Subject<'_>| SideView {
             name: subject.name.to_owned(),
             machine: [subject.marks().join(" "), subject.machine()].join(" ").trim().to_owned(),
-            started: Some(super::text::started(&subject.report.header.started)),
-            cpus: subject.report.topology.cpus().len(),
+            started: subject.run().map(|report| super::text::started(&report.header.started)),
+            cpus: subject.topology().cpus().len(),
         };
         Some(CompareView {
             sides: [side(self.a), side(self.b)],
             mismatches: &self.mismatches,
             comparison: self.comparison.as_ref()?,
             levels: &self.levels,
-            files: false,
+            files: self.a.file().or(self.b.file()).is_some(),
             least: LeastEffect::DEFAULT.0,
         })
     }
@@ -93,20 +92,14 @@ impl<'a> Differing<'a> {
     /// A map of differences for each map of A of which B has the like, in the order of A.
     pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
         let Some(comparison) = &self.comparison else { return Vec::new() };
-        let known = self.a.report.result.maps.iter().zip(&self.a.maps);
+        let known = self.a.side().sheets.into_iter().zip(&self.a.maps);
         known
-            .filter_map(|(map, drawn)| {
-                let name = format!("latency {}", map.protocol);
-                let sheet = comparison.sheets.iter().find(|sheet| sheet.name == name)?;
+            .filter_map(|(side, drawn)| {
+                let sheet = comparison.sheets.iter().find(|sheet| sheet.name == side.name)?;
                 Some(difference_map(drawn, &sheet.cells, &sheet.name, sheet.basis))
             })
             .collect()
     }
-}
-
-fn side(subject: &Subject<'_>) -> Side {
-    let report = subject.report;
-    of_latency(&report.environment, &report.topology, &report.settings, &report.result)
 }
 
 fn difference_map<'a>(

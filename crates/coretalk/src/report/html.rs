@@ -13,7 +13,6 @@ mod tables;
 
 use super::difference::Differing;
 use super::subject::{Drawing, Subject};
-use crate::document::Document;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use escape::{escaped, json_block};
@@ -100,7 +99,7 @@ fn filled(template: &str, fill: &[(&str, String)]) -> String {
 
 /// What the page holds of a run: the whole document, or the document without the cells, which stand as columns.
 fn document(subject: &Subject<'_>) -> serde_json::Result<String> {
-    let document = Document::from_report(subject.report, subject.identity);
+    let document = subject.document();
     if data::is_exact(subject) {
         let mut bytes = Vec::new();
         document.write_to(&mut bytes).map_err(serde::ser::Error::custom)?;
@@ -119,8 +118,19 @@ fn title(subjects: &[Subject<'_>]) -> String {
     match machines.as_slice() {
         [one] => format!("{one} · coretalk"),
         [one, other] => format!("{one} and {other} · coretalk"),
-        several => format!("{} runs · coretalk", several.len()),
+        _ => format!("{} · coretalk", several_words(subjects)),
     }
+}
+
+/// `4 runs`, `3 files`, `5 runs and files`.
+fn several_words(subjects: &[Subject<'_>]) -> String {
+    let files = subjects.iter().filter(|subject| subject.file().is_some()).count();
+    let what = match files {
+        0 => "runs",
+        some if some == subjects.len() => "files",
+        _ => "runs and files",
+    };
+    format!("{} {what}", subjects.len())
 }
 
 fn header(subjects: &[Subject<'_>]) -> String {
@@ -139,7 +149,10 @@ fn header(subjects: &[Subject<'_>]) -> String {
                     "<li>{}<strong>{}</strong> <span class=\"about\">{}</span></li>",
                     marks(subject),
                     escaped(&subject.machine()),
-                    escaped(&[subject.about(), format!("run {}", subject.name)].join(" · "))
+                    escaped(&match subject.file() {
+                        Some(_) => subject.about(),
+                        None => [subject.about(), format!("run {}", subject.name)].join(" · "),
+                    })
                 );
             }
             html.push_str("</ol>\n");
@@ -153,7 +166,7 @@ fn header(subjects: &[Subject<'_>]) -> String {
 fn several_title(subjects: &[Subject<'_>]) -> String {
     match subjects {
         [one, other] => format!("{} and {}", one.machine(), other.machine()),
-        several => format!("{} runs side by side", several.len()),
+        several => format!("{} side by side", several_words(several)),
     }
 }
 

@@ -46,7 +46,8 @@ pub fn screen(views: &[LintView<'_>], width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn words(doubt: &Doubt, unit: &str) -> String {
+/// A doubt as a sentence.
+pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
     match doubt {
         Doubt::Zero { cells } => format!(
             "{}: {} exactly 0: the clock of that tool was too coarse; do not read {} as fast",

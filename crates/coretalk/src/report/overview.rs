@@ -96,7 +96,7 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
 }
 
 /// What the numbers of a row are.
-fn about(row: &OverviewRow) -> String {
+pub(super) fn about(row: &OverviewRow) -> String {
     let kernel = row.kernel.as_ref().map_or(String::new(), |kernel| format!(", {kernel}"));
     plain(&format!("{}{kernel}, {}", row.sheet, row.unit))
 }
@@ -113,6 +113,7 @@ fn range(group: GroupMedian) -> String {
     format!("{}–{}", ns(group.range[0]), ns(group.range[1]))
 }
 
-fn group_words(name: &str) -> &str {
+/// The name of a group as a heading.
+pub(super) fn group_words(name: &str) -> &str {
     if name == "all" { "all pairs" } else { name }
 }

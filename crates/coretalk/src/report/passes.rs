@@ -15,7 +15,7 @@ const MOST_PASSES: usize = 400;
 
 /// The passes over the pairs of every map of a run.
 pub fn passes(subject: &Subject<'_>, record: &Record) -> Vec<PairPasses> {
-    let report = subject.report;
+    let Some(report) = subject.run() else { return Vec::new() };
     let pairs = cells(&report.topology, &report.settings);
     let numbers: BTreeMap<[CpuId; 2], usize> = pairs.iter().copied().zip(0..).collect();
     let mut found = Vec::new();
@@ -63,7 +63,7 @@ fn wanted(subject: &Subject<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTr
     if columns.cpus.len() <= EVERY_PAIR_UP_TO {
         return None;
     }
-    let chosen: BTreeSet<[u32; 2]> = representatives(&subject.report.topology, pairs.iter().copied())
+    let chosen: BTreeSet<[u32; 2]> = representatives(subject.topology(), pairs.iter().copied())
         .into_iter()
         .map(|pair| pair.map(|cpu| cpu.0))
         .collect();

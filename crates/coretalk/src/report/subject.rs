@@ -1,15 +1,19 @@
-//! [`Subject`]: a run as reports see it: its document, the columns of its matrices, and how it is to be drawn.
+//! [`Subject`]: a run or an imported file as reports see it: its document, the columns of its matrices, and how it is to be drawn.
 
 use super::heat_map::HeatMap;
+use super::imported::ImportedFile;
 use super::palette::Scale;
 use super::text::{plain, started};
 use super::view::{MatrixView, View, bare, json_parameter};
 use super::{By, Look, Order, words};
 use crate::RunReport;
 use crate::document::{Columns, Document, Identity};
+use coretalk_model::compare::Side;
+use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::names;
-use coretalk_model::{CpuId, Matrix};
+use coretalk_model::{CpuId, Matrix, Topology};
 
 /// A title is one line, however long.
 const ONE_LINE: usize = 100_000;
@@ -34,11 +38,19 @@ pub enum ScaleChoice {
     Fit,
 }
 
-/// A run as reports see it.
+/// Where numbers come from.
+#[derive(Debug, Clone, Copy)]
+enum Origin<'a> {
+    /// Measured by coretalk.
+    Run(&'a RunReport),
+    /// By another tool.
+    File(&'a ImportedFile),
+}
+
+/// A run or an imported file as reports see it.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// The run.
-    pub report: &'a RunReport,
+    origin: Origin<'a>,
     /// What output calls it.
     pub name: &'a str,
     /// Whether private parts are shown.
@@ -79,20 +91,89 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// Never for a document made from a run; a contradiction between the document and its reader.
     pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> serde_json::Result<Subject<'a>> {
-        let document = Document::from_report(report, identity);
+        Subject::of(Origin::Run(report), name, identity)
+    }
+
+    /// The same for a file of another tool.
+    ///
+    /// # Errors
+    /// As [`Subject::new`].
+    pub fn of_file(file: &'a ImportedFile, identity: Identity) -> serde_json::Result<Subject<'a>> {
+        Subject::of(Origin::File(file), file.name(), identity)
+    }
+
+    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> serde_json::Result<Subject<'a>> {
+        let document = origin.document(identity);
         let columns: Vec<Columns> = document.matrices().iter().map(|matrix| matrix.columns()).collect();
         let view = View::of(serde_json::to_value(document.without_cells())?)?;
         let maps = view.matrices.iter().zip(columns).enumerate().map(|(index, (about, columns))| Map {
-            question: question(report, index, about),
+            question: origin.question(index, about),
             about: about.clone(),
             columns,
         });
-        Ok(Subject { report, name, identity, maps: maps.collect(), view, passes: Vec::new() })
+        Ok(Subject { origin, name, identity, maps: maps.collect(), view, passes: Vec::new() })
     }
 
-    /// What the machine is called: its label, the scenario, or its CPU.
+    /// The run; `None` of a file of another tool.
+    pub fn run(&self) -> Option<&'a RunReport> {
+        match self.origin {
+            Origin::Run(report) => Some(report),
+            Origin::File(_) => None,
+        }
+    }
+
+    /// The file of another tool; `None` of a run.
+    pub fn file(&self) -> Option<&'a ImportedFile> {
+        match self.origin {
+            Origin::Run(_) => None,
+            Origin::File(file) => Some(file),
+        }
+    }
+
+    /// What is known of the structure of the machine.
+    pub fn topology(&self) -> &'a Topology {
+        match self.origin {
+            Origin::Run(report) => &report.topology,
+            Origin::File(file) => file.topology(),
+        }
+    }
+
+    /// The latency maps that were measured.
+    pub fn latencies(&self) -> &'a [LatencyMap] {
+        self.run().map_or(&[], |report| &report.result.maps)
+    }
+
+    /// Whether the machine is simulated, as far as is known.
+    pub fn is_simulated(&self) -> bool {
+        self.run().is_some_and(|report| report.header.simulated)
+    }
+
+    /// Whether everything that was planned was measured; what a file lacks shows in its map.
+    pub fn is_complete(&self) -> bool {
+        self.run().is_none_or(|report| report.header.complete)
+    }
+
+    /// Its whole document.
+    pub fn document(&self) -> Document<'a> {
+        self.origin.document(self.identity)
+    }
+
+    /// Its latencies in the form in which they are compared.
+    pub fn side(&self) -> Side {
+        match self.origin {
+            Origin::Run(report) => {
+                of_latency(&report.environment, &report.topology, &report.settings, &report.result)
+            }
+            Origin::File(file) => file.side(),
+        }
+    }
+
+    /// What the machine is called: its label, the scenario, or its CPU; of a file its name.
     pub fn machine(&self) -> String {
-        let environment = &self.report.environment;
+        let environment = match self.origin {
+            Origin::Run(report) => &report.environment,
+            Origin::File(file) => return plain(file.name()),
+        };
         if let Some(label) = &environment.label {
             return plain(label);
         }
@@ -106,14 +187,18 @@ impl<'a> Subject<'a> {
     /// What must not be overlooked: simulated, incomplete.
     pub fn marks(&self) -> Vec<&'static str> {
         let mut marks = Vec::new();
-        marks.extend(self.report.header.simulated.then_some("SIMULATED"));
-        marks.extend((!self.report.header.complete).then_some("INCOMPLETE"));
+        marks.extend(self.is_simulated().then_some("SIMULATED"));
+        marks.extend((!self.is_complete()).then_some("INCOMPLETE"));
+        marks.extend(self.file().map(|_| "IMPORTED"));
         marks
     }
 
     /// Size, system and time in one line.
     pub fn about(&self) -> String {
-        let (report, environment) = (self.report, &self.report.environment);
+        let (report, environment) = match self.origin {
+            Origin::Run(report) => (report, &report.environment),
+            Origin::File(file) => return file.about(),
+        };
         let mut parts = Vec::new();
         if environment.label.is_some() && !report.header.simulated {
             parts.extend(environment.cpu_model.as_deref().map(plain));
@@ -132,8 +217,33 @@ impl<'a> Subject<'a> {
 
     /// Which run of which version: for the foot of a picture.
     pub fn origin(&self) -> String {
-        let header = &self.report.header;
-        format!("coretalk {} · run {} · seed {}", plain(&header.tool_version), plain(self.name), header.seed)
+        match self.origin {
+            Origin::Run(RunReport { header, .. }) => format!(
+                "coretalk {} · run {} · seed {}",
+                plain(&header.tool_version),
+                plain(self.name),
+                header.seed
+            ),
+            Origin::File(_) => {
+                format!("drawn by coretalk {}, measured by another tool", env!("CARGO_PKG_VERSION"))
+            }
+        }
+    }
+}
+
+impl<'a> Origin<'a> {
+    fn document(self, identity: Identity) -> Document<'a> {
+        match self {
+            Origin::Run(report) => Document::from_report(report, identity),
+            Origin::File(file) => file.document(),
+        }
+    }
+
+    fn question(self, index: usize, about: &MatrixView) -> String {
+        match self {
+            Origin::Run(report) => question(report, index, about),
+            Origin::File(file) => file.question(index),
+        }
     }
 }
 
@@ -147,11 +257,11 @@ impl Map {
     pub fn rows(
         &self,
         readings: &Matrix<Option<Reading>>,
-        report: &RunReport,
+        topology: &Topology,
         drawing: Drawing,
     ) -> Vec<Vec<CpuId>> {
         let look = Look { order: drawing.order, by: drawing.by, ..Look::default() };
-        HeatMap::new(readings, &report.topology, &look).rows().to_vec()
+        HeatMap::new(readings, topology, &look).rows().to_vec()
     }
 
     /// What the colours span.

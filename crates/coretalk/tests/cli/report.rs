@@ -75,3 +75,59 @@ fn options_of_the_look_change_the_page() {
         assert_ne!(page(&["--by", "thread", "--order", "id"], file), reported, "{file}");
     }
 }
+
+/// Eight CPUs in groups of so many: 20 ns inside, 90 across.
+fn matrix_of(size: u32) -> String {
+    let cell = |row: u32, column: u32| match column < row {
+        true if row / size == column / size => format!("{:.1}", 20.0 + f64::from((row + column) % 3)),
+        true => format!("{:.1}", 90.0 + f64::from((row * column) % 5)),
+        false => String::new(),
+    };
+    (0..8).map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+#[test]
+fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
+    let tool = Tool::new();
+    measured(&tool, &[]);
+    for (name, size) in [("secret-a.csv", 4), ("secret-b.csv", 2), ("<b>.csv", 4)] {
+        std::fs::write(tool.path().join(name), matrix_of(size)).unwrap();
+    }
+    let page = |words: &[&str]| {
+        let said = tool.done(&[&["report", "-o", "z.html"], words].concat());
+        (std::fs::read_to_string(tool.path().join("z.html")).unwrap(), said.err)
+    };
+    let (one, err) = page(&["secret-a.csv"]);
+    assert!(err.contains("--with-identity shows them"), "{err}");
+    for part in
+        ["IMPORTED", "matrix 1", "nothing of them was checked", "0-3 | 4-7", "measured by another tool"]
+    {
+        assert!(one.contains(part), "{part}");
+    }
+    for part in ["secret", "How to do it again", "bare metal", "Machine and environment", "seed"] {
+        let visible = one.split("<script").next().unwrap();
+        assert!(!visible.contains(part), "{part}");
+    }
+    assert!(!one.contains("secret"));
+    let (named, err) = page(&["<b>.csv", "secret-b.csv", "--with-identity"]);
+    assert!(!err.contains("names of files"), "{err}");
+    assert!(named.contains("secret-b.csv and") || named.contains(" and secret-b.csv"));
+    assert!(named.contains("&lt;b&gt;.csv") && !named.contains("<b>.csv"));
+    assert!(named.contains("id=\"difference\""), "two files are held against each other");
+    let (mixed, _) = page(&["latest", "secret-a.csv", "secret-b.csv", "-q"]);
+    for part in
+        ["3 runs and files side by side", "tools count different things", "group-1", "Files of other tools"]
+    {
+        assert!(mixed.contains(part), "{part}");
+    }
+    for file in ["z.svg", "z.png"] {
+        tool.done(&["report", "secret-a.csv", "latest", "secret-b.csv", "-o", file, "-q"]);
+    }
+    let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
+    assert!(drawn.contains("IMPORTED") && drawn.contains("measured by another tool"));
+    // What is no matrix says so, and leaves no file.
+    std::fs::write(tool.path().join("junk.csv"), "a,b\nc").unwrap();
+    let refused = tool.call(&["report", "junk.csv", "-o", "none.html"]);
+    assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
+    assert!(!tool.path().join("none.html").exists());
+}

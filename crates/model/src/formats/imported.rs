@@ -116,12 +116,19 @@ pub enum Unit {
     Cycles,
 }
 
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Unit {
+    /// As data and screens write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Unit::Ns => "ns",
             Unit::Cycles => "cycles",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

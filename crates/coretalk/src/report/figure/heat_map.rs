@@ -51,7 +51,7 @@ impl Content<'_> {
 /// The map with its axes and its legend. `side` is the length of the square of cells.
 pub fn heat_map(subject: &Subject<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
-    let rows = map.rows(&readings, subject.report, drawing);
+    let rows = map.rows(&readings, subject.topology(), drawing);
     let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
     let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.about.unit).is_some();
     let content = Content {
@@ -72,7 +72,7 @@ pub fn difference_map(
     drawing: Drawing,
     side: f64,
 ) -> Picture {
-    let rows = difference.of.rows(&difference.of.readings(), a.report, drawing);
+    let rows = difference.of.rows(&difference.of.readings(), a.topology(), drawing);
     let of = |value: &dyn Fn(usize) -> Option<f64>| {
         table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
     };
@@ -95,7 +95,7 @@ pub fn difference_map(
 fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
     let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
-    let labels = Labels::new(&content.rows, &subject.report.topology, cell, size);
+    let labels = Labels::new(&content.rows, subject.topology(), cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
     let mut picture = Picture::new(content.title, left + side + EDGE, top + side);

@@ -77,7 +77,7 @@ fn initial(drawing: Drawing) -> Value {
 }
 
 fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
-    let topology = &subject.report.topology;
+    let topology = subject.topology();
     let level = |level: Level, relation: Relation| {
         let groups = topology.level(level);
         let of: BTreeMap<u32, usize> = groups
@@ -151,7 +151,7 @@ fn orders(subject: &Subject<'_>, map: &Map) -> Value {
     let readings = map.readings();
     let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
     let order = |order: Order| -> Vec<usize> {
-        let cpus: Vec<CpuId> = ordered(&readings, &subject.report.topology, order);
+        let cpus: Vec<CpuId> = ordered(&readings, subject.topology(), order);
         cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
     };
     json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })

@@ -3,6 +3,7 @@
 use super::escape::escaped;
 use super::sections::{Of, Section};
 use super::tables::facts;
+use crate::RunReport;
 use crate::report::subject::Subject;
 use crate::report::text::{bytes, duration, plain, started};
 use coretalk_model::Verdict;
@@ -10,10 +11,15 @@ use serde_json::Value;
 
 /// These sections of a run; `of` tells several runs apart.
 pub(super) fn sections(subject: &Subject<'_>, of: Of<'_>) -> Vec<Section> {
-    vec![environment(subject, of), method(subject, of), again(subject, of)]
+    match subject.run() {
+        Some(report) => {
+            vec![environment(subject, report, of), method(subject, of), again(subject, report, of)]
+        }
+        None => vec![elsewhere(of)],
+    }
 }
 
-fn environment(subject: &Subject<'_>, of: Of<'_>) -> Section {
+fn environment(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let environment = &subject.view.environment;
     let text = |path: &str| match environment.pointer(path)? {
         Value::Null => None,
@@ -61,17 +67,16 @@ fn environment(subject: &Subject<'_>, of: Of<'_>) -> Section {
         ("notes", pairs("/notes")),
     ];
     let mut body = facts(&rows);
-    if !subject.report.findings.is_empty() {
+    if !report.findings.is_empty() {
         body.push_str("<h3>What the checks said</h3>\n");
-        body.push_str(&findings(subject, Verdict::Ok));
+        body.push_str(&findings(report, Verdict::Ok));
     }
     Section::new("machine", "Machine and environment", of, body)
 }
 
 /// The findings that are at least so grave, gravest first.
-pub(super) fn findings(subject: &Subject<'_>, least: Verdict) -> String {
-    let mut findings: Vec<_> =
-        subject.report.findings.iter().filter(|finding| finding.verdict >= least).collect();
+pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
+    let mut findings: Vec<_> = report.findings.iter().filter(|finding| finding.verdict >= least).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let items = findings.iter().map(|finding| {
         let fix = finding
@@ -118,7 +123,7 @@ fn method(subject: &Subject<'_>, of: Of<'_>) -> Section {
     if !subject.view.comparisons.is_empty() {
         lines.push("Placements ran interleaved; a winner is better than every other after correction for many tests.");
     }
-    if subject.report.header.simulated {
+    if subject.is_simulated() {
         lines.push("The machine is simulated: its numbers say nothing about any computer.");
     }
     lines.push("METHODOLOGY.md of coretalk has the formulas, their coverage, and what can mislead.");
@@ -134,8 +139,20 @@ fn method(subject: &Subject<'_>, of: Of<'_>) -> Section {
     Section::new("method", "Method and limits", of, body)
 }
 
-fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
-    let header = &subject.report.header;
+/// What can be said of numbers that another tool has measured.
+fn elsewhere(of: Of<'_>) -> Section {
+    let lines = [
+        "Numbers that are marked as imported were measured by another tool and read from a file: on what, how and in which state of the machine \
+         the file does not say, and nothing of it was checked.",
+        "Tools count different things, such as a round trip or half of one: numbers of two tools are different quantities \
+         until somebody has shown otherwise.",
+    ];
+    let body = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
+    Section::new("elsewhere", "Files of other tools", of, body)
+}
+
+fn again(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section {
+    let header = &report.header;
     let mut words = vec!["coretalk".to_owned()];
     words.extend(subject.view.run.command.iter().map(|word| plain(word)));
     if !words.iter().any(|word| word.starts_with("--seed")) {
@@ -145,7 +162,7 @@ fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
     let rows = [
         ("run", Some(plain(&header.id))),
         ("started", Some(started(&header.started))),
-        ("watched for", Some(subject.report.result.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
+        ("watched for", Some(report.result.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
         (
             "sittings",
             Some(header.segments).filter(|&sittings| sittings > 1).map(|sittings| sittings.to_string()),
@@ -157,10 +174,7 @@ fn again(subject: &Subject<'_>, of: Of<'_>) -> Section {
         ),
         ("seed", Some(header.seed.to_string())),
         ("measured by", Some(format!("coretalk {}", plain(&header.tool_version)))),
-        (
-            "passes",
-            Some(subject.report.result.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string()),
-        ),
+        ("passes", Some(report.result.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string())),
     ];
     let body = command + &facts(&rows);
     Section::new("again", "How to do it again", of, body)

@@ -4,7 +4,9 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::series;
 use super::tables::{Cell, figure, paragraphs, table};
+use crate::RunReport;
 use crate::report::figure::{ladder, multiples, placements, timeline};
+use crate::report::imported::ImportedFile;
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
 use crate::report::view::{ComparisonView, bare};
@@ -96,7 +98,14 @@ pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Sect
 }
 
 fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
-    let report = subject.report;
+    let body = match (subject.run(), subject.file()) {
+        (Some(report), _) => run_summary(subject, report),
+        (None, file) => paragraphs(file.map(ImportedFile::summary).unwrap_or_default()),
+    };
+    Section::new("summary", "Summary", of, body)
+}
+
+fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
     let mut body = String::new();
     for map in &report.result.maps {
         if report.result.maps.len() > 1 {
@@ -104,7 +113,7 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
         }
         match screen::the_only_pair(map) {
             Some((pair, value)) => body.push_str(&paragraphs(states::story(report, pair, value, &ONE_LINE))),
-            None => body.push_str(&map_summary(subject, map)),
+            None => body.push_str(&map_summary(report, map)),
         }
     }
     match (&report.series, &report.place) {
@@ -134,14 +143,14 @@ fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
     }
     if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
         body.push_str("<h3>Doubts about the machine</h3>\n");
-        body.push_str(&findings(subject, Verdict::Warn));
+        body.push_str(&findings(report, Verdict::Warn));
     }
-    Section::new("summary", "Summary", of, body)
+    body
 }
 
 /// What each probe of series prints.
 fn found_body(subject: &Subject<'_>) -> String {
-    let report = subject.report;
+    let Some(report) = subject.run() else { return String::new() };
     let Some(series) = &report.series else { return String::new() };
     series
         .settings
@@ -164,8 +173,7 @@ fn found_body(subject: &Subject<'_>) -> String {
         .collect()
 }
 
-fn map_summary(subject: &Subject<'_>, map: &LatencyMap) -> String {
-    let report = subject.report;
+fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let mut body = String::from("<dl class=\"tiles\">");
     let mut tile = |name: &str, value: String, below: String| {
@@ -236,6 +244,7 @@ pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
     }
     for (index, subject) in subjects.iter().enumerate() {
         let what = match super::data::is_exact(subject) {
+            true if subject.file().is_some() => "the values as JSON, with the structure that they show",
             true => "exactly what coretalk export writes as JSON",
             false => "rounded to 0.01 ns, without the fields that this page does not hold",
         };
@@ -254,7 +263,8 @@ pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
 }
 
 fn states_body(subject: &Subject<'_>) -> String {
-    let Some(watch) = &subject.report.result.watch else { return String::new() };
+    let watch = subject.run().and_then(|report| report.result.watch.as_ref());
+    let Some(watch) = watch else { return String::new() };
     let drawn = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
     let Some(picture) = drawn else { return String::new() };
     let mut body = figure(&picture);
@@ -325,9 +335,8 @@ fn groups_body(subject: &Subject<'_>) -> String {
             &rows.collect::<Vec<_>>(),
         ));
     }
-    let report = subject.report;
-    for map in &report.result.maps {
-        let classes = class_pairs(map, &report.topology);
+    for map in subject.latencies() {
+        let classes = class_pairs(map, subject.topology());
         let rows: Vec<Vec<Cell>> = classes
             .iter()
             .map(|pair| {
@@ -466,7 +475,7 @@ impl Subject<'_> {
         let known = Relation::ALL.into_iter().find(|relation| relation.name() == name);
         known.map_or_else(
             || plain(name),
-            |relation| crate::report::ladder::relation_words(relation, &self.report.topology),
+            |relation| crate::report::ladder::relation_words(relation, self.topology()),
         )
     }
 }

@@ -5,15 +5,18 @@ use super::sections::{Maps, Section, heat_map_body, results};
 use super::tables::{Cell, paragraphs, table};
 use crate::report::compare::{conclusion, heading, level_row, mismatch_words, remarks, side_words, tally};
 use crate::report::difference::Differing;
+use crate::report::overview::{about, group_words};
 use crate::report::subject::Subject;
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
-use coretalk_model::latency::LatencyMap;
+use coretalk_model::compare::{Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};
 
 /// The sections of a page of several runs.
 pub(super) fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
-    let mut parts: Vec<Section> = relations(subjects).into_iter().collect();
+    let of_files = subjects.iter().any(|subject| subject.file().is_some());
+    let table = if of_files { groups(subjects) } else { relations(subjects) };
+    let mut parts: Vec<Section> = table.into_iter().collect();
     parts.extend(differing.map(difference));
     if subjects.iter().any(|subject| subject.maps.iter().any(|map| map.columns.cpus.len() > 1)) {
         let all: Vec<&Subject<'_>> = subjects.iter().collect();
@@ -23,7 +26,13 @@ pub(super) fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_
         let machine = subject.machine();
         let of = Some((number, machine.as_str()));
         parts.extend(results(subject, of, Maps::Elsewhere));
-        parts.extend(machine::sections(subject, of));
+        if subject.run().is_some() {
+            parts.extend(machine::sections(subject, of));
+        }
+    }
+    // The same is to be said of all of them.
+    if let Some(file) = subjects.iter().find(|subject| subject.file().is_some()) {
+        parts.extend(machine::sections(file, None));
     }
     parts
 }
@@ -33,7 +42,7 @@ pub(super) fn mixed(subjects: &[Subject<'_>]) -> String {
     let differ =
         |of: &dyn Fn(&Subject<'_>) -> String| subjects.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let mut sentences = Vec::new();
-    if differ(&|subject| subject.report.header.simulated.to_string()) {
+    if differ(&|subject| subject.is_simulated().to_string()) {
         sentences.push("Simulated and real machines stand beside each other here: simulated numbers say nothing about any computer.");
     }
     if differ(&|subject| subject.maps.first().map_or(String::new(), |map| map.about.kernel.clone())) {
@@ -41,7 +50,10 @@ pub(super) fn mixed(subjects: &[Subject<'_>]) -> String {
             "The first maps were measured with different kernels: their numbers are different quantities.",
         );
     }
-    if subjects.iter().any(|subject| !subject.report.header.complete) {
+    if differ(&|subject| subject.file().is_some().to_string()) {
+        sentences.push("Runs of coretalk and files of other tools stand beside each other here: tools count different things.");
+    }
+    if subjects.iter().any(|subject| !subject.is_complete()) {
         sentences.push("A run that is marked as incomplete was interrupted: not everything was measured.");
     }
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
@@ -75,12 +87,37 @@ fn difference(differing: &Differing<'_>) -> Section {
     Section::new("difference", "Difference", None, body)
 }
 
+/// Machines × groups of pairs, where some machine has no relations: by the groups that its latencies show.
+fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
+    let sides: Vec<_> = subjects.iter().map(Subject::side).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::between(side, side))).collect();
+    let known = overview(&with_levels);
+    if known.rows.is_empty() {
+        return None;
+    }
+    let rows = known.rows.iter().map(|row| {
+        let subject = &subjects[row.side];
+        let mut cells = vec![
+            Cell::Words([subject.marks().join(" "), subject.machine()].join(" ")),
+            Cell::Words(plain(&about(row))),
+        ];
+        cells.extend(row.medians.iter().map(|group| {
+            Cell::Number(group.map_or("·".into(), |group| {
+                let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
+                format!("{} ({range}, {})", ns(group.median), count(group.pairs as u64, "pair"))
+            }))
+        }));
+        cells
+    });
+    let mut heads = vec!["machine", "what"];
+    heads.extend(known.groups.iter().map(|group| group_words(group)));
+    let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them";
+    Some(Section::new("relations", "Side by side", None, table(caption, &heads, &rows.collect::<Vec<_>>())))
+}
+
 /// Machines × relations: medians of the first map of each run.
 fn relations(subjects: &[Subject<'_>]) -> Option<Section> {
-    let of = |subject: &Subject<'_>| {
-        let map: &LatencyMap = subject.report.result.maps.first()?;
-        Some(by_relation(map, &subject.report.topology))
-    };
+    let of = |subject: &Subject<'_>| Some(by_relation(subject.latencies().first()?, subject.topology()));
     let known: Vec<Vec<OfRelation>> =
         subjects.iter().map(|subject| of(subject).unwrap_or_default()).collect();
     let shown: Vec<Relation> = Relation::ALL
@@ -93,9 +130,7 @@ fn relations(subjects: &[Subject<'_>]) -> Option<Section> {
     let rows = subjects.iter().zip(&known).map(|(subject, known)| {
         let mut row = vec![
             Cell::Words([subject.marks().join(" "), subject.machine()].join(" ")),
-            Cell::Words(
-                subject.report.result.maps.first().map_or(String::new(), |map| plain(map.kernel.as_str())),
-            ),
+            Cell::Words(subject.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str()))),
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);

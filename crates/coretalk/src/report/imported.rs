@@ -1,0 +1,99 @@
+//! [`ImportedFile`]: matrices of another tool, as reports see them.
+
+use super::lint;
+use super::text::{count, ns, plain};
+use crate::document::{Document, StructureView};
+use coretalk_model::compare::Side;
+use coretalk_model::compare::of_import::of_import;
+use coretalk_model::formats::ImportedMatrix;
+use coretalk_model::infer::{Findings, Observation};
+use coretalk_model::lint::lint as doubts_of;
+use coretalk_model::{Topology, stats};
+
+/// A matrix file of another tool. Nothing of it was measured or checked by coretalk.
+#[derive(Debug)]
+pub struct ImportedFile {
+    name: String,
+    matrices: Vec<ImportedMatrix>,
+    topology: Topology,
+    findings: Option<Findings>,
+}
+
+impl ImportedFile {
+    /// The matrices of a file under a name that may be shown to everybody.
+    pub fn new(name: String, matrices: Vec<ImportedMatrix>) -> ImportedFile {
+        let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
+        let topology = Topology::flat(cpus);
+        let findings = matrices.first().map(|first| {
+            Findings::of_matrix(&first.matrix.map(|cell| cell.map(Observation::bare)), &topology)
+        });
+        ImportedFile { name, matrices, topology, findings }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its CPUs, of which nothing else is known.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Format, size and unit in one line.
+    pub fn about(&self) -> String {
+        let first = self.matrices.first();
+        let format = first.map_or(String::new(), |imported| imported.format.to_string());
+        let unit = first.map_or(String::new(), |imported| imported.unit.to_string());
+        format!("a file ({format}) · {} · {unit}", count(self.topology.cpus().len() as u64, "CPU"))
+    }
+
+    /// What its matrix at a position shows, in one line.
+    pub fn question(&self, index: usize) -> String {
+        let title = self.matrices.get(index).and_then(|imported| imported.title.as_deref());
+        let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
+        let unit = self.matrices.get(index).map_or(String::new(), |imported| imported.unit.to_string());
+        format!("{title}somebody else's numbers as their file has them, {unit}")
+    }
+
+    /// Its document: matrices, and the structure that the first of them shows.
+    pub fn document(&self) -> Document<'static> {
+        let first = self.matrices.first();
+        let view = StructureView {
+            reported: None,
+            cpus: first.map_or(&[][..], |imported| imported.matrix.cpus()),
+            unit: first.map_or("ns", |imported| imported.unit.as_str()),
+            findings: self.findings.as_ref(),
+            reason: None,
+            execution: &[],
+        };
+        Document::of_imported(self.matrices.iter()).with_structure(&view)
+    }
+
+    /// In the form in which it is compared.
+    pub fn side(&self) -> Side {
+        of_import(&self.matrices)
+    }
+
+    /// What is to be said of its numbers, sentence by sentence.
+    pub fn summary(&self) -> Vec<String> {
+        let mut lines = vec!["Somebody else's numbers: nothing of them was checked by coretalk.".to_owned()];
+        let several = self.matrices.len() > 1;
+        for imported in &self.matrices {
+            let title = imported.title.as_deref().filter(|_| several);
+            let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
+            let unit = imported.unit.as_str();
+            let off_diagonal = imported.matrix.iter().filter(|(row, column, _)| row != column);
+            let mut values: Vec<f64> = off_diagonal.filter_map(|(_, _, cell)| *cell).collect();
+            values.sort_by(f64::total_cmp);
+            if let (Some(least), Some(middle), Some(most)) =
+                (values.first(), stats::median_of_sorted(&values), values.last())
+            {
+                lines.push(format!("{title}{} to {} {unit}, median {}.", ns(*least), ns(*most), ns(middle)));
+            }
+            let doubts = doubts_of(imported);
+            lines.extend(doubts.iter().map(|doubt| format!("! {title}{}", lint::words(doubt, unit))));
+        }
+        lines
+    }
+}
