@@ -299,7 +299,10 @@ pub(crate) fn known(value: f64) -> Option<f64> {
     value.is_finite().then(|| rounded(value))
 }
 
-/// The interval, where there is one: an estimate from too few passes has endless ends.
+/// The 95 % interval, where there is one: too few passes have endless ends, or a range that is less sure.
 pub(crate) fn ci(estimate: &Estimate) -> Option<Ci> {
+    if !estimate.is_sure() {
+        return None;
+    }
     Some([known(estimate.low)?, known(estimate.high)?])
 }

@@ -357,7 +357,8 @@ fn a_stored_histogram_reads_back_in_steps_of_10_ps() {
     assert!(histogram.value_at_quantile(0.5).abs_diff(3000) <= 3);
     assert_eq!(series["percentiles"]["50"], 30.0);
     assert_eq!(series["percentiles"]["100"], 4100.0);
-    assert_eq!(series["values"]["net_p50"], 21.0);
+    // 30 ns raw, the clock costs 9 ns in a round trip.
+    assert_eq!(series["values"]["net_p50"], 25.5);
 }
 
 #[test]

@@ -230,6 +230,20 @@ pub struct RoundOutcome {
     pub trials: Vec<Result<Recording, TrialFailure>>,
 }
 
+/// A counter coarser than this cannot time batches of a few µs.
+const COARSEST_STEP_NS: f64 = 1000.0;
+
+/// Refuses a counter that cannot time anything.
+///
+/// # Errors
+/// A sentence about a counter whose smallest visible step is too long.
+pub(crate) fn fine_enough(step_ns: f64) -> Result<(), String> {
+    match step_ns > COARSEST_STEP_NS {
+        true => Err(format!("it moves in steps of {step_ns:.0} ns, too coarse to time anything")),
+        false => Ok(()),
+    }
+}
+
 /// What can go wrong with a machine as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {

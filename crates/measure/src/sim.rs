@@ -40,7 +40,7 @@ pub use stage::{HeldAs, SimStage};
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
-    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
+    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, fine_enough,
 };
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -248,6 +248,9 @@ impl Machine for SimMachine {
     }
 
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+        let counter = &self.world.spec.counter;
+        let step_ns = f64::from(counter.step_ticks) / counter.hz * 1e9;
+        fine_enough(step_ns).map_err(|reason| MachineError::Clock { reason })?;
         let failures = &self.world.spec.failures;
         for &cpu in &crew.cpus {
             if !self.allowance.cpuset.contains(cpu) || failures.refuse_pin.contains(cpu) {

@@ -7,9 +7,11 @@ use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report::heat_map::HeatMap;
 use crate::report::{Look, text};
-use coretalk_model::formats::{ImportedMatrix, read_matrices, write_c2c_csv, write_csv, write_markdown};
+use coretalk_model::formats::{
+    ImportedMatrix, Spread, read_matrices, write_c2c_csv, write_csv, write_markdown,
+};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::{CpuSet, Topology, stats};
+use coretalk_model::{CpuSet, Topology};
 use std::path::{Path, PathBuf};
 
 /// Reads every file first, so that a bad one is known before anything is written.
@@ -98,19 +100,9 @@ fn screen(file: &Path, imported: &ImportedMatrix, look: &Look) -> String {
     let (drawn, _) = HeatMap::new(&readings, &topology, look).draw(look);
     lines.extend(drawn);
     lines.push(String::new());
-    let mut values: Vec<f64> = imported
-        .matrix
-        .iter()
-        .filter(|(row, column, _)| row != column)
-        .filter_map(|(_, _, cell)| *cell)
-        .collect();
-    values.sort_by(f64::total_cmp);
-    if let (Some(least), Some(middle), Some(most)) =
-        (values.first(), stats::median_of_sorted(&values), values.last())
-    {
-        let unit = imported.unit;
-        let words =
-            format!(" {least:.1} to {most:.1} {unit}, median {middle:.1} {unit}, {} values.", values.len());
+    if let Some(Spread { least, median, most, values }) = imported.spread() {
+        let (unit, values) = (imported.unit, text::count(values as u64, "value"));
+        let words = format!(" {least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
         lines.extend(text::wrap(&words, look.width, 1));
     }
     lines.join("\n") + "\n"

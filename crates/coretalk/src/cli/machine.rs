@@ -48,7 +48,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                 .map_err(|_| Failure::Input(format!("failed to read {what}: it is not text in UTF-8")))?;
             Scenario::from_toml(&text).map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
-        "csv" => {
+        ending if ending == "csv" || path.is_file() => {
             let matrices = read_matrices(&read(path)?)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))?;
             let Some(first) = matrices.into_iter().next() else {
@@ -60,11 +60,24 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                     first.unit
                 )));
             }
+            let all = first.matrix.len() * (first.matrix.len() - 1) / 2;
+            let other = |row, column| first.matrix.get(column, row).is_some_and(Option::is_some);
+            let is_missing = |(row, column, cell): &(usize, usize, &Option<f64>)| {
+                row > column && cell.is_none() && !other(*row, *column)
+            };
+            let missing = first.matrix.iter().filter(is_missing).count();
+            if missing > 0 {
+                let text = format!(
+                    "{what}: {missing} of {all} latencies are not in the file; the simulated machine takes the median of the \
+                     others for them"
+                );
+                super::output::remark(super::resolve::Talk::Normal, super::resolve::Talk::Normal, &text);
+            }
             Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
         _ => Err(Failure::Usage(format!(
-            "there is no simulated machine `{what}`; there are {}, or give a FILE.toml or FILE.csv",
+            "there is no simulated machine `{what}`; there are {}, or give a FILE.toml, or a file with a matrix",
             Scenario::names().join(", ")
         ))),
     }

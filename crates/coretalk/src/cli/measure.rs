@@ -18,7 +18,7 @@ use coretalk_measure::session::latency::{self, Ended, Past, RunError};
 use coretalk_measure::session::series::{self, SeriesPast};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{
-    Choices, Imitated, LatencyMap, LatencyResult, LatencySettings, analyse, cells,
+    Cell, Choices, Imitated, LatencyMap, LatencyResult, LatencySettings, analyse, cells,
 };
 use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, analyse_series};
 use coretalk_model::{CpuId, Grade, TickRate};
@@ -79,6 +79,11 @@ pub fn outputs(
             "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
              --format hgrm -o DIR`"
                 .into(),
+        ));
+    }
+    if wish.format == FormatWord::HyperfineJson {
+        return Err(Failure::Usage(
+            "`hyperfine-json` holds comparisons of a command, and this measures a map; use json, csv or markdown".into(),
         ));
     }
     Ok(Box::new(Outputs::open(wish)?))
@@ -190,7 +195,33 @@ pub fn sit(
         RunReport { header, environment, findings, topology, settings, result, series, place: None };
     report.complete_the_ladder();
     end.write(stop, |name| outputs.write(&report, name, wish))?;
+    if let Some(reason) = nothing_measured(&report) {
+        return Err(Failure::Environment(format!(
+            "no pair gave a value: {reason}; `coretalk doctor` looks for the cause"
+        )));
+    }
     Ok(trust(&report, strictness))
+}
+
+/// Why no pair of a map that ended has a value; `None` where some has one.
+fn nothing_measured(report: &RunReport) -> Option<String> {
+    let result = &report.result;
+    if !result.complete || result.maps.is_empty() {
+        return None;
+    }
+    let pairs = cells(&report.topology, &report.settings);
+    let mut first = None;
+    for map in &result.maps {
+        for &[a, b] in &pairs {
+            let place = |cpu| map.cells.position(cpu);
+            match place(b).zip(place(a)).and_then(|(row, column)| map.cells.get(row, column)) {
+                Some(Cell::Missing { reason }) => first = first.or_else(|| Some(reason.clone())),
+                Some(_) => return None,
+                None => {}
+            }
+        }
+    }
+    first
 }
 
 type Both = (LatencyResult, Option<SeriesResult>);

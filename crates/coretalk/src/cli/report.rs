@@ -42,7 +42,7 @@ impl Kind {
 /// A run with what its report needs, or a file of another tool.
 enum Opened {
     Run { report: Box<RunReport>, record: Box<Record>, name: String },
-    File { file: ImportedFile, named: Named },
+    File { file: Box<ImportedFile>, named: Named },
 }
 
 /// What a file is called by.
@@ -117,7 +117,7 @@ fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opene
                 (Identity::Hidden, Some(title)) => (title, Named::ByItself),
                 (Identity::Hidden, None) => (format!("matrix {number}"), Named::ByNumber),
             };
-            return Ok(Opened::File { file: ImportedFile::new(name, matrices), named });
+            return Ok(Opened::File { file: Box::new(ImportedFile::new(name, matrices)), named });
         }
     };
     let (report, record) = file.report_and_record()?;

@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, CpuSet, Home, Level, Picos, Protocol, Topology};
 use std::path::PathBuf;
 
 /// The half-width asked for where nothing was said.
-const PRECISION: f64 = 0.02;
+const PRECISION: f64 = LatencySettings::PRECISION;
 /// The rate that tails are corrected for where nothing was said.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
 

@@ -12,6 +12,7 @@ use signal_hook::flag;
 /// The system refuses a handler.
 pub fn stop() -> Result<Stop, Failure> {
     let stop = Stop::new();
+    outgrow()?;
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up()) {
         // In this order: the first signal finds the flag down and raises it, the second finds it up and exits.
         flag::register_conditional_shutdown(signal, ExitCode::Interrupted as i32, stop.flag())
@@ -21,6 +22,23 @@ pub fn stop() -> Result<Stop, Failure> {
             })?;
     }
     Ok(stop)
+}
+
+/// A file that outgrows the limit of the process (`ulimit -f`) is an error of its writer, which says so, and does not end
+/// the program without a word.
+#[cfg(unix)]
+fn outgrow() -> Result<(), Failure> {
+    use signal_hook::consts::SIGXFSZ;
+    // Whoever has a handler is not ended; nobody looks at the flag.
+    let listened = flag::register(SIGXFSZ, std::sync::Arc::default());
+    listened
+        .map(drop)
+        .map_err(|error| Failure::Environment(format!("failed to listen for signal {SIGXFSZ}: {error}")))
+}
+
+#[cfg(not(unix))]
+fn outgrow() -> Result<(), Failure> {
+    Ok(())
 }
 
 /// What a terminal sends when it closes, unless somebody wished that it be ignored.

@@ -74,10 +74,7 @@ pub struct PercentilesDoc {
 impl SeriesDoc {
     /// Two series for a pair: the closed loop as recorded, and what messages at a rate would have seen.
     pub(super) fn of_tails(tails: &TailSeries) -> [SeriesDoc; 2] {
-        let net = |share: f64| {
-            counts_percentile(&tails.raw, share)
-                .and_then(|ps| known((ps as f64 / 1e3 - tails.clock_ns).max(0.0)))
-        };
+        let net = |share: f64| tails.net_ns(share).and_then(known);
         let closed = BTreeMap::from([
             ("clock_ns", known(tails.clock_ns)),
             ("observed_s", known(tails.observed.secs())),

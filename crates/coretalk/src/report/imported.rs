@@ -3,12 +3,12 @@
 use super::lint;
 use super::text::{count, ns, plain};
 use crate::document::{Document, StructureView};
+use coretalk_model::Topology;
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import::of_import;
-use coretalk_model::formats::ImportedMatrix;
+use coretalk_model::formats::{ImportedMatrix, Spread};
 use coretalk_model::infer::{Findings, Observation};
 use coretalk_model::lint::lint as doubts_of;
-use coretalk_model::{Topology, stats};
 
 /// A matrix file of another tool. Nothing of it was measured or checked by coretalk.
 #[derive(Debug)]
@@ -83,13 +83,8 @@ impl ImportedFile {
             let title = imported.title.as_deref().filter(|_| several);
             let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
             let unit = imported.unit.as_str();
-            let off_diagonal = imported.matrix.iter().filter(|(row, column, _)| row != column);
-            let mut values: Vec<f64> = off_diagonal.filter_map(|(_, _, cell)| *cell).collect();
-            values.sort_by(f64::total_cmp);
-            if let (Some(least), Some(middle), Some(most)) =
-                (values.first(), stats::median_of_sorted(&values), values.last())
-            {
-                lines.push(format!("{title}{} to {} {unit}, median {}.", ns(*least), ns(*most), ns(middle)));
+            if let Some(Spread { least, median, most, .. }) = imported.spread() {
+                lines.push(format!("{title}{} to {} {unit}, median {}.", ns(least), ns(most), ns(median)));
             }
             let doubts = doubts_of(imported);
             lines.extend(doubts.iter().map(|doubt| format!("! {title}{}", lint::words(doubt, unit))));

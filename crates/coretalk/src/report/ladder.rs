@@ -126,10 +126,9 @@ fn headline<'a>(
     shown.push(column(["line", "(95 %)"], &|rung| {
         line(rung).map_or("·".to_owned(), |row| {
             let latency = &row.latency_ns;
-            // A single pass has no confidence, and so no interval.
-            let interval = match latency.confidence {
-                none if none <= 0.0 => String::new(),
-                _ => plus_minus(latency.point, latency.half_width()),
+            let interval = match latency.is_sure() {
+                true => plus_minus(latency.point, latency.reach()),
+                false => String::new(),
             };
             format!("{} {}", ns(latency.point), left(&interval, 5))
         })

@@ -16,8 +16,8 @@ pub struct RunRow {
     pub command: String,
     /// Label, CPU model or scenario.
     pub machine: String,
-    /// CPUs measured.
-    pub cpus: usize,
+    /// CPUs measured; `None` where that cannot be read.
+    pub cpus: Option<usize>,
     /// How it stands.
     pub standing: Standing,
     /// Size of the file in bytes.
@@ -55,7 +55,7 @@ pub fn runs(rows: &[RunRow], width: usize) -> String {
         table.row(vec![
             plain(&row.id),
             plain(&row.started).chars().take(16).collect::<String>().replace('T', " "),
-            row.cpus.to_string(),
+            row.cpus.map_or("·".to_owned(), |cpus| cpus.to_string()),
             bytes(row.bytes),
             match row.standing {
                 Standing::Complete => "complete",

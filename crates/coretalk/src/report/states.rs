@@ -9,7 +9,7 @@ use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Picos, Relation, Topology};
+use coretalk_model::{CpuId, Flag, Picos, Relation, Topology};
 
 /// States by letter, largest share first.
 pub fn letter(index: usize) -> char {
@@ -33,23 +33,26 @@ fn still(
 ) -> Vec<String> {
     let latency = &value.latency_ns;
     let mark = if value.flags.has_doubt() { " !" } else { "" };
-    let several = value.passes > 1;
-    let shown = |estimate: &Estimate| if several { interval(estimate) } else { ns(estimate.point) };
-    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", shown(latency));
+    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", interval(latency));
     if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
-        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", shown(cycles)));
+        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
     }
     let mut lines = wrap(&text, look.width, 2);
     let shares = relation_words(report.topology.relation(a, b), &report.topology);
+    // Passes that are disturbed, and too few for a state of their own.
+    let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
+    let but = if aside { ", but for passes that stood apart and are left out of the value" } else { "" };
     let held = match watch {
-        Some(watch) => format!("It held still for {}", duration(watch.watched.secs())),
+        Some(watch) => format!("It held still for {}{but}", duration(watch.watched.secs())),
         None => "Too few passes to say whether it held still".to_owned(),
     };
     let batches = count(value.batches, "batch");
-    let over = if several {
-        format!("95 % interval over {batches} and {}", count(value.passes.into(), "pass"))
-    } else {
-        format!("{batches} in one pass, no interval")
+    let over = match value.passes {
+        passes if latency.is_sure() => {
+            format!("95 % interval over {batches} and {}", count(passes.into(), "pass"))
+        }
+        0 | 1 => format!("{batches} in one pass, no interval"),
+        few => format!("{batches} in {}, too few for an interval", count(few.into(), "pass")),
     };
     lines.extend(wrap(
         &format!(" {over}; fastest batch {} ns; the system reports: {shares}.", ns(value.min_ns)),
@@ -324,20 +327,24 @@ fn worst(watch: &StateWatch) -> Option<Estimate> {
     watch.states.iter().filter_map(line_ns).max_by(|a, b| a.point.total_cmp(&b.point))
 }
 
-/// A point with half the width of its interval; without one where it has no confidence, as after a single pass.
+/// A point and how far its interval reaches; without one where too few passes have none.
 pub fn interval(estimate: &Estimate) -> String {
-    if estimate.confidence <= 0.0 {
+    if !estimate.is_sure() {
         return ns(estimate.point);
     }
-    format!("{} {}", ns(estimate.point), plus_minus(estimate.point, estimate.half_width()))
+    format!("{} {}", ns(estimate.point), plus_minus(estimate.point, estimate.reach()))
 }
 
-/// The value of a cell with half the width of its interval; a single pass has none.
+/// The value of a cell and how far its interval reaches; a few passes have none.
 pub fn cell_interval(value: &CellValue) -> String {
-    match value.passes {
-        0 | 1 => format!("{}, one pass, no interval", ns(value.latency_ns.point)),
-        _ => interval(&value.latency_ns),
+    if value.latency_ns.is_sure() {
+        return interval(&value.latency_ns);
     }
+    let passes = match value.passes {
+        0 | 1 => "one pass".to_owned(),
+        few => count(few.into(), "pass"),
+    };
+    format!("{}, {passes}, no interval", ns(value.latency_ns.point))
 }
 
 /// The doubts about one value in words.

@@ -15,36 +15,30 @@ pub fn tail_table(tails: &[TailSeries], width: usize) -> Vec<String> {
         ("p99.9", Align::Right),
         ("max", Align::Right),
     ]);
-    let percentiles = |counts: &[(u64, u64)], less_ns: f64| -> Vec<String> {
-        [0.5, 0.9, 0.99, 0.999, 1.0]
-            .map(|share| {
-                counts_percentile(counts, share)
-                    .map_or("·".to_owned(), |ps| ns((ps as f64 / 1e3 - less_ns).max(0.0)))
-            })
-            .to_vec()
+    let percentiles = |of: &dyn Fn(f64) -> Option<f64>| -> Vec<String> {
+        [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| of(share).map_or("·".to_owned(), ns)).to_vec()
     };
+    let counted = |counts: &[(u64, u64)], share: f64| Some(counts_percentile(counts, share)? as f64 / 1e3);
     for series in tails {
         let [a, b] = series.placement;
         let rate = format!("at {} messages/s", super::text::grouped(series.rate_per_s.round() as i64));
-        for (what, counts, less) in [
-            (format!("{a} → {b} raw"), &series.raw, 0.0),
-            (format!("{a} → {b} net"), &series.raw, series.clock_ns),
-            (format!("{a} → {b} {rate}"), &series.at_rate, 0.0),
+        for (what, cells) in [
+            ("raw", percentiles(&|share| counted(&series.raw, share))),
+            ("net", percentiles(&|share| series.net_ns(share))),
+            (rate.as_str(), percentiles(&|share| counted(&series.at_rate, share))),
         ] {
-            let mut row = vec![what];
-            row.extend(percentiles(counts, less));
-            table.row(row);
+            table.row(std::iter::once(format!("{a} → {b} {what}")).chain(cells).collect());
         }
     }
     let mut lines = table.lines(width);
     if let Some(series) = tails.first() {
         let text = format!(
-            " Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns); {} \
-             would be negative and count as 0.",
+            " Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns in a round trip, \
+             half of it in each hop), with its sign: {} below zero.",
             count(counts_total(&series.raw), "round trip"),
             duration(series.observed.secs()),
             ns(series.clock_ns),
-            count(series.negative_net, "event"),
+            count(tails.iter().map(|series| series.negative_net).sum(), "event"),
         );
         lines.extend(wrap(&text, width, 1));
     }

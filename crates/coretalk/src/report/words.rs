@@ -42,7 +42,7 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     }
     // A run of series says with each number from how many events it is.
     if !report.settings.ask_for_nothing() {
-        parts.push(duration(report.result.watched.secs()));
+        parts.push(format!("watched for {}", duration(report.result.watched.secs())));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
 }
@@ -255,6 +255,9 @@ fn contrast_values(contrast: &Contrast) -> String {
 
 fn contrast_words(contrast: &Contrast) -> String {
     let ratio = contrast.across_ns / contrast.inside_ns;
+    if !ratio.is_finite() {
+        return format!("{}, as the system reports.", contrast_groups(contrast));
+    }
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     let verdict = if ratio >= VISIBLE_CONTRAST {
         format!("Talk inside one group: {ratio:.1} × faster ({inside} ns, to the nearest other {across} ns).")

@@ -21,6 +21,9 @@ pub(super) const BLOB_LIMIT_BYTES: i32 = 64 << 20;
 /// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MOST_CPUS: usize = 8192;
 
+/// Rates that counters may have, in Hz: what lies outside is damage.
+const COUNTERS_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
+
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -157,12 +160,11 @@ impl RunFile {
             let mut select =
                 db.prepare("SELECT started, clock_hz, step_ns, ended FROM segments ORDER BY segment")?;
             let segments = select.query_map([], |row| {
-                Ok(Segment {
-                    started: row.get(0)?,
-                    clock_hz: row.get(1)?,
-                    step_ns: row.get(2)?,
-                    ended: row.get(3)?,
-                })
+                let clock_hz: f64 = row.get(1)?;
+                if !COUNTERS_HZ.contains(&clock_hz) {
+                    return Err(rows::conversion(1, format!("no counter runs at {clock_hz} Hz")));
+                }
+                Ok(Segment { started: row.get(0)?, clock_hz, step_ns: row.get(2)?, ended: row.get(3)? })
             })?;
             segments.collect()
         })

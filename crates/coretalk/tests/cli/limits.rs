@@ -38,6 +38,14 @@ fn little_memory_is_enough_or_refused_in_a_sentence() {
     assert!(!tool.path().join("runs").exists(), "nothing was begun");
 }
 
+#[test]
+fn a_file_that_outgrows_its_limit_is_the_stores_failure() {
+    let tool = Tool::new();
+    let said = limited(&tool, "-f 100", &["latency", "--machine", "sim:mesh-64", "--seed", "1", "-q"]);
+    assert_eq!(said.code, 6, "{}", said.err);
+    assert!(said.err.contains("failed to"), "{}", said.err);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_had_are_the_environments_refusal() {

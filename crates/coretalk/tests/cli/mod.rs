@@ -31,5 +31,6 @@ mod suite;
 mod taken;
 mod tool;
 mod topology;
+mod unknown;
 mod viewing;
 mod wait;

@@ -2,6 +2,7 @@
 
 use super::core_clock;
 use crate::counter;
+use crate::machine::fine_enough;
 use coretalk_model::{ClockFacts, CpuId, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,8 +22,6 @@ pub const DISAGREEMENT_PPM: f64 = 100.0;
 const SPAN: Duration = Duration::from_millis(50);
 /// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
 const LONG_SPAN: Duration = Duration::from_millis(200);
-/// A counter coarser than this cannot time batches of a few µs.
-const COARSEST_STEP_NS: f64 = 1000.0;
 
 /// A rate that somebody states for the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,9 +75,7 @@ impl ClockReport {
         let step_ticks = step()?;
         let (rate, rate_error_ppm) = measured_rate(&begin)?;
         let step_ns = rate.ns(step_ticks as f64);
-        if step_ns > COARSEST_STEP_NS {
-            return Err(format!("it moves in steps of {step_ns:.0} ns, too coarse to time anything"));
-        }
+        fine_enough(step_ns)?;
         let hint_ns = rate.ns(hint_ticks());
         Ok(ClockReport {
             source: counter::SOURCE,

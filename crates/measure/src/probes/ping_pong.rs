@@ -140,7 +140,8 @@ pub(crate) fn share(total: u64, places: usize, index: usize) -> u64 {
     total / places + u64::from((index as u64) < total % places)
 }
 
-/// Ticks of a batch. Longer than 2³² ticks (more than a second) stays visibly at the top of the range.
+/// Ticks of a batch. Longer than 2³² ticks (more than a second) stays at the top of the range,
+/// where the session takes it for a batch that did not finish.
 pub(crate) fn saturated(ticks: u64) -> u32 {
     u32::try_from(ticks).unwrap_or(u32::MAX)
 }

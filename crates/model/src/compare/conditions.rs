@@ -1,7 +1,7 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
 use super::judge::pair_up;
-use super::shown::cutting;
+use super::shown::unlike;
 use super::{Side, Subject};
 use crate::{CpuSet, Level, Topology};
 
@@ -154,7 +154,7 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     }
     if a.topology.is_none()
         && b.topology.is_none()
-        && let Some([left, right]) = cutting(a, b)
+        && let Some([left, right]) = unlike(a, b)
     {
         let what = "groups that the latencies show";
         found.push(mismatch(what, Some(&left), Some(&right), Weight::Warns));

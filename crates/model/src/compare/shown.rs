@@ -20,12 +20,19 @@ pub(super) fn shown(a: &Side, b: &Side) -> Vec<Vec<CpuSet>> {
     groups(left).filter(|level| theirs.contains(level)).collect()
 }
 
-/// Levels of two sides that cut across each other, as text: their CPU numbers cannot mean the same CPUs. `None` where there
-/// are none.
-pub(super) fn cutting(a: &Side, b: &Side) -> Option<[String; 2]> {
+/// Levels of two sides that speak against holding their pairs against each other, as text: those that cut across each
+/// other, so that CPU numbers cannot mean the same CPUs, or those of one side where the other shows none, so that pairs
+/// have changed by different amounts. `None` where there are none.
+pub(super) fn unlike(a: &Side, b: &Side) -> Option<[String; 2]> {
     let common: BTreeSet<CpuId> = &cpus(a) & &cpus(b);
     let of = |side: &Side| infer(&latencies(side, &common)?).ok();
     let (left, right) = (of(a)?, of(b)?);
+    let none = || "none".to_owned();
+    match (left.levels.last(), right.levels.last()) {
+        (Some(level), None) => return Some([in_short(&level.groups), none()]),
+        (None, Some(level)) => return Some([none(), in_short(&level.groups)]),
+        _ => {}
+    }
     let cut = |x: &CpuSet, y: &CpuSet| {
         let both = x.intersection(y).len();
         both > 0 && both < x.len() && both < y.len()
@@ -104,10 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_cut_across_each_other_are_named() {
+    fn groups_that_cut_across_each_other_or_stand_alone_are_named() {
         let (halves, turns) = (side(|cpu| cpu / 4), side(|cpu| cpu % 2));
-        assert_eq!(cutting(&halves, &turns), Some(["0-3 4-7".to_owned(), "0,2,4,6 1,3,5,7".to_owned()]));
-        assert_eq!(cutting(&halves, &side(|cpu| cpu / 2)), None);
-        assert_eq!(cutting(&halves, &halves), None);
+        assert_eq!(unlike(&halves, &turns), Some(["0-3 4-7".to_owned(), "0,2,4,6 1,3,5,7".to_owned()]));
+        assert_eq!(unlike(&halves, &side(|cpu| cpu / 2)), None);
+        assert_eq!(unlike(&halves, &halves), None);
+        assert_eq!(unlike(&side(|_| 0), &halves), Some(["none".to_owned(), "0-3 4-7".to_owned()]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{CpuId, Matrix};
+use crate::{CpuId, Matrix, stats};
 
 /// One latency matrix as its file has it: nothing is converted, nothing is made up.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,30 @@ pub struct ImportedMatrix {
     pub metadata: Vec<(String, String)>,
     /// What a reader of these numbers should know.
     pub warnings: Vec<Warning>,
+}
+
+/// The values of a file, in its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The smallest.
+    pub least: f64,
+    /// The median.
+    pub median: f64,
+    /// The largest.
+    pub most: f64,
+    /// How many there are.
+    pub values: usize,
+}
+
+impl ImportedMatrix {
+    /// How far its values reach, without the diagonal; `None` where there is none.
+    pub fn spread(&self) -> Option<Spread> {
+        let pairs = self.matrix.iter().filter(|(row, column, _)| row != column);
+        let mut values: Vec<f64> = pairs.filter_map(|(_, _, cell)| *cell).collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        Some(Spread { least, median: stats::median_of_sorted(&values)?, most, values: values.len() })
+    }
 }
 
 /// The file formats that can be read.

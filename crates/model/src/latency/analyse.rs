@@ -292,6 +292,9 @@ fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
 fn missing(survey: &Survey<'_>, cell: usize) -> String {
     match survey.record.passes(cell).and_then(|passes| passes.failure) {
         Some(failure) => failure.to_string(),
+        None if survey.record.passes(cell).is_some_and(|passes| !passes.passes.is_empty()) => {
+            "the clock stood still during its batches: it is too coarse for them".into()
+        }
         None => "the run ended before this pair was reached".into(),
     }
 }

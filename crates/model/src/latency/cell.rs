@@ -246,9 +246,9 @@ pub fn width(value: &CellValue) -> f64 {
     value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns))
 }
 
-/// How far the interval reaches from its point, relative: the longer side, so that "±" is true on both.
+/// How far the interval reaches from its point, relative.
 fn reach(estimate: &Estimate) -> f64 {
-    (estimate.high - estimate.point).max(estimate.point - estimate.low) / estimate.point
+    estimate.reach() / estimate.point
 }
 
 /// The interval of a run's settings over passes in time order, by themselves.
@@ -350,7 +350,10 @@ pub fn grade(value: &mut CellValue, precision: f64, confirmation: Confirmation) 
         (true, Confirmation::Confirmed) => Grade::C,
         _ => Grade::D,
     };
-    value.reason = value.flags.iter().find(|flag| flag.is_doubt()).map(|flag| words(flag, value, width));
+    // Steps of the clock look like states of the machine.
+    let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
+    let gravest = coarse.or_else(|| value.flags.iter().find(|flag| flag.is_doubt()));
+    value.reason = gravest.map(|flag| words(flag, value, width));
 }
 
 fn words(flag: Flag, value: &CellValue, width: f64) -> String {

@@ -57,7 +57,7 @@ pub fn ladder(
             }
         }
     }
-    rows(values, &order, maps)
+    rows(values, &order, maps, pairs)
 }
 
 /// What the ladder shows of a span: its location, or what the tool that it imitates would print (c2clat the minimum
@@ -73,13 +73,16 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 /// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
 pub const TINY_CELLS: usize = 6;
 
-fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap]) -> Vec<LadderRow> {
+fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId; 2]]) -> Vec<LadderRow> {
     let mut rows: Vec<(Rung, LadderRow)> = values
         .into_iter()
         .filter_map(|((rung, kernel), by_pair)| {
             let mut points: Vec<f64> = by_pair.values().filter_map(|passes| stats::median(passes)).collect();
             points.sort_by(f64::total_cmp);
-            let latency_ns = across(&by_pair)?;
+            // A pair alone on its rung is its cell: the same passes have one interval, wherever it is printed.
+            let only = (by_pair.len() == 1).then(|| by_pair.keys().next().map(|&cell| pairs[cell])).flatten();
+            let of_map = only.and_then(|pair| of_cell(maps, &kernel, pair));
+            let latency_ns = of_map.or_else(|| across(&by_pair))?;
             let row = LadderRow {
                 relation: rung.0,
                 classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
@@ -98,6 +101,13 @@ fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap]) -> Vec<LadderRo
     };
     rows.sort_by_cached_key(|(rung, row)| (rung.clone(), rank(&row.kernel)));
     rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The value of a pair in the map of a kernel; `None` where that has no map, or no value there.
+fn of_cell(maps: &[LatencyMap], kernel: &KernelId, [a, b]: [CpuId; 2]) -> Option<Estimate> {
+    let map = maps.iter().find(|map| map.kernel == *kernel)?;
+    let (row, column) = (map.cells.position(a)?, map.cells.position(b)?);
+    Some(map.cells.get(row, column)?.value()?.latency_ns)
 }
 
 /// The protocol of a kernel, or the tool that it imitates.

@@ -2,7 +2,7 @@
 
 use super::{Counts, SpanSummary, Visit};
 use crate::stats::{LineScratch, summarize_lines};
-use crate::{Flag, Flags, Recording, Samples, Span, TickRate};
+use crate::{Flag, Flags, Picos, Recording, Samples, Span, TickRate};
 
 /// What the ticks of a machine mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,6 +36,17 @@ impl Reducer {
         Reducer { scale, counts, scratch: LineScratch::default() }
     }
 
+    /// The longest batch that a sample holds, where some batch of a recording was longer: it says how long at least, and
+    /// no latency.
+    pub fn overrun(&self, recording: &Recording) -> Option<Picos> {
+        let is_over = |span: &Span| match &span.samples {
+            Samples::Batches { ticks, .. } => ticks.contains(&u32::MAX),
+            Samples::Events { .. } | Samples::Counts { .. } => false,
+        };
+        let longest = Picos::from_ns(self.scale.rate.ns(f64::from(u32::MAX)));
+        recording.spans.iter().any(is_over).then_some(longest)
+    }
+
     /// What a recording says about a cell.
     pub fn visit(&mut self, cell: u32, recording: &Recording) -> Visit {
         let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
@@ -58,6 +69,12 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
     Visit { cell, started: recording.started, core_ghz: core_clock(recording).map(|c| c.0), flags, spans }
 }
 
+/// Whether the counter saw a batch last: one that took no step of it, or a single one, has no length, least of all zero.
+fn is_seen(ticks: f64, scale: Scale) -> bool {
+    let step_ns = scale.step_ns.filter(|step| step.is_finite()).unwrap_or(0.0);
+    ticks > 0.0 && scale.rate.ns(ticks) >= 1.5 * step_ns
+}
+
 fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<SpanSummary> {
     // A round trip is two hops; `xfer` counts reads and `one-way` messages, which have one.
     let hops = if matches!(span.kernel.as_str(), "xfer" | "one-way") { 1.0 } else { 2.0 };
@@ -75,6 +92,9 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
     match &span.samples {
         Samples::Batches { visits, ticks } => {
             let lines = summarize_lines(ticks, *visits as usize, scratch)?;
+            if !is_seen(lines.location, scale) {
+                return None;
+            }
             let spread = (lines.lines >= LINES_FOR_SPREAD).then_some(lines.line_spread);
             Some(SpanSummary {
                 line_error_ns: (lines.lines > 1).then(|| per_hop(lines.line_error)),

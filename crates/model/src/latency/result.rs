@@ -179,7 +179,7 @@ pub struct TailSeries {
     pub kernel: KernelId,
     /// Counts of single half round trips by value in picoseconds, rising: raw, the clock's cost inside.
     pub raw: Vec<(u64, u64)>,
-    /// Median cost of the clock in each raw value, in nanoseconds.
+    /// Median cost of reading the clock once in a round trip, in nanoseconds: half of it is in each raw value.
     pub clock_ns: f64,
     /// What messages at a steady rate would have seen, in picoseconds: corrected from the recorded gaps.
     pub at_rate: Vec<(u64, u64)>,
@@ -189,6 +189,14 @@ pub struct TailSeries {
     pub observed: Picos,
     /// Round trips whose time net of the clock would be negative.
     pub negative_net: u64,
+}
+
+impl TailSeries {
+    /// A percentile net of the clock, in nanoseconds: with its sign, since what is clipped lies. The clock is read once in
+    /// a round trip, so that half of its cost is in each half.
+    pub fn net_ns(&self, share: f64) -> Option<f64> {
+        super::summary::counts_percentile(&self.raw, share).map(|ps| ps as f64 / 1e3 - self.clock_ns / 2.0)
+    }
 }
 
 /// Another tool's numbers.

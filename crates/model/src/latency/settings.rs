@@ -41,6 +41,9 @@ pub struct LatencySettings {
 }
 
 impl LatencySettings {
+    /// Half-width asked for where nothing was said, as a share.
+    pub const PRECISION: f64 = 0.02;
+
     /// Asks for no latency at all: what a run holds that measures something else on these CPUs.
     pub fn nothing(cpus: Vec<CpuId>, precision: f64, budget: Picos, seed: u64) -> LatencySettings {
         LatencySettings {
@@ -71,7 +74,7 @@ impl LatencySettings {
             lines: None,
             counts: Counts::Adaptive,
             parallel: Parallel::Auto,
-            precision: 0.02,
+            precision: LatencySettings::PRECISION,
             budget: Picos::from_ms(60_000),
             spacing: Spacing::Brief,
             seed: 1,

@@ -1,6 +1,5 @@
 //! [`Comparison`]: one metric of one piece of work on every placement.
 
-use super::analyse::SHOWN_ALPHA;
 use super::metric::Metric;
 use super::placement::Placement;
 use crate::Flags;
@@ -93,7 +92,7 @@ impl Difference {
 }
 
 fn sure(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
-    estimate.filter(|it| it.confidence >= 1.0 - SHOWN_ALPHA - 1e-9).map(|it| [it.low, it.high])
+    estimate.filter(|it| it.is_sure()).map(|it| [it.low, it.high])
 }
 
 /// How much the larger of two is more than the smaller, from `one / other − 1`: the same whichever of them is the other,

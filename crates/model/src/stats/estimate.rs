@@ -22,6 +22,16 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
+    /// Whether the interval holds the truth in 95 % of cases: that of a few passes is their whole range, and does not.
+    pub fn is_sure(&self) -> bool {
+        self.confidence >= 0.95 - 1e-9
+    }
+
+    /// How far the interval reaches from its point, in the unit of the point: the longer side, so that "±" is true on both.
+    pub fn reach(&self) -> f64 {
+        (self.high - self.point).max(self.point - self.low)
+    }
+
     /// Half the width as a share of the point: 0.02 is "± 2 %". Infinite for a point of zero, so that no rule
     /// that asks for a narrow interval is met by it.
     ///

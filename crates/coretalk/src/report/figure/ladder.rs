@@ -61,7 +61,7 @@ pub fn name(rung: &RungView) -> String {
 pub fn words(rung: &RungView) -> String {
     match (rung.median, rung.ci) {
         (Some(median), Some([low, high])) => {
-            format!("{} {}", ns(median), plus_minus(median, (high - low) / 2.0))
+            format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
         }
         (Some(median), None) => ns(median),
         (None, _) => "not measured".into(),

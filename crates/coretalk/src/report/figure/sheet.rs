@@ -131,7 +131,9 @@ fn only_pair(map: &Map) -> Option<String> {
     let [from, to] = map.columns.cpus[..] else { return None };
     let median = (*map.columns.median.first()?)?;
     let words = match map.columns.interval.first().copied().flatten() {
-        Some([low, high]) => format!("{} {}", ns(median), plus_minus(median, (high - low) / 2.0)),
+        Some([low, high]) => {
+            format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
+        }
         None => format!("{}, no interval", ns(median)),
     };
     Some(format!("CPU {from} ↔ CPU {to}: {words} {}", map.about.unit))

@@ -219,7 +219,7 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
         .and_then(|(row, column)| map.cells.get(row, column))
         .and_then(|cell| cell.value());
     let interval = match value.map(|value| value.latency_ns) {
-        Some(latency) if latency.confidence > 0.0 => plus_minus(latency.point, latency.half_width()) + " ns",
+        Some(latency) if latency.is_sure() => plus_minus(latency.point, latency.reach()) + " ns",
         _ => "ns, no interval".into(),
     };
     format!("{} <small>{}</small>", ns(extreme.ns), escaped(&interval))
@@ -358,7 +358,7 @@ fn groups_body(subject: &Subject<'_>) -> String {
         let rows = inferred.levels.iter().map(|level| {
             let value = match (level.median, level.ci) {
                 (Some(median), Some([low, high])) => {
-                    format!("{} {}", ns(median), plus_minus(median, (high - low) / 2.0))
+                    format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
                 }
                 (Some(median), None) => ns(median),
                 (None, _) => "unknown".into(),

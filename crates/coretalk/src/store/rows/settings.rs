@@ -147,6 +147,9 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
 /// Reads what was meant.
 pub fn read_settings(db: &Connection) -> rusqlite::Result<LatencySettings> {
     let row: SettingsRow = read_keys(db, "settings")?;
+    if !(row.precision > 0.0 && row.precision <= 1.0) {
+        return Err(super::conversion(1, format!("{} is no precision", row.precision)));
+    }
     Ok(LatencySettings {
         cpus: row.cpus.into_iter().map(CpuId).collect(),
         pairs: match row.pairs {

@@ -104,6 +104,9 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE settings SET value = '\"cass\"' WHERE key = 'hint'", "damaged"),
         ("UPDATE settings SET value = '[[0,1' WHERE key = 'pairs'", "damaged"),
         ("DELETE FROM settings WHERE key = 'precision'", "precision"),
+        ("UPDATE settings SET value = '-1' WHERE key = 'precision'", "-1 is no precision"),
+        ("UPDATE segments SET clock_hz = -5", "no counter runs at -5 Hz"),
+        ("UPDATE segments SET clock_hz = 1e400", "no counter runs at inf Hz"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
         ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
     ] {

@@ -79,7 +79,7 @@ mod tests {
         let cpus: Vec<String> = own.iter().take(2).map(|cpu| cpu.to_string()).collect();
         let [first, second] = cpus.as_slice() else { return println!("skipped: one CPU only") };
         let script = |text: String| {
-            let Some(counter) = Migrations::watch() else { return None };
+            let counter = Migrations::watch()?;
             let ended = Command::new("taskset").args(["-c", first, "sh", "-c", &text]).output();
             ended.is_ok_and(|ended| ended.status.success()).then(|| counter.count()).flatten()
         };

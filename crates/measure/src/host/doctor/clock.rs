@@ -64,7 +64,13 @@ const APART_NS: f64 = 1e6;
 pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
     match live.tsc_offset_ns_max.map(f64::abs) {
         Some(offset_ns) if offset_ns <= SYNCHRONOUS_NS => {
-            Report::new(Verdict::Ok, format!("the counters of all CPUs agree within {offset_ns:.0} ns"))
+            // The offset itself may be zero; how well it is known is what can be said.
+            Report::new(
+                Verdict::Ok,
+                format!(
+                    "the counters of all CPUs agree as far as can be told (to about {SYNCHRONOUS_NS:.0} ns)"
+                ),
+            )
         }
         Some(offset_ns) if offset_ns <= APART_NS => Report::new(
             Verdict::Warn,

@@ -75,6 +75,8 @@ impl<'a> Ledger<'a> {
         let keep_raw = single || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
         let mut recorded = Vec::with_capacity(round.len());
         for (&cell, outcome) in round.iter().zip(trials) {
+            let overrun = outcome.as_ref().ok().and_then(|recording| self.reducer.overrun(recording));
+            let outcome = overrun.map_or(outcome, |limit| Err(TrialFailure::TimedOut { limit }));
             let (outcome, raw) = match outcome {
                 Ok(recording) => (Ok(self.reducer.visit(cell, &recording)), keep_raw.then_some(recording)),
                 Err(TrialFailure::Interrupted) => continue,

@@ -6,7 +6,9 @@ use super::menu::{self, candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::cell::{self, Scratch};
-use coretalk_model::latency::{Choices, ChosenRegime, Counts, Parallel, Purpose, Spacing, hint};
+use coretalk_model::latency::{
+    Choices, ChosenRegime, Counts, LatencySettings, Parallel, Purpose, Spacing, hint,
+};
 use coretalk_model::stats::{Decision, LOOKS, decide};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,9 +65,18 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WATCH_GAP.secs()).clamp(LOOKS[1] as f64, 120.0) as u32)
         }
-        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(LOOKS[1] as u32),
+        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(tiny_passes(driver.settings)),
         (Counts::Adaptive, Spacing::Brief) => Target::Looks,
     }
+}
+
+/// Passes of a tiny machine, settled before the first: an interval narrows with the root of their number, so that half the
+/// usual width takes four times as many, as far as the budget reaches.
+fn tiny_passes(settings: &LatencySettings) -> u32 {
+    let usual = LOOKS[1] as f64;
+    let finer = (LatencySettings::PRECISION / settings.precision).powi(2);
+    let most = settings.budget.secs() * MAP_SHARE / PASS_GAP.secs();
+    (usual * finer).min(most).max(usual) as u32
 }
 
 /// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
