@@ -158,6 +158,11 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     assert!((hundredths("median") - value.latency_ns.point).abs() < 0.0051);
     assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
     assert!((hundredths("home_penalty") - value.home_penalty.unwrap()).abs() < 0.0051);
+    // Few different numbers of passes: a letter for each cell.
+    let (of, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
+    assert_eq!(letters.len(), 512 * 511 / 2);
+    let at = usize::from(letters.as_bytes()[cell(300, 17)] - b'A');
+    assert_eq!(of[at], value.passes);
     assert_eq!(view["runs"][0]["exact"], false);
     assert!(page.contains("rounded to 0.01 ns"));
 }

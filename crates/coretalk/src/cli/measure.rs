@@ -276,11 +276,8 @@ fn announce(whole: &Whole, wish: &Wish, path: Option<&Path>) {
         let plan = series::plan(series);
         let join = if settings.ask_for_nothing() { "" } else { ", then" };
         let [least, most] = plan.machine_time.map(|time| duration(time.secs()));
-        text.push_str(&format!(
-            "{join} {} trials of {} for {least} to {most}",
-            plan.trials,
-            series.probes.join(", ")
-        ));
+        let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
+        text.push_str(&format!("{join} {} trials of {} for {time}", plan.trials, series.probes.join(", ")));
     }
     output::remark(wish.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
     if let Some(path) = path {

@@ -90,7 +90,8 @@ impl Columns {
 
     /// Writes the columns as JSON. Values are whole hundredths: a fifth of the bytes of the cells written out. Ends of
     /// intervals and the fastest batch are distances from the median, and the upper end is as far away as the lower one
-    /// and a skew, which is mostly nothing. A column that holds nothing is left out.
+    /// and a skew, which is mostly nothing. A column of few different values holds a letter for each cell. A column that
+    /// holds nothing is left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
         let less = |cell: usize, other: Option<f64>| {
@@ -111,9 +112,13 @@ impl Columns {
         list(out, "min_below", &each(&|cell| less(cell, self.min[cell])));
         list(out, "home_penalty", &each(&|cell| self.home_penalty[cell].map(hundredths)));
         list(out, "line_spread", &each(&|cell| self.line_spread[cell].map(hundredths)));
-        list(out, "passes", &each(&|cell| Some(i64::from(self.passes[cell]))));
-        list(out, "flags", &each(&|cell| Some(i64::from(self.flags[cell]))));
-        list(out, "reason", &each(&|cell| Some(self.reason[cell].map_or(0, |reason| i64::from(reason) + 1))));
+        coded(out, "passes", (0..self.passes.len()).map(|cell| i64::from(self.passes[cell])));
+        coded(out, "flags", self.flags.iter().map(|&flags| i64::from(flags)));
+        coded(
+            out,
+            "reason",
+            self.reason.iter().map(|reason| reason.map_or(0, |reason| i64::from(reason) + 1)),
+        );
         let grades: String = self.grade.iter().map(|grade| grade.unwrap_or(' ')).collect();
         let _ = write!(out, ",\"grades\":\"{grades}\"");
         let names = serde_json::json!(Flag::ALL.iter().map(|flag| flag.name()).collect::<Vec<_>>());
@@ -133,6 +138,30 @@ impl Columns {
         let place = |[row, column]: &[u32; 2]| Some(i64::from(*row) * i64::from(n) + i64::from(*column));
         (usual != self.places).then(|| self.places.iter().map(place).collect())
     }
+}
+
+/// Letters that stand for values; the page's script knows them in this order.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// A column of whole numbers of which zero is none: a letter for each cell where few are different.
+fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone) {
+    let mut different: Vec<i64> = Vec::new();
+    for value in values.clone() {
+        if !different.contains(&value) {
+            different.push(value);
+        }
+        if different.len() > LETTERS.len() {
+            return list(out, name, &values.map(Some).collect::<Vec<_>>());
+        }
+    }
+    if different.iter().all(|&value| value == 0) {
+        return;
+    }
+    let letter = |value: i64| {
+        different.iter().position(|&known| known == value).map_or('A', |at| char::from(LETTERS[at]))
+    };
+    let letters: String = values.map(letter).collect();
+    let _ = write!(out, ",\"{name}\":{{\"of\":{},\"letters\":\"{letters}\"}}", serde_json::json!(different));
 }
 
 /// A column; nothing where it holds nothing.

@@ -27,6 +27,14 @@ function long(value) {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
 }
 
+// A column of few different values is stored as a letter for each cell.
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+function spelled(column) {
+  if (!column || Array.isArray(column)) return column;
+  const values = new Map(column.of.map((value, at) => [LETTERS[at], value]));
+  return Array.from(column.letters, (letter) => values.get(letter));
+}
+
 // One matrix with its cells, from the columns of the view or from the cells of the document.
 class Matrix {
   constructor(about, document_) {
@@ -72,7 +80,9 @@ class Matrix {
   }
 
   // Columns hold whole hundredths; ends of intervals are distances from the median.
-  decode(columns) {
+  decode(stored_) {
+    const columns = { ...stored_ };
+    for (const name of ['passes', 'flags', 'reason']) columns[name] = spelled(columns[name]);
     const list = (name, scale) => {
       const values = new Float64Array(this.cells).fill(NaN);
       const stored = columns[name];
