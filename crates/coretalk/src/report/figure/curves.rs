@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More curves in one chart cannot be told apart.
 const MOST_CURVES: usize = 7;
@@ -149,8 +149,11 @@ fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Option<[Picture; 
     Some([percentiles.draw(900.0, 360.0), cumulative.draw(900.0, 320.0)])
 }
 
+/// Up to so many placements each have a curve.
+const MOST_PLACEMENTS: usize = 4;
+
 /// Values over a parameter that is a number, where several series of a probe differ in it: threads, gap, load. Drawn
-/// for the first CPUs; the table has all.
+/// for a few placements, of many for the first; the table has all.
 pub fn over_parameters(series: &[SeriesView]) -> Vec<Picture> {
     let mut groups: BTreeMap<(String, String), Vec<&SeriesView>> = BTreeMap::new();
     for one in series {
@@ -206,10 +209,12 @@ fn over(series: &[&SeriesView], parameter: &str) -> Vec<Curve> {
         }
     }
     let first = curves.first().map(|(_, placement)| *placement).unwrap_or_default();
+    let placements: BTreeSet<&[u32]> = curves.iter().map(|(_, placement)| *placement).collect();
+    let few = placements.len() <= MOST_PLACEMENTS;
     let mut curves: Vec<Curve> = curves
         .into_iter()
         .filter(|(curve, placement)| {
-            curve.points.len() >= FEWEST_POINTS && (parameter == "threads" || *placement == first)
+            curve.points.len() >= FEWEST_POINTS && (parameter == "threads" || few || *placement == first)
         })
         .map(|(curve, _)| curve)
         .collect();
@@ -224,8 +229,13 @@ fn chart_over(series: &[&SeriesView], parameter: &str, view: &str, curves: &[Cur
     let kind = if points().all(|[x, _]| *x > 0.0) { Kind::Log } else { Kind::Linear };
     let (parameter, view) = (parameter.replace('_', " "), plain(view));
     let of = if view.is_empty() { String::new() } else { format!(", {view}") };
+    // A lone curve has no legend.
+    let lone = match curves {
+        [one] if !one.name.is_empty() => format!(", {}", one.name),
+        _ => String::new(),
+    };
     let chart = Chart {
-        title: format!("{}{of}: {} by {parameter}", plain(&first.probe), what.replace('_', " ")),
+        title: format!("{}{of}: {} by {parameter}{lone}", plain(&first.probe), what.replace('_', " ")),
         x: Axis::over(&parameter, kind, points().map(|[x, _]| *x))?,
         y: Axis::over("ns, logarithmic", Kind::Log, points().map(|[_, y]| *y))?,
         curves: curves.to_vec(),
