@@ -3,6 +3,10 @@
 //! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
 
 use crate::kernel::Kernel;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::probes::wait;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::strategies::catalogue::Meant;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::{fs, io};
 
@@ -55,16 +59,31 @@ pub enum AsmError {
 /// println!("{}\n{}", blocks[0].symbol, blocks[0].lines.join("\n"));
 /// ```
 pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
+    let roles: Vec<usize> = kernel.roles.iter().map(|role| *role as usize).collect();
+    functions(kernel.id.as_str(), &roles)
+}
+
+/// The machine code of both sides of `wait` with a strategy, the side that times first; `None` for a strategy of another
+/// architecture.
+///
+/// # Errors
+/// As [`disassemble`].
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub fn disassemble_wait(strategy: Meant) -> Option<Result<Vec<AsmBlock>, AsmError>> {
+    Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
+}
+
+/// The code of the functions at these addresses of this process.
+fn functions(name: &str, addresses: &[usize]) -> Result<Vec<AsmBlock>, AsmError> {
     let image = Image::of_this_process()?;
     let file = image.parse()?;
-    kernel
-        .roles
+    addresses
         .iter()
-        .map(|role| {
+        .map(|&address| {
             let function = image
-                .link_address(&file, *role as usize as u64)
+                .link_address(&file, address as u64)
                 .and_then(|address| Function::at(&file, address))
-                .ok_or_else(|| AsmError::NoSymbol { kernel: kernel.id.to_string() })?;
+                .ok_or_else(|| AsmError::NoSymbol { kernel: name.to_owned() })?;
             let name_of = |address| Function::at(&file, address).map(|function| function.name);
             Ok(AsmBlock { lines: listing(function.code, function.address, &name_of), symbol: function.name })
         })
@@ -182,6 +201,21 @@ mod tests {
                 assert!(block.lines.len() > 10, "{}: {:#?}", kernel.id, block.lines);
             }
         }
+    }
+
+    #[test]
+    fn every_way_of_waiting_shows_code_of_its_own() {
+        use crate::strategies::catalogue::meant;
+        let code = |name: &str| disassemble_wait(meant(name).unwrap()).unwrap().unwrap();
+        let names = ["busy", "pause", "fence", "yield", "futex", "backoff"];
+        for (index, name) in names.iter().enumerate() {
+            let blocks = code(name);
+            assert!(blocks[0].symbol.contains("exchange::lead"), "{}", blocks[0].symbol);
+            assert!(blocks[1].symbol.contains("exchange::follow"), "{}", blocks[1].symbol);
+            assert!(names[..index].iter().all(|other| code(other)[1].lines != blocks[1].lines), "{name}");
+        }
+        #[cfg(target_arch = "x86_64")]
+        assert!(code("pause")[0].lines.iter().any(|line| line.ends_with("pause")));
     }
 
     #[test]

@@ -401,7 +401,7 @@ pub struct AdviseArgs {
 /// Options of `probes`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbesArgs {
-    /// Show the machine code of this kernel's timed loop, for example cas+pause
+    /// Show the machine code of this kernel's timed loop, for example cas+pause; of a way of waiting: wait:pause
     #[arg(long, value_name = "NAME")]
     pub asm: Option<String>,
 }

@@ -108,6 +108,9 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     say(global, |width| report::probes::probes(&rows, width))
 }
 
+/// What stands before the strategy whose loop of `wait` is meant.
+const WAIT: &str = "wait:";
+
 /// Every kernel, or the one whose code was asked for, with it.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<ProbeDoc> {
     let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
@@ -115,7 +118,12 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
         let spec = probe.spec();
         probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))
     });
+    // Loops that have a name and are no kernel of a map.
+    let of_wait = named
+        .filter(|named| named.starts_with(WAIT))
+        .map(|named| (probes::wait::Wait.spec(), named.to_owned()));
     of_kernels
+        .chain(of_wait)
         .filter(|(_, kernel)| named.is_none_or(|named| named == kernel))
         .map(|(spec, kernel)| ProbeDoc {
             probe: spec.id.to_owned(),
@@ -129,11 +137,23 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
 
 #[cfg(target_os = "linux")]
 fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
-    let kernel = probes::kernel_by_id(name).ok_or_else(|| {
-        let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
-        Failure::Usage(format!("there is no kernel `{name}`; there are {}", known.join(", ")))
-    })?;
-    asm::disassemble(kernel).map_err(|error| Failure::Environment(format!("failed to {error}")))
+    let shown = match (name.strip_prefix(WAIT), probes::kernel_by_id(name)) {
+        (Some(strategy), _) => {
+            let meant = coretalk_measure::strategies::catalogue::meant(strategy).map_err(Failure::Usage)?;
+            asm::disassemble_wait(meant).ok_or_else(|| {
+                Failure::Environment(format!("`{strategy}` is a way of waiting of another architecture"))
+            })?
+        }
+        (None, Some(kernel)) => asm::disassemble(kernel),
+        (None, None) => {
+            let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
+            return Err(Failure::Usage(format!(
+                "there is no kernel `{name}`; there are {}, and {WAIT}STRATEGY for the ways of waiting ({WAIT}pause)",
+                known.join(", ")
+            )));
+        }
+    };
+    shown.map_err(|error| Failure::Environment(format!("failed to {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]

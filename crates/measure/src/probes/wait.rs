@@ -30,6 +30,8 @@ use coretalk_model::series::TrialSpec;
 use coretalk_model::wait::names;
 #[cfg(not(loom))]
 use coretalk_model::{Flags, TrialFailure};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub(crate) use perform::loops;
 use trials::{Mode, Trial};
 
 /// What a way of waiting for another thread costs.

@@ -314,7 +314,7 @@ fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
     let (low, high) = (chart::number(scale.low), chart::number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
     words.extend((!fixed).then(|| format!("{low} to {high}")));
-    words.extend(beyond[0].then(|| format!("below {low}: the first")));
-    words.extend(beyond[1].then(|| format!("above {high}: the last")));
+    words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
+    words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
     words.join("; ")
 }

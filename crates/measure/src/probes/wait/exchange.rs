@@ -68,6 +68,8 @@ fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
 ///
 /// # Errors
 /// The reason to leave.
+// Not inlined, so that the code that `probes --asm` shows is the code that ran.
+#[inline(never)]
 pub fn lead<S: Strategy, const WAKES: bool>(
     strategy: S,
     lines: &[&Turn],
@@ -176,6 +178,7 @@ fn batched<S: Strategy, const WAKES: bool>(
 ///
 /// # Errors
 /// The reason to leave.
+#[inline(never)]
 pub fn follow<S: Strategy, const WAKES: bool>(
     strategy: S,
     lines: &[&Turn],

@@ -145,6 +145,24 @@ impl Task for Follow<'_> {
     }
 }
 
+/// Where the loops of both sides lie that run with a strategy; `None` for one of another architecture.
+pub fn loops(meant: Meant) -> Option<[usize; 2]> {
+    struct Loops {
+        wakes: bool,
+    }
+    impl Task for Loops {
+        type Said = [usize; 2];
+        fn with<S: Strategy>(self, _: S) -> [usize; 2] {
+            let loops = match self.wakes {
+                true => [exchange::lead::<S, true> as *const (), exchange::follow::<S, true> as *const ()],
+                false => [exchange::lead::<S, false> as *const (), exchange::follow::<S, false> as *const ()],
+            };
+            loops.map(|at| at as usize)
+        }
+    }
+    with(meant, Loops { wakes: meant.sleeps() })
+}
+
 /// What one role has to tell.
 struct Told {
     led: Option<(Led, Vec<Tally>, u64)>,
