@@ -8,8 +8,10 @@ pub trait Probe: Sync {
     /// What is asked.
     fn spec(&self) -> &ProbeSpec;
 
-    /// Every piece of code that can be timed to answer it, in the order of reports.
-    fn kernels(&self) -> &[&'static Kernel];
+    /// Every piece of code that can be timed to answer it in a map, in the order of reports; a probe of trials has none.
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
 
     /// The same probe as one of trials, where it is one.
     fn series(&self) -> Option<&dyn SeriesProbe> {

@@ -5,7 +5,6 @@ mod perform;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -66,10 +65,6 @@ const PAUSE_NS: f64 = 2_000.0;
 impl Probe for Broadcast {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
-    }
-
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
     }
 
     fn series(&self) -> Option<&dyn SeriesProbe> {

@@ -13,7 +13,6 @@ mod work;
 use crate::counters::catalogue::REPLACED_WIDE;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -56,10 +55,6 @@ const COLUMNS: &[Column] = &[
 impl Probe for Contend {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
-    }
-
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
     }
 
     fn series(&self) -> Option<&dyn SeriesProbe> {

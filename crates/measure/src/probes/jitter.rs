@@ -9,7 +9,6 @@ mod price;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -50,10 +49,6 @@ const COLUMNS: &[Column] = &[
 impl Probe for Jitter {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
-    }
-
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
     }
 
     fn series(&self) -> Option<&dyn SeriesProbe> {

@@ -10,7 +10,6 @@ mod told;
 use crate::creation;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -74,10 +73,6 @@ const COLUMNS: &[Column] = &[
 impl Probe for Spawn {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
-    }
-
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
     }
 
     fn series(&self) -> Option<&dyn SeriesProbe> {

@@ -10,7 +10,6 @@ mod exchange;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::kernel::Kernel;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -90,10 +89,6 @@ const COLUMNS: &[Column] = &[
 impl Probe for Wake {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
-    }
-
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
     }
 
     fn series(&self) -> Option<&dyn SeriesProbe> {
