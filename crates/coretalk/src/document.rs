@@ -295,6 +295,16 @@ pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
+/// The same of a number that may be far below 1, such as seconds of a short command: four significant digits.
+pub(crate) fn significant(value: f64) -> Option<f64> {
+    let magnitude = value.abs();
+    if magnitude == 0.0 || magnitude >= 0.1 || !value.is_finite() {
+        return known(value);
+    }
+    let scale = 10f64.powi(3 - magnitude.log10().floor() as i32);
+    Some((value * scale).round() / scale).filter(|value| value.is_finite())
+}
+
 pub(crate) fn known(value: f64) -> Option<f64> {
     value.is_finite().then(|| rounded(value))
 }

@@ -101,7 +101,7 @@ pub struct Global {
     /// Which hardware threads: all, one of each core, or only pairs inside cores
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,
-    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE.csv (default: host)
+    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
     #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
     pub machine: Option<MachineWord>,
     /// Seed of every random choice (default: a new one, which is stored)

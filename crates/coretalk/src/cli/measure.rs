@@ -203,25 +203,34 @@ pub fn sit(
     Ok(trust(&report, strictness))
 }
 
-/// Why no pair of a map that ended has a value; `None` where some has one.
+/// Why nothing was measured by a run that ended by itself; `None` where something was, or where the budget ended: that is
+/// said, and a longer one helps.
 fn nothing_measured(report: &RunReport) -> Option<String> {
     let result = &report.result;
-    if !result.complete || result.maps.is_empty() {
+    let trials = report.series.iter().flat_map(|series| &series.result.trials);
+    if !result.complete || result.budget_ended || trials.into_iter().any(|trial| trial.passes > 0) {
         return None;
     }
     let pairs = cells(&report.topology, &report.settings);
-    let mut first = None;
+    let of_tool = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_some());
+    if pairs.is_empty() || result.imitated.iter().any(of_tool) {
+        return None;
+    }
+    let mut reasons: Vec<String> = Vec::new();
     for map in &result.maps {
         for &[a, b] in &pairs {
             let place = |cpu| map.cells.position(cpu);
             match place(b).zip(place(a)).and_then(|(row, column)| map.cells.get(row, column)) {
-                Some(Cell::Missing { reason }) => first = first.or_else(|| Some(reason.clone())),
+                Some(Cell::Missing { reason }) => reasons.push(reason.clone()),
                 Some(_) => return None,
                 None => {}
             }
         }
     }
-    first
+    // What happened to some pair says more than that others were not reached.
+    let told = reasons.iter().find(|reason| !reason.contains("before this pair was reached"));
+    let usual = || "no pair answered".to_owned();
+    Some(told.or(reasons.first()).cloned().unwrap_or_else(usual))
 }
 
 type Both = (LatencyResult, Option<SeriesResult>);

@@ -1,6 +1,6 @@
 //! Two runs or files against each other.
 
-use super::{Ci, known};
+use super::{Ci, known, significant};
 use coretalk_model::compare::{Basis, Difference, Mismatch, SheetComparison, Subject};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -112,8 +112,8 @@ impl DifferenceDoc {
             level: None,
             cell: None,
             pairs: 1,
-            a: known(difference.a),
-            b: known(difference.b),
+            a: significant(difference.a),
+            b: significant(difference.b),
             unit: sheet.unit.clone(),
             basis: match sheet.basis {
                 Basis::Cycles => "cycles",

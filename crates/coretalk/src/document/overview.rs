@@ -1,7 +1,7 @@
 //! Many runs or files in one table.
 
 use super::difference::ComparedSideDoc;
-use super::known;
+use super::significant;
 use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,8 +56,8 @@ impl GroupDoc {
         GroupDoc {
             group: name.to_owned(),
             pairs: group.pairs,
-            median: known(group.median),
-            range: known(low).zip(known(high)).map(|(low, high)| [low, high]),
+            median: significant(group.median),
+            range: significant(low).zip(significant(high)).map(|(low, high)| [low, high]),
         }
     }
 }

@@ -198,7 +198,7 @@ fn numbers(difference: &Difference) -> [String; 5] {
 }
 
 /// Latencies as everywhere; seconds of a command and messages a second lie far below and above them.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value.abs() {
         magnitude if magnitude != 0.0 && !(0.0995..1e7).contains(&magnitude) => figure(value),
         _ => ns(value),
@@ -254,7 +254,7 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
     }
     if sheet.without_ratio > 0 {
         texts.push(format!(
-            "Not compared, since zero has no ratio to anything: {}.",
+            "Not compared, since what is zero or less has no ratio: {}.",
             count(sheet.without_ratio as u64, "value")
         ));
     }

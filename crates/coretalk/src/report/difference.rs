@@ -122,7 +122,9 @@ fn difference_map<'a>(
         .map(|&[row, column]| {
             let [row, column] = [row, column].map(|place| CpuId(own.cpus[place as usize]));
             let pair = if own.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
-            by_pair.get(&pair).copied()
+            // Files hold both directions of a pair that has one value as it is compared.
+            let unordered = [pair[0].min(pair[1]), pair[0].max(pair[1])];
+            by_pair.get(&pair).or_else(|| by_pair.get(&unordered)).copied()
         })
         .collect();
     let n = found.len();

@@ -1,8 +1,9 @@
 //! Many runs and files in one table: their medians by group of pairs.
 
 use super::compare::SideView;
+use super::compare::number;
 use super::table::{Align, Columns};
-use super::text::{ns, plain, wrap};
+use super::text::{plain, wrap};
 use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ fn across(table: &Overview, sides: &[SideView]) -> Columns {
     let mut columns = Columns::new(&heading);
     for row in &table.rows {
         let SideView { name, machine, .. } = &sides[row.side];
-        let medians = row.medians.iter().map(|group| group.map_or_else(dash, |group| ns(group.median)));
+        let medians = row.medians.iter().map(|group| group.map_or_else(dash, |group| number(group.median)));
         columns.row(std::iter::once(cut(&format!("{name}  {machine}"))).chain(medians).collect());
         let spread = row.medians.iter().map(|group| group.map_or_else(String::new, range));
         columns.row(std::iter::once(format!("  {}", cut(&about(row)))).chain(spread).collect());
@@ -62,8 +63,8 @@ fn some(table: &Overview, rows: Range<usize>, width: usize) -> Columns {
     heading.extend(numbers.iter().map(|number| (number.as_str(), Align::Right)));
     let mut columns = Columns::new(&heading);
     let both = |group: GroupMedian| match group.pairs {
-        1 => ns(group.median),
-        _ => format!("{} ({})", ns(group.median), range(group)),
+        1 => number(group.median),
+        _ => format!("{} ({})", number(group.median), range(group)),
     };
     for (index, group) in table.groups.iter().enumerate() {
         let medians: Vec<Option<GroupMedian>> =
@@ -86,7 +87,9 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
         let cells: Vec<String> = row
             .medians
             .iter()
-            .map(|group| group.map_or_else(dash, |group| format!("{} ({})", ns(group.median), range(group))))
+            .map(|group| {
+                group.map_or_else(dash, |group| format!("{} ({})", number(group.median), range(group)))
+            })
             .collect();
         let escaped = |text: &str| plain(text).replace('|', "\\|").replace('<', "&lt;");
         let what = format!("{machine}: {}", about(row));
@@ -97,8 +100,8 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
 
 /// What the numbers of a row are.
 pub(super) fn about(row: &OverviewRow) -> String {
-    let kernel = row.kernel.as_ref().map_or(String::new(), |kernel| format!(", {kernel}"));
-    plain(&format!("{}{kernel}, {}", row.sheet, row.unit))
+    let parts = [Some(&row.sheet), row.kernel.as_ref(), Some(&row.unit)].into_iter().flatten();
+    plain(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", "))
 }
 
 fn cut(text: &str) -> String {
@@ -110,7 +113,7 @@ fn dash() -> String {
 }
 
 fn range(group: GroupMedian) -> String {
-    format!("{}–{}", ns(group.range[0]), ns(group.range[1]))
+    format!("{}–{}", number(group.range[0]), number(group.range[1]))
 }
 
 /// The name of a group as a heading.

@@ -8,8 +8,8 @@ use super::text::{count, cut, duration, figure, flow, interval, percent, plain, 
 use super::words;
 use crate::{PlaceReport, RunReport};
 use coretalk_model::place::{
-    Better, COMMAND, Comparison, Doubt, Failed, Open, Outcome, PlaceSettings, Placement, Preset, Workload,
-    effect, least_repetitions,
+    Better, COMMAND, Comparison, Doubt, Failed, Open, Outcome, PlaceSettings, Placement, Preset,
+    WorkSettings, Workload, effect, least_repetitions,
 };
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Topology};
@@ -147,9 +147,12 @@ fn difference(
 fn signed(share: Option<&Estimate>) -> String {
     let Some(share) = share else { return "·".to_owned() };
     let sign = if share.point < 0.0 { "−" } else { "+" };
-    // Zeros are endlessly far from other numbers.
+    // Zeros are endlessly far from other numbers, and such an interval says nothing.
     let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
-    format!("{sign}{} ±{}", words(share.point.abs()), words(share.half_width()))
+    match share.reach().is_finite() {
+        true => format!("{sign}{} ±{}", words(share.point.abs()), words(share.reach())),
+        false => format!("{sign}{}", words(share.point.abs())),
+    }
 }
 
 fn p_words(p: f64) -> String {
@@ -174,7 +177,12 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
     let Some(headline) = comparisons.first() else { return Vec::new() };
     let runs = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
     let threads = match place.settings.threads {
-        Some(threads) if headline.work != COMMAND => format!(", {}", count(threads as u64, "thread")),
+        Some(threads) if headline.work != COMMAND => {
+            let kind = headline.work.parse::<Workload>().map(|workload| workload.kind);
+            // Some have as many as they always have.
+            let threads = kind.ok().and_then(|kind| kind.roles(threads)).unwrap_or(threads);
+            format!(", {}", count(threads as u64, "thread"))
+        }
         _ => String::new(),
     };
     let work = if headline.work == COMMAND { "the command" } else { &headline.work };
@@ -186,7 +194,9 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
     let mut table = Columns::new(&heading());
     comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
     lines.extend(table.lines(width));
-    if let Some(why) = comparisons.iter().find_map(|comparison| without_memory(comparison)) {
+    if let Some(why) =
+        comparisons.iter().find_map(|comparison| without_memory(comparison)).filter(|_| runs > 0)
+    {
         lines.extend(wrap(why, width, 3));
     }
     lines.extend(wrap(&sentence(report, place, headline), width, 2));
@@ -254,10 +264,7 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
     let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
     let least = least_repetitions(&place.settings, work) as usize;
-    let is = if made == 1 { "is" } else { "are" };
-    (made < least).then(|| {
-        format!("{} on each {is} too few for the tests, which need {least}", count(made as u64, "run"))
-    })
+    (made < least).then(|| format!("{} on each of the {least} that it takes", count(made as u64, "run")))
 }
 
 /// What is shown for some pairs where nobody beats all.
@@ -386,6 +393,11 @@ fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
             " The budget of {} ended before everything had run on every placement; try a longer --budget.",
             duration(place.settings.budget.secs())
         )
+    } else if place.result.budget_ended && lacks_repetitions(place) {
+        format!(
+            " The budget of {} ended before every repetition was made; try a longer --budget.",
+            duration(place.settings.budget.secs())
+        )
     } else if place.result.budget_ended {
         format!(
             " The budget of {} ended before every difference was known to ±{}; try a longer --budget.",
@@ -400,11 +412,22 @@ fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
 
 /// Whether some work has no run on some placement: by its headline, which every run has.
 fn lacks_runs(place: &PlaceReport) -> bool {
-    let headlines =
-        place.settings.works.iter().filter_map(|work| {
-            place.result.comparisons.iter().find(|comparison| comparison.work == work.name)
-        });
-    headlines.flat_map(|headline| &headline.arms).any(|arm| arm.runs.is_empty())
+    headlines(place).any(|(_, headline)| headline.arms.iter().any(|arm| arm.runs.is_empty()))
+}
+
+/// Whether some work has fewer runs than it takes at least.
+fn lacks_repetitions(place: &PlaceReport) -> bool {
+    headlines(place).any(|(work, headline)| {
+        let least = least_repetitions(&place.settings, work) as usize;
+        headline.arms.iter().any(|arm| arm.runs.len() < least)
+    })
+}
+
+/// The first comparison of each piece of work, with its number.
+fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, &Comparison)> {
+    let of =
+        |work: &WorkSettings| place.result.comparisons.iter().find(|comparison| comparison.work == work.name);
+    place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))
 }
 
 fn next(saved: Saved<'_>, width: usize) -> Vec<String> {

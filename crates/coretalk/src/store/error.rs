@@ -99,6 +99,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The system refused the bytes.
+    #[error(
+        "{operation} {path}: the system did not take all bytes: a limit on the size of files (ulimit -f), or a disk that \
+         fails; choose another place with --store DIR"
+    )]
+    NotWritten {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no room.
     #[error(
         "{operation} {path}: the disk is full; free some space, or choose another place with --store DIR"
@@ -252,6 +263,7 @@ impl StoreError {
             | E::OldAndReadOnly { .. }
             | E::NeedsRollback { .. }
             | E::Full { .. }
+            | E::NotWritten { .. }
             | E::NotWritable { .. }
             | E::NoFolder { .. }
             | E::Busy { .. }
@@ -316,6 +328,9 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
     };
     match code {
         Code::DiskFull => StoreError::Full { operation, path },
+        Code::SystemIoFailure if extended == rusqlite::ffi::SQLITE_IOERR_WRITE => {
+            StoreError::NotWritten { operation, path }
+        }
         Code::ReadOnly if operation == "read" => StoreError::NeedsRollback { path },
         Code::ReadOnly => StoreError::NotWritable { operation, path },
         Code::PermissionDenied if operation == "read" => StoreError::NotReadable { operation, path },
@@ -361,7 +376,8 @@ mod tests {
             (ffi::SQLITE_IOERR_LOCK, FailureClass::Store, "refuses locks"),
             (ffi::SQLITE_CORRUPT, FailureClass::Input, "damaged"),
             (ffi::SQLITE_NOTADB, FailureClass::Input, "damaged"),
-            (ffi::SQLITE_IOERR_WRITE, FailureClass::Store, "I/O"),
+            (ffi::SQLITE_IOERR_WRITE, FailureClass::Store, "ulimit -f"),
+            (ffi::SQLITE_IOERR_FSYNC, FailureClass::Store, "I/O"),
         ] {
             let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             let error = sqlite_error("write", Path::new("a.coretalk"))(source);

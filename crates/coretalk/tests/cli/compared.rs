@@ -134,7 +134,7 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
     // Two hundred runs do not fit either, but some do.
     let words = ["place", &places[0], &places[1], "--budget", "1s", "--repeat", "200", "--", "/bin/true"];
     let out = tool.done(&words).out;
-    assert!(out.contains("ended before every difference was known"), "{out}");
+    assert!(out.contains("ended before every repetition was made"), "{out}");
     // A timeout of one's own is about the command.
     let said =
         tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
@@ -381,7 +381,7 @@ fn one_run_on_each_has_neither_interval_nor_verdict() {
     let line = format!("place --machine sim:chiplet-16 --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
     let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("1 run on each is too few for the tests") && !flat.contains("±0"), "{out}");
+    assert!(flat.contains("1 run on each of the 10 that it takes") && !flat.contains("±0"), "{out}");
 }
 
 #[test]
@@ -531,6 +531,15 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
         };
         let refused = tool.call(&[front, &["--resume", "latest", "--budget", "60s"], back].concat());
         assert!(refused.code == 2 && refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    // The same in other words.
+    for more in [
+        &["place", "--cpus", "0-15"][..],
+        &["place", "--placement=one-l3", "--placement=across-l3", "--repeat", "30"],
+        &["place", "--smt", "all", "--threads", "8"],
+    ] {
+        let again = tool.call(&[more, &["--resume", "latest", "-q", "--no-save"][..2]].concat());
+        assert_eq!(again.code, 0, "{more:?}: {}", again.err);
     }
     let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;
     assert_eq!(runs(&whole), (vec![30, 30], 2));

@@ -32,7 +32,7 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
     }
     let mut cpus = match preset {
         Preset::Compact | Preset::None => all,
-        Preset::Spread => spread(topology, &all, &OUTSIDE_IN),
+        Preset::Spread => spread_cores(topology, all),
         Preset::OneL3 => inside_one(topology, Level::L3, "last-level cache", threads)?,
         Preset::OneNode => inside_one(topology, Level::Node, "NUMA node", threads)?,
         Preset::AcrossL3 => across(topology, threads)?,
@@ -48,20 +48,34 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
 const OUTSIDE_IN: [Level; 6] =
     [Level::Package, Level::Node, Level::Die, Level::L3, Level::Cluster, Level::Core];
 
+/// First threads of all cores as far apart as can be, then second ones.
+fn spread_cores(topology: &Topology, mut left: Vec<CpuId>) -> Vec<CpuId> {
+    let mut spread_out = Vec::new();
+    while !left.is_empty() {
+        let firsts = topology.one_per_core(&left.iter().copied().collect());
+        let (now, later): (Vec<CpuId>, Vec<CpuId>) = left.into_iter().partition(|&cpu| firsts.contains(cpu));
+        spread_out.extend(spread(topology, &now, &OUTSIDE_IN));
+        left = later;
+    }
+    spread_out
+}
+
 /// In turns from the groups of the first level, inside each from those of the next: neighbours in the list share as
 /// little as can be, and second threads of cores come last.
 fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     let Some((&level, inner)) = levels.split_first() else { return cpus.to_vec() };
     let mut groups: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
     for &cpu in cpus {
-        // A CPU in no group of this level is a group of its own.
-        let group = topology.domain_of(cpu, level).map_or(Some(cpu), |domain| domain.cpus.first());
+        // A core in no group of this level is a group of its own: where some cores have clusters, others may have none.
+        let alone = || topology.siblings(cpu).first().or(Some(cpu));
+        let group = topology.domain_of(cpu, level).map_or_else(alone, |domain| domain.cpus.first());
         match groups.iter_mut().find(|(known, _)| *known == group) {
             Some((_, members)) => members.push(cpu),
             None => groups.push((group, vec![cpu])),
         }
     }
-    if groups.len() == cpus.len() && level != Level::Core {
+    let is_reported = cpus.iter().any(|&cpu| topology.domain_of(cpu, level).is_some());
+    if (groups.len() == cpus.len() || !is_reported) && level != Level::Core {
         // A level that the source does not report says nothing about distance.
         return spread(topology, cpus, inner);
     }
@@ -261,6 +275,18 @@ mod tests {
         assert_eq!(ids(Preset::PCores, &topology, 2), [0, 1]);
         assert_eq!(ids(Preset::ECores, &topology, 1), [2]);
         assert!(derive(Preset::ECores, &topology, 3).unwrap_err().contains("class E, and 2"));
+    }
+
+    #[test]
+    fn second_threads_come_last_where_only_some_cores_have_clusters() {
+        // Two cores of two threads, and four single ones in a cluster.
+        let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+        let cores = ["0,1", "2,3", "4", "5", "6", "7"].map(|list| domain(Level::Core, list));
+        let all = [domain(Level::Cluster, "4-7"), domain(Level::L3, "0-7")].into_iter().chain(cores);
+        let topology = Topology::new("0-7".parse().unwrap(), all.collect(), BTreeMap::new());
+        assert_eq!(ids(Preset::Spread, &topology, 3), [0, 2, 4]);
+        let six: CpuSet = derive(Preset::Spread, &topology, 6).unwrap().set();
+        assert_eq!(topology.one_per_core(&six).len(), 6, "{six}");
     }
 
     #[test]

@@ -38,7 +38,10 @@ pub fn act(
     let mut machine = found.machine(invocation)?;
     let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
     one_format(&found.wish, &requested.works)?;
-    if let Some(what) = first_difference(invocation, typed, &words, &was) {
+    let says_the_same = |what: &str| means_the_same(&*machine, invocation, typed, &words, &requested, what);
+    if let Some(what) =
+        differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
+    {
         return Err(Failure::Usage(format!(
             "{what} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
         )));
@@ -110,19 +113,46 @@ fn again(
     Ok((Words { global, args: *args }, Requested { settings, ..now }))
 }
 
+/// Whether CPUs or placements that are typed in other words than then come to the same.
+fn means_the_same(
+    machine: &dyn Machine,
+    invocation: &Invocation,
+    typed: Option<&PlaceArgs>,
+    words: &Words,
+    was: &Requested,
+    what: &str,
+) -> bool {
+    if !["--cpus", "--smt", "--placement"].contains(&what) {
+        return false;
+    }
+    let typed_global = &invocation.cli.global;
+    let global = Global {
+        cpus: typed_global.cpus.clone().or(words.global.cpus.clone()),
+        smt: typed_global.smt.or(words.global.smt),
+        ..words.global.clone()
+    };
+    let placement = typed.map(|typed| typed.placement.clone()).filter(|placement| !placement.is_empty());
+    let args =
+        PlaceArgs { placement: placement.unwrap_or(words.args.placement.clone()), ..words.args.clone() };
+    request(machine, &global, &args, was.settings.seed).is_ok_and(|now| {
+        let budget = was.settings.budget;
+        PlaceSettings { budget, ..now.settings } == was.settings
+    })
+}
+
 /// What was typed when the run began.
 struct Words {
     global: Global,
     args: PlaceArgs,
 }
 
-/// The first thing typed now that says something else than the run. What is left out says nothing.
-fn first_difference(
+/// What is typed now in other words than the run. What is left out says nothing.
+fn differences(
     invocation: &Invocation,
     typed: Option<&PlaceArgs>,
     words: &Words,
     was: &PlaceSettings,
-) -> Option<String> {
+) -> Vec<String> {
     let global = &invocation.cli.global;
     let of_global = [
         ("seed", global.seed.is_some_and(|seed| seed != was.seed)),
@@ -149,9 +179,11 @@ fn first_difference(
         ("timeout", now.timeout.is_some() && now.timeout != then.timeout),
         ("min_effect", now.min_effect.is_some_and(|effect| effect != was.min_effect)),
     ];
-    if !now.command.is_empty() && now.command != then.command {
-        return Some("the command".to_owned());
-    }
-    let differing = of_global.into_iter().chain(of_place).find(|(_, differs)| *differs);
-    differing.map(|(id, _)| flag(id))
+    let of_command = !now.command.is_empty() && now.command != then.command;
+    let differing = of_global.into_iter().chain(of_place).filter(|(_, differs)| *differs);
+    of_command
+        .then(|| "the command".to_owned())
+        .into_iter()
+        .chain(differing.map(|(id, _)| flag(id)))
+        .collect()
 }

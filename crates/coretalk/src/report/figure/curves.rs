@@ -312,7 +312,7 @@ mod tests {
         let drawn = over(&series.iter().collect::<Vec<_>>(), "gap_ns");
         assert_eq!(drawn[0].points, [[2e4, 2e3], [1e6, 2e4], [2e7, 3e4]]);
         assert_eq!(drawn[0].intervals.len(), 3);
-        assert_eq!(over_parameters(&series)[0].title, "wake: median by gap ns");
+        assert_eq!(over_parameters(&series)[0].title, "wake: median by gap ns, 0 → 1 · primitive park");
         assert!(over_parameters(&series[..2]).is_empty(), "two points are no curve");
     }
 

@@ -77,8 +77,11 @@ pub fn difference_map(
         table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
     };
     let value = |cell: usize| difference.columns.median[cell];
-    let painted =
-        |cell: usize| value(cell).map(|shift| if difference.shown[cell] { shift } else { PALE * shift });
+    // What is not shown is pale however large it is.
+    let [low, high] = Colors::DIFFERENCE.ends();
+    let painted = |cell: usize| {
+        value(cell).map(|shift| if difference.shown[cell] { shift } else { PALE * shift.clamp(low, high) })
+    };
     let (cells, paint) = (of(&value), of(&painted));
     let (colors, range) = match drawing.scale {
         ScaleChoice::Fixed => (Colors::DIFFERENCE, "the same colours on every machine"),

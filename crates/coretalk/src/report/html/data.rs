@@ -4,7 +4,7 @@ use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
 use crate::report::heat_map::ordered;
 use crate::report::ladder::relation_words;
-use crate::report::palette::{DIVERGING, Scale, VIRIDIS};
+use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
 use crate::report::passes::EVERY_PAIR_UP_TO;
 use crate::report::subject::{Drawing, Map, ScaleChoice, Subject};
 use crate::report::view::View;
@@ -43,6 +43,7 @@ pub fn view(
         "palette": VIRIDIS,
         "diverging": DIVERGING,
         "pale": PALE,
+        "usual": Colors::DIFFERENCE.ends()[1],
         "doubts": doubts,
         "initial": initial(drawing),
     });

@@ -124,8 +124,8 @@ function differenceOf(about) {
   const matrix = new Matrix(about, {});
   matrix.difference = true;
   matrix.verdicts = about.verdicts.map((verdict) => about.words[verdict]);
-  // A difference that is not shown is drawn near the middle of the scale.
-  const shown = matrix.median.map((shift, cell) => (about.shown[cell] ? shift : shift * view.pale));
+  // A difference that is not shown is drawn near the middle of the scale, however large it is.
+  const shown = matrix.median.map((shift, cell) => (about.shown[cell] ? shift : Math.max(-view.usual, Math.min(view.usual, shift)) * view.pale));
   matrix.layers = () => [{ id: 'median', name: 'difference', unit: '%', of: (cell) => matrix.median[cell], shown: (cell) => shown[cell], diverging: true }];
   return matrix;
 }
