@@ -1,0 +1,264 @@
+//! Do the costs that probes state hold here? A probe says what one operation is made of: so many transfers of a line, reads
+//! of the clock, wake-ups. The simulated machine adds these up; that it then finds what was put in proves nothing about
+//! the statement. So the parts are measured here (a transfer by `cas`, the clock by its empty pair of reads, a wake-up by
+//! the pipe), a simulated machine is made of just these numbers, and each probe runs on both: what it states stands
+//! beside what it measures.
+//!
+//! All of it turn by turn: a host that moves the CPUs changes a transfer tenfold within seconds, so each turn measures
+//! `cas` right before and right after the probe, and counts only where the two agree.
+//!
+//! ```text
+//! cargo run --release -p coretalk-measure --example stated_costs -- 0 1
+//! ```
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cpus: Vec<u32> = std::env::args().skip(1).filter_map(|cpu| cpu.parse().ok()).collect();
+    let [first, second] = cpus[..] else {
+        return Err("name two CPUs: stated_costs 0 1".into());
+    };
+    stated::run([first, second])
+}
+
+#[cfg(not(all(target_os = "linux", not(any(loom, miri)))))]
+fn main() {
+    eprintln!("this needs Linux, to pin its threads");
+}
+
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod stated {
+    use coretalk_measure::host::HostMachine;
+    use coretalk_measure::probes::latency_cas::{CAS, CAS_PAUSE};
+    use coretalk_measure::probes::series_by_id;
+    use coretalk_measure::series::{SeriesProbe, SeriesRequest, TrialOrder};
+    use coretalk_measure::sim::{Scenario, SimMachine};
+    use coretalk_measure::{
+        Assignment, Crew, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Stop, Walk,
+    };
+    use coretalk_model::series::{Observed, Parameters, TrialSpec};
+    use coretalk_model::stats::{LineScratch, median, quantile, summarize_lines};
+    use coretalk_model::{CpuId, Picos, Samples};
+    use std::error::Error;
+
+    const TURNS: u64 = 40;
+    const SPAN: Picos = Picos::from_ms(40);
+    /// A transfer that changed by more within a turn makes it worthless.
+    const STEADY: f64 = 0.15;
+
+    /// What is asked of a probe, as names and texts.
+    type Words = &'static [(&'static str, &'static str)];
+
+    /// Probe, what is asked of it, and the value that is held against its statement. The first methods of `contend` have
+    /// sections of 50 and 500 ns, the last ones none.
+    const ASKED: [(&str, Words, &str); 13] = [
+        ("wait", &[("strategy", "busy")], "mean_ns"),
+        ("wait", &[("strategy", "pause")], "mean_ns"),
+        ("contend", &[("method", "fetch-add"), ("threads", "2")], "ns_per_op_wall"),
+        ("contend", &[("method", "cas-loop"), ("threads", "2")], "ns_per_op_wall"),
+        ("contend", &[("method", "ticket"), ("threads", "2")], "ns_per_op_wall"),
+        ("contend", &[("method", "mcs"), ("threads", "2")], "ns_per_op_wall"),
+        ("contend", &[("method", "fetch-add"), ("threads", "2"), NO_CRITICAL, NO_PARALLEL], "ns_per_op_wall"),
+        ("contend", &[("method", "ticket"), ("threads", "2"), NO_CRITICAL, NO_PARALLEL], "ns_per_op_wall"),
+        ("contend", &[("method", "mcs"), ("threads", "2"), NO_CRITICAL, NO_PARALLEL], "ns_per_op_wall"),
+        ("sharing", &[("distance", "8")], "shared_ns"),
+        ("wake", &[("primitive", "semaphore")], "p50"),
+        ("wake", &[("primitive", "eventfd")], "p50"),
+        ("wake", &[("primitive", "condvar-one")], "p50"),
+    ];
+    const NO_CRITICAL: (&str, &str) = ("critical_ns", "0");
+    const NO_PARALLEL: (&str, &str) = ("parallel_ns", "0");
+
+    /// What one operation is made of, as it was right now.
+    struct Parts {
+        /// Half round trips of `cas` without and with a wait hint.
+        transfer_ns: [f64; 2],
+        core_ghz: f64,
+        clock_hz: f64,
+        clock_ns: f64,
+        wake_ns: f64,
+    }
+
+    impl Parts {
+        /// A machine of two cores that is made of nothing else.
+        fn machine(&self, seed: u64) -> Result<SimMachine, Box<dyn Error>> {
+            let [eager, hinted] = self.transfer_ns;
+            let text = format!(
+                "based_on = 'laptop-smt'\nname = 'parts'\nlatency_ns.l3 = {hinted}\neager_penalty.l3 = {}\ncounter.hz = {}\n\
+                 counter.cost_ns = {}\ncosts.wake_ns = {}\ncore_clock.ghz = {}\nvariation.cpu_sd = 0.0\nvariation.pair_sd = \
+                 0.0\n",
+                eager / hinted,
+                self.clock_hz,
+                self.clock_ns,
+                self.wake_ns,
+                self.core_ghz,
+            );
+            let mut machine = SimMachine::open(Scenario::from_toml(&text)?, seed);
+            machine.engage(&Crew { cpus: vec![CpuId(0), CpuId(1)], ..Crew::default() })?;
+            Ok(machine)
+        }
+
+        /// What a probe states on it.
+        fn stated(&self, ask: &Ask, turn: u64) -> Result<Option<f64>, Box<dyn Error>> {
+            let order = ask.order(&ask.there, turn);
+            let said = self.machine(turn)?.perform_trial(&order, &Stop::new());
+            Ok(said.ok().and_then(|said| read(&said.observed, ask.value)))
+        }
+    }
+
+    /// A probe and what is asked of it, here and on a simulated machine.
+    struct Ask {
+        probe: &'static dyn SeriesProbe,
+        asked: Parameters,
+        value: &'static str,
+        here: TrialSpec,
+        there: TrialSpec,
+    }
+
+    impl Ask {
+        fn of(
+            machine: &HostMachine,
+            pair: [CpuId; 2],
+            id: &str,
+            words: Words,
+            value: &'static str,
+        ) -> Result<Ask, Box<dyn Error>> {
+            let probe = series_by_id(id).ok_or("no such probe")?;
+            let asked =
+                words.iter().fold(Parameters::default(), |all, (name, text)| match text.parse::<f64>() {
+                    Ok(number) if name.ends_with("_ns") => all.with(name, number),
+                    _ => all.with(name, (*text).to_owned()),
+                });
+            let request =
+                SeriesRequest { topology: machine.topology(), cpus: &pair, pairs: &[pair], asked: &asked };
+            let here = probe.trials(&request)?.into_iter().next().ok_or("no trial")?;
+            let places = here.placement.iter().map(|cpu| CpuId(u32::from(*cpu != pair[0]))).collect();
+            let there = TrialSpec { placement: places, ..here.clone() };
+            Ok(Ask { probe, asked, value, here, there })
+        }
+
+        fn order<'a>(&'a self, spec: &'a TrialSpec, key: u64) -> TrialOrder<'a> {
+            TrialOrder { probe: self.probe, spec, asked: &self.asked, span: SPAN, key }
+        }
+
+        fn measured(&self, machine: &mut HostMachine, turn: u64) -> Option<f64> {
+            let said = machine.perform_trial(&self.order(&self.here, turn), &Stop::new()).ok()?;
+            read(&said.observed, self.value)
+        }
+    }
+
+    pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn Error>> {
+        let pair = cpus.map(CpuId);
+        let mut host = HostMachine::open()?;
+        host.engage(&Crew { cpus: pair.to_vec(), ..Crew::default() })?;
+        let pipe = Ask::of(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
+        println!(
+            "CPUs {} and {}, at most {TURNS} turns; medians in ns, ratio with quartiles",
+            cpus[0], cpus[1]
+        );
+        println!("{:34}{:>10}{:>10}  measured ÷ stated", "", "stated", "measured");
+        for (id, words, value) in ASKED {
+            let ask = Ask::of(&host, pair, id, words, value)?;
+            let (mut stated, mut measured, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+            for turn in 0..TURNS {
+                if let Some([says, is]) = self::turn(&mut host, pair, &ask, &pipe, turn)? {
+                    stated.push(says);
+                    measured.push(is);
+                    ratios.push(is / says);
+                }
+            }
+            let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
+            let at = |share| quantile(&ratios, share).unwrap_or(f64::NAN);
+            let name = words.iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ");
+            println!(
+                "{:34}{:10.1}{:10.1}{:7.2} ({:.2} to {:.2}) in {} turns",
+                format!("{id} {name}"),
+                middle(&stated),
+                middle(&measured),
+                at(0.5),
+                at(0.25),
+                at(0.75),
+                ratios.len()
+            );
+        }
+        Ok(())
+    }
+
+    /// What is stated and what is measured, where the machine held still meanwhile.
+    fn turn(
+        host: &mut HostMachine,
+        pair: [CpuId; 2],
+        ask: &Ask,
+        pipe: &Ask,
+        turn: u64,
+    ) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
+        const USUAL_WAKE_NS: f64 = 3_000.0;
+        let Some(before) = transfer(host, pair, turn)? else { return Ok(None) };
+        let Some(measured) = ask.measured(host, turn) else { return Ok(None) };
+        let woken = if ask.value == "p50" { pipe.measured(host, turn) } else { None };
+        let Some(after) = transfer(host, pair, turn)? else { return Ok(None) };
+        if (0..2).any(|which| (after[which] / before[which]).ln().abs() > STEADY) {
+            return Ok(None);
+        }
+        let clock = host.environment().clock.clone();
+        let mut parts = Parts {
+            transfer_ns: [0, 1].map(|which| f64::midpoint(before[which], after[which])),
+            core_ghz: before[2],
+            clock_hz: clock.hz,
+            clock_ns: clock.cost_ns.unwrap_or(20.0),
+            wake_ns: USUAL_WAKE_NS,
+        };
+        // A wake-up by the pipe, without what the pipe itself takes, is what others are stated by.
+        if let (Some(woken), Some(stated)) = (woken, parts.stated(pipe, turn)?) {
+            parts.wake_ns = (USUAL_WAKE_NS + woken - stated).max(100.0);
+        }
+        Ok(parts.stated(ask, turn)?.map(|stated| [stated, measured]))
+    }
+
+    fn read(observed: &Observed, value: &str) -> Option<f64> {
+        match value {
+            "p50" => {
+                observed.histograms.get("slept").or(observed.histograms.values().next())?.percentile_ns(0.5)
+            }
+            name => observed.values.get(name).copied(),
+        }
+    }
+
+    /// Half round trips of `cas` without and with a wait hint, and the core clock.
+    fn transfer(
+        machine: &mut HostMachine,
+        pair: [CpuId; 2],
+        key: u64,
+    ) -> Result<Option<[f64; 3]>, Box<dyn Error>> {
+        const TRIPS: u32 = 64;
+        let round = |kernel: &'static Kernel| {
+            let order = SpanOrder {
+                kernel,
+                home: HomeChoice::OfRole(0),
+                lines: 32,
+                walk: Walk::FreshRuns,
+                warm_up: 200,
+                sampling: Sampling::Batches { visits: 1, round_trips: TRIPS },
+            };
+            Round {
+                assignments: vec![Assignment { placement: pair.to_vec(), orders: vec![order].into(), key }],
+            }
+        };
+        let mut scratch = LineScratch::default();
+        let outcomes = machine.perform(&[round(&CAS), round(&CAS_PAUSE)], &Stop::new())?;
+        let (mut found, mut ghz) = (Vec::new(), None);
+        for outcome in outcomes {
+            let Some(Ok(recording)) = outcome.trials.into_iter().next() else { return Ok(None) };
+            ghz = recording.core_ghz.first().copied().flatten().map(|[clock, _]| f64::from(clock));
+            let Some(Samples::Batches { ticks, .. }) = recording.spans.first().map(|span| &span.samples)
+            else {
+                return Ok(None);
+            };
+            let Some(lines) = summarize_lines(ticks, 1, &mut scratch) else { return Ok(None) };
+            found.push(machine.rate().ns(lines.location) / f64::from(2 * TRIPS));
+        }
+        Ok(match (found.as_slice(), ghz) {
+            (&[eager, hinted], Some(ghz)) => Some([eager, hinted, ghz]),
+            _ => None,
+        })
+    }
+}
