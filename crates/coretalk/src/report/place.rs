@@ -436,6 +436,7 @@ fn next(saved: Saved<'_>, width: usize) -> Vec<String> {
     let parts = [
         format!(" saved as {id}"),
         format!("see it again: coretalk runs show {id}"),
+        format!("to share: coretalk report {id} -o z.html"),
         format!("as data: coretalk export {id} --format json"),
     ];
     flow(parts.iter().map(String::as_str), " · ", width, 1)
