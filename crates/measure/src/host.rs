@@ -30,6 +30,8 @@ mod foreign;
 #[cfg(target_os = "linux")]
 pub(crate) mod futex;
 #[cfg(target_os = "linux")]
+pub mod idle;
+#[cfg(target_os = "linux")]
 mod machine;
 #[cfg(target_os = "linux")]
 pub mod memory;

@@ -10,6 +10,10 @@ mod exchange;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::host::idle::IdleStates;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::host::root::SystemRoot;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -73,6 +77,8 @@ mod names {
     pub const LAST_OF_ALL: &str = "last-of-all";
     /// One operation with nobody there.
     pub const ALONE_NS: &str = "alone_ns";
+    /// Before the name of an idle state: how often CPUs of the trial went into it.
+    pub const IDLE: &str = "idle_";
 }
 
 const COLUMNS: &[Column] = &[
@@ -145,7 +151,14 @@ pub(super) fn perform(
     ensemble: &Ensemble<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    exchange::perform(name, ensemble, order)
+    // A wake-up that is slow has woken the CPU as well: the kernel says from what.
+    let root = SystemRoot::live();
+    let before = IdleStates::of(&root, ensemble.cpus());
+    let mut observed = exchange::perform(name, ensemble, order)?;
+    for (state, entries) in IdleStates::of(&root, ensemble.cpus()).since(&before) {
+        observed.count(&format!("{}{state}", names::IDLE), entries);
+    }
+    Ok(observed)
 }
 
 /// The same on a simulated machine.
