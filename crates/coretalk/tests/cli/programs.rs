@@ -19,8 +19,10 @@ fn compared(metrics: &[(&str, &str)], line: &str) {
     let (tool, places) = (Tool::new(), places());
     let asked: Vec<String> =
         metrics.iter().map(|(name, pattern)| format!("--metric={name}={pattern}")).collect();
-    let mut typed =
-        vec!["place", &places[0], &places[1], "--repeat", "6", "--budget", "4s", "-q", "--format", "json"];
+    // Six runs on each, however long they take beside other tests.
+    let counts = ["--repeat", "6", "--precision", "50%", "--budget", "5min"];
+    let mut typed = vec!["place", &places[0], &places[1], "-q", "--format", "json"];
+    typed.extend(counts);
     typed.extend(asked.iter().map(String::as_str));
     typed.push("--");
     typed.extend(words);
