@@ -24,13 +24,11 @@ mod engine;
 pub mod evidence;
 pub mod facts;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 #[cfg(any(test, not(target_os = "linux")))]
 mod foreign;
 #[cfg(target_os = "linux")]
 pub(crate) mod futex;
-#[cfg(target_os = "linux")]
-pub mod idle;
 #[cfg(target_os = "linux")]
 mod machine;
 #[cfg(target_os = "linux")]

@@ -11,6 +11,8 @@ pub mod ensemble;
 // Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]
 pub mod host;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod idle;
 pub mod interrupts;
 pub mod kernel;
 pub mod machine;

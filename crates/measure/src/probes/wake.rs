@@ -11,9 +11,7 @@ mod exchange;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::host::idle::IdleStates;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::host::root::SystemRoot;
+use crate::idle::IdleStates;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -152,10 +150,9 @@ pub(super) fn perform(
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     // A wake-up that is slow has woken the CPU as well: the kernel says from what.
-    let root = SystemRoot::live();
-    let before = IdleStates::of(&root, ensemble.cpus());
+    let before = IdleStates::now(ensemble.cpus());
     let mut observed = exchange::perform(name, ensemble, order)?;
-    for (state, entries) in IdleStates::of(&root, ensemble.cpus()).since(&before) {
+    for (state, entries) in IdleStates::now(ensemble.cpus()).since(&before) {
         observed.count(&format!("{}{state}", names::IDLE), entries);
     }
     Ok(observed)

@@ -1,6 +1,6 @@
 //! [`IdleStates`]: how often CPUs went into each idle state, as the kernel counts it.
 
-use super::root::SystemRoot;
+use crate::host::root::SystemRoot;
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,11 @@ pub struct IdleStates(BTreeMap<String, u64>);
 
 impl IdleStates {
     /// What the kernel counted until now, by the name of the state in lower case with underscores.
-    pub fn of(root: &SystemRoot, cpus: &[CpuId]) -> IdleStates {
+    pub fn now(cpus: &[CpuId]) -> IdleStates {
+        IdleStates::of(&SystemRoot::live(), cpus)
+    }
+
+    fn of(root: &SystemRoot, cpus: &[CpuId]) -> IdleStates {
         let mut entries: BTreeMap<String, u64> = BTreeMap::new();
         for cpu in cpus {
             for state in 0..MOST_STATES {
