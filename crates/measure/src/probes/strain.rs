@@ -10,6 +10,8 @@ mod neighbour;
 #[cfg(not(loom))]
 mod price;
 mod trials;
+#[cfg(any(all(test, loom), all(target_os = "linux", not(any(loom, miri)))))]
+mod word;
 
 use super::latency::Latency;
 #[cfg(not(loom))]

@@ -2,12 +2,13 @@
 
 use super::Load;
 use super::neighbour::{self, Field};
+use super::word::Word;
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::tally::Tally;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -19,13 +20,11 @@ const PATIENCE: Picos = Picos::from_ms(10_000);
 const BATCH: u64 = 64;
 /// Batches before the first that counts.
 const WARM: u32 = 4;
-/// The turn after which the answering side leaves.
-const END: u64 = u64::MAX;
 
 /// What the pair and its neighbours tell each other.
 #[derive(Debug, Default)]
 struct Desk {
-    word: Apart<AtomicU64>,
+    word: Word,
     /// Neighbours that are at work.
     working: Apart<AtomicU64>,
     /// Whether the pair has finished.
@@ -66,7 +65,7 @@ fn play(
     let neighbours = load.map_or(0, |_| ensemble.cpus().len() as u64 - 2);
     let role = |part: &Part<'_>| match (part.role, load) {
         (0, _) => ask(part, &desk, neighbours, span_ticks).map(Some),
-        (1, _) => answer(part, &desk).map(|()| None),
+        (1, _) => part.line_up().and_then(|()| desk.word.answer(part)).map(|()| None),
         // One that has nothing to do leaves at once: waiting awake would be a load too.
         (_, None) => part.line_up().map(|()| None),
         (role, Some(load)) => {
@@ -94,8 +93,7 @@ fn ask(part: &Part<'_>, desk: &Desk, neighbours: u64, span_ticks: u64) -> Result
     loop {
         let began = counter::start();
         for _ in 0..BATCH {
-            // AcqRel as in the kernel of the map: what was written before is seen with the turn.
-            part.wait_until(|| desk.word.compare_exchange(turn, turn + 1, AcqRel, Acquire).is_ok())?;
+            part.wait_until(|| desk.word.turn(turn, turn + 1))?;
             turn += 2;
         }
         let ended = counter::stop();
@@ -107,28 +105,9 @@ fn ask(part: &Part<'_>, desk: &Desk, neighbours: u64, span_ticks: u64) -> Result
         part.guard.glance(ended)?;
         if ended >= end && !batches.is_empty() {
             // The partner's last turn, then the end.
-            part.wait_until(|| desk.word.compare_exchange(turn, END, AcqRel, Acquire).is_ok())?;
+            part.wait_until(|| desk.word.end(turn))?;
             desk.over.store(1, Release);
             return Ok(batches);
         }
-    }
-}
-
-fn answer(part: &Part<'_>, desk: &Desk) -> Result<(), Halt> {
-    part.line_up()?;
-    let mut turn = 1;
-    loop {
-        let mut over = false;
-        part.wait_until(|| match desk.word.compare_exchange(turn, turn + 1, AcqRel, Acquire) {
-            Ok(_) => true,
-            Err(found) => {
-                over = found == END;
-                over
-            }
-        })?;
-        if over {
-            return Ok(());
-        }
-        turn += 2;
     }
 }

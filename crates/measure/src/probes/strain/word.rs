@@ -1,0 +1,137 @@
+//! [`Word`]: one word that two threads change in turn, the asking one to odd values and the answering one to even.
+
+use crate::ensemble::Apart;
+#[cfg(not(loom))]
+use crate::ensemble::Part;
+#[cfg(not(loom))]
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{AcqRel, Acquire};
+
+/// No turn comes after this.
+const END: u64 = u64::MAX;
+
+/// A word on lines of its own.
+#[derive(Debug, Default)]
+pub struct Word(Apart<AtomicU64>);
+
+impl Word {
+    /// Changes the word from one turn to another if it is at the first; says whether it was.
+    #[inline]
+    pub fn turn(&self, from: u64, to: u64) -> bool {
+        // AcqRel as in the kernel of the map: what either side wrote before is seen with the turn. A failure acquires, so
+        // that a look in vain is the same transaction.
+        self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
+    }
+
+    /// Looks whether a turn has come, with an exchange of equal values: the same transaction as a hand-over, and no turn
+    /// is given away.
+    #[inline]
+    pub fn is_at(&self, turn: u64) -> bool {
+        self.turn(turn, turn)
+    }
+
+    /// No turn comes after this one; says whether it was there.
+    pub fn end(&self, turn: u64) -> bool {
+        self.turn(turn, END)
+    }
+
+    /// Answers a turn if it has come; `None` where it has not.
+    #[inline]
+    fn reply(&self, turn: u64) -> Option<Reply> {
+        // AcqRel pairs with the asker's exchange; a failure acquires, so that the end is seen with all before it.
+        match self.0.compare_exchange(turn, turn + 1, AcqRel, Acquire) {
+            Ok(_) => Some(Reply::Given),
+            Err(END) => Some(Reply::Over),
+            Err(_) => None,
+        }
+    }
+
+    /// Answers odd turns until the end.
+    ///
+    /// # Errors
+    /// The reason to leave before that.
+    #[cfg(not(loom))]
+    pub fn answer(&self, part: &Part<'_>) -> Result<(), Halt> {
+        let mut turn = 1;
+        loop {
+            let mut reply = None;
+            part.wait_until(|| {
+                reply = self.reply(turn);
+                reply.is_some()
+            })?;
+            if reply == Some(Reply::Over) {
+                return Ok(());
+            }
+            turn += 2;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    Given,
+    Over,
+}
+
+#[cfg(all(test, loom))]
+mod loomed {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+
+    /// What a turn is said to carry: whoever has the turn may write it.
+    #[derive(Debug, Default)]
+    struct Desk {
+        word: Word,
+        carried: UnsafeCell<u64>,
+    }
+
+    // SAFETY: `carried` is touched by the thread that has the turn alone; loom reports it where that does not hold.
+    unsafe impl Sync for Desk {}
+
+    impl Desk {
+        fn add(&self) {
+            self.carried.with_mut(|carried| {
+                // SAFETY: the turn is ours.
+                unsafe { *carried += 1 }
+            });
+        }
+    }
+
+    #[test]
+    fn loom_turns_carry_what_was_written_before_them_and_the_end_is_seen() {
+        loom::model(|| {
+            let desk = Arc::new(Desk::default());
+            let theirs = Arc::clone(&desk);
+            let answering = loom::thread::spawn(move || {
+                let mut turn = 1;
+                loop {
+                    // The answer comes with the look, so that what it carries is written after the next look alone.
+                    match theirs.word.reply(turn) {
+                        Some(Reply::Given) => turn += 2,
+                        Some(Reply::Over) => break,
+                        None => loom::thread::yield_now(),
+                    }
+                }
+                theirs.add();
+                turn
+            });
+            let rounds = 2;
+            for round in 0..rounds {
+                desk.add();
+                assert!(desk.word.turn(2 * round, 2 * round + 1), "the turn is ours");
+                while !desk.word.is_at(2 * round + 2) {
+                    loom::thread::yield_now();
+                }
+            }
+            desk.add();
+            assert!(desk.word.end(2 * rounds), "the turn came back");
+            assert_eq!(answering.join().unwrap(), 2 * rounds + 1, "every turn was answered");
+            desk.carried.with(|carried| {
+                // SAFETY: the other thread has ended.
+                assert_eq!(unsafe { *carried }, rounds + 2, "nothing carried was lost");
+            });
+        });
+    }
+}
