@@ -10,6 +10,7 @@ mod environment;
 mod facts;
 mod ladder;
 pub mod line;
+mod load;
 mod matrix;
 mod overview;
 mod queue;
@@ -25,6 +26,7 @@ pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use ladder::LadderDoc;
 pub use line::{pass_line, trial_line};
+pub use load::{CpuLoadDoc, LoadDoc};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use overview::{GroupDoc, OverviewDoc};
 pub use queue::QueueCellDoc;
@@ -76,6 +78,8 @@ pub struct Document<'a> {
     series: Vec<SeriesDoc>,
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
+    /// How busy the measured threads kept each CPU while the run went on; filled by `queue`.
+    load: Option<LoadDoc>,
     /// Placements against each other; filled by `place`, and by `advise --prove`.
     comparisons: Vec<ComparisonDoc>,
     /// The two sides of `differences`; null elsewhere.
@@ -148,6 +152,7 @@ impl<'a> Document<'a> {
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
             advice: spin::of_report(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: result.watch.as_ref().map(WatchDoc::of),
+            load: load(report),
             ..Document::empty()
         }
     }
@@ -163,6 +168,7 @@ impl<'a> Document<'a> {
             matrices: Vec::new(),
             series: Vec::new(),
             watch: None,
+            load: None,
             comparisons: Vec::new(),
             compared: None,
             differences: Vec::new(),
@@ -203,6 +209,13 @@ impl<'a> Document<'a> {
         serde_json::to_writer(&mut out, self).map_err(std::io::Error::from)?;
         out.write_all(b"\n")
     }
+}
+
+/// The load of a run of queues.
+fn load(report: &RunReport) -> Option<LoadDoc> {
+    let series = report.series.as_ref()?;
+    let of_queues = series.settings.probes == [coretalk_model::queue::names::PROBE];
+    series.result.load.as_ref().filter(|_| of_queues).map(LoadDoc::of)
 }
 
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.

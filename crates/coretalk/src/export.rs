@@ -9,6 +9,7 @@ mod json;
 mod jsonl;
 mod markdown;
 mod place;
+mod queue;
 mod series;
 mod text;
 
@@ -195,6 +196,8 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         Format::Markdown if place => place::write_markdown(what, out),
         Format::HyperfineJson => hyperfine::write(what, out),
         Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
+        Format::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
+        Format::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
         Format::Csv if series => series::write_csv(what, out),
         Format::Markdown if series => series::write_markdown(what, out),
         Format::Hgrm => hgrm::write(what, out),
@@ -226,6 +229,26 @@ fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, Expo
 }
 
 /// The values of a map in nanoseconds; `None` where not measured.
+/// What a metadata block says of every run.
+fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
+    let environment = &report.environment;
+    let mut facts = vec![
+        ("run", report.header.id.clone()),
+        ("started", report.header.started.clone()),
+        ("simulated", report.header.simulated.to_string()),
+        ("tool", format!("coretalk {}", report.header.tool_version)),
+    ];
+    let known = [
+        ("label", &environment.label),
+        ("machine", &environment.simulated),
+        ("cpu", &environment.cpu_model),
+        ("hypervisor", &environment.hypervisor),
+        ("os", &environment.kernel),
+    ];
+    facts.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
+    facts
+}
+
 fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
     map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
 }

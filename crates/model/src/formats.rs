@@ -3,7 +3,7 @@
 //! [`read_matrices`] detects the format by content, never by name. Each reader is one file; what they share are
 //! `document` (bytes to lines), `cell` (one latency), `label` (CPU ids), `id_table` (tables inside text), `delimited`,
 //! `grid` and `frame` (separated values), `square` and `pairs` (cells to a matrix). The writers are [`write_csv`],
-//! [`write_c2c_csv`] and [`write_markdown`].
+//! [`write_c2c_csv`] and [`write_markdown`], and [`write_rates_csv`] of what is no latency.
 //!
 //! A new format is one file, one line in `read` and one in [`FormatId`]. No reader allocates more than a small multiple
 //! of its input, whatever a header promises.
@@ -41,7 +41,7 @@ mod spectrum;
 mod square;
 
 pub use c2c_csv::write_c2c_csv;
-pub use coretalk_csv::write_csv;
+pub use coretalk_csv::{write_csv, write_rates_csv};
 pub use hwloc::{HwlocError, is_xml, read_hwloc};
 pub use import_error::{ImportError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Spread, Unit, Warning};

@@ -3,6 +3,8 @@
 mod cell;
 pub mod names;
 mod summary;
+mod switches;
 
 pub use cell::{QueueCell, QueueMatrix, both, matrices};
 pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
+pub use switches::{SwitchRate, switch_rate};

@@ -234,6 +234,12 @@ fn refusals_name_the_place_and_the_reason() {
         ("# coretalk matrix: round, ns\ncpu,0,1\n0,,5\n1,6,\n", Some(1), None, |p| {
             matches!(p, Problem::OwnHeader { .. })
         }),
+        (
+            "# coretalk matrix: directed, messages/s\n# capacity: 1\ncpu,0,1\n0,5,5\n1,6,\n",
+            Some(1),
+            None,
+            |p| matches!(p, Problem::Rates),
+        ),
         ("{\"0\": ", Some(1), Some(6), |p| matches!(p, Problem::JsonSyntax { .. })),
         ("[1, 2]", None, None, |p| matches!(p, Problem::JsonShape { .. })),
         ("{\"0\": {\"1\": \"fast\"}}", None, None, |p| matches!(p, Problem::JsonShape { .. })),

@@ -8,7 +8,8 @@ use super::text::{columns, grouped, ns, percent, plain, right, wrap};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::queue::{
-    Balance, QueueCell, QueueMatrix, ShapeRates, best, both, matrices, rates, verification,
+    Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
+    verification,
 };
 use coretalk_model::{CpuId, Flag, Relation};
 
@@ -52,6 +53,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
         }
     }
     lines.extend(tables_of(report, &matrices, &shapes, width));
+    lines.extend(load(series, width));
     lines.push(String::new());
     lines.extend(conclusions(report, series, &matrices, &shapes, width));
     lines
@@ -64,7 +66,15 @@ pub(super) fn tables(report: &RunReport, series: &SeriesReport, width: usize) ->
     if matrices.is_empty() {
         return Vec::new();
     }
-    tables_of(report, &matrices, &rates(&matrices, &report.topology), width)
+    let mut lines = tables_of(report, &matrices, &rates(&matrices, &report.topology), width);
+    lines.extend(load(series, width));
+    lines
+}
+
+/// How busy CPUs were while a run of queues alone went on.
+fn load(series: &SeriesReport, width: usize) -> Vec<String> {
+    let Some(curve) = &series.result.load else { return Vec::new() };
+    [String::new()].into_iter().chain(super::load::lines(curve, width)).collect()
 }
 
 fn tables_of(
@@ -104,6 +114,7 @@ fn conclusions(
             1,
         ));
     }
+    lines.extend(switch_rate(matrices).iter().flat_map(|rate| switches(rate, width)));
     lines.extend(shapes.iter().flat_map(|shape| balances(report, shape, width)));
     lines.extend(winners(report, shapes, width));
     let every = series.settings.cpus.len().pow(2);
@@ -220,7 +231,7 @@ fn text(cell: Option<&QueueCell<'_>>) -> String {
 }
 
 /// Millions with two or three significant digits.
-fn million(per_s: f64) -> String {
+pub(crate) fn million(per_s: f64) -> String {
     let value = per_s / 1e6;
     if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
 }
@@ -349,6 +360,28 @@ fn rare(share: f64) -> String {
     }
 }
 
+/// What the diagonal says about switches between threads: its rate at small capacities is theirs.
+fn switches(rate: &SwitchRate<'_>, width: usize) -> Vec<String> {
+    let [low, high] = [rate.per_s.low, rate.per_s.high].map(|per_s| ns(per_s / 1e3));
+    let text = format!(
+        " CPU {} changes from one thread to the other {} thousand times a second ({low} to {high}) with {}, {}, capacity \
+         {}: {} switches a message, and a switch takes {} at most, with what the queue does.",
+        rate.cpu,
+        ns(rate.per_s.point / 1e3),
+        plain(rate.queue),
+        plain(rate.payload),
+        grouped(rate.capacity as i64),
+        times(rate.per_message),
+        micros(1.0 / rate.per_s.point),
+    );
+    wrap(&text, width, 1)
+}
+
+/// Seconds in microseconds.
+fn micros(seconds: f64) -> String {
+    format!("{} µs", ns(seconds * 1e6))
+}
+
 /// One CPU against two, in words.
 fn balances(report: &RunReport, shape: &ShapeRates<'_>, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -376,13 +409,14 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>, width: usize) -> Vec<Str
         let mut verdicts = Vec::new();
         for (balance, words) in [
             (Balance::One, "one CPU passes more at capacity"),
-            (Balance::Two, "two pass more at"),
-            (Balance::Even, "no difference can be told at"),
+            (Balance::Two, "two pass more at capacity"),
+            (Balance::Even, "no difference can be told at capacity"),
         ] {
             verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
         }
+        let by = if shape.rows.len() > 1 { ", by capacity" } else { "" };
         let text = format!(
-            " {}, {}, {}: two CPUs pass {} times what one does, by capacity; {}.",
+            " {}, {}, {}: two CPUs pass {} times what one does{by}; {}.",
             plain(shape.queue),
             plain(shape.payload),
             relation_words(relation, &report.topology),

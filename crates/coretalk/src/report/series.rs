@@ -3,6 +3,7 @@
 use super::contend;
 use super::doubts;
 use super::heat_map::HeatMap;
+use super::idle;
 use super::jitter;
 use super::ladder::relation_words;
 use super::look::Look;
@@ -159,6 +160,7 @@ fn body(
     for remark in probe.remarks(&specs) {
         lines.extend(wrap(&format!(" {}", plain(&remark)), look.width, 3));
     }
+    lines.extend(idle::lines(trials, look.width));
     lines.extend(heaps(report, series, trials, look.width));
     lines
 }
@@ -248,11 +250,9 @@ fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], wid
     }
     let mut lines: Vec<String> = lines.iter().flat_map(|text| wrap(text, width, 3)).collect();
     if left_out > 0 {
-        lines.extend(wrap(
-            &format!(" {} fall into several heaps too", count(left_out, "more trial")),
-            width,
-            3,
-        ));
+        let verb = if left_out == 1 { "falls" } else { "fall" };
+        let text = format!(" {} {verb} into several heaps too", count(left_out, "more trial"));
+        lines.extend(wrap(&text, width, 3));
     }
     lines
 }

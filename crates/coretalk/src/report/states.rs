@@ -3,7 +3,7 @@
 use super::ladder::relation_words;
 use super::look::Look;
 use super::table::{Align, Columns};
-use super::text::{count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
+use super::text::{HEIGHTS, count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
@@ -149,7 +149,6 @@ fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &L
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
 /// the deviation from the state's median, ± 8 % from bottom to top.
 pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
-    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mut rows: Vec<(usize, f64)> = watch
         .states
         .iter()

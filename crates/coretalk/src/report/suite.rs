@@ -8,6 +8,7 @@ use super::text::{count, ns, plain, wrap};
 use super::{jitter, queue};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
+use coretalk_model::Flag;
 use coretalk_model::series::summary::headline;
 use coretalk_model::series::{TrialResult, Value};
 
@@ -30,6 +31,11 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
             continue;
         }
         lines.extend(table(report, series, &trials, probe.spec().unit, look.width));
+        // A queue says it in its own words.
+        if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
+            let text = " s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
+            lines.extend(wrap(text, look.width, 1));
+        }
         if *name == coretalk_model::wait::names::PROBE {
             lines.extend(crossovers(report, series, look.width));
         }
@@ -63,15 +69,26 @@ fn table(
     }
     let value = |row: &str, place: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
-        Some((headline(&series.settings, trial)?.point, trial.flags.has_doubt(), unit_of(trial, unit)))
+        Some((headline(&series.settings, trial)?.point, *trial, unit_of(trial, unit)))
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(places.iter().map(|place| (place.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
     for row in rows.iter().take(MOST_ROWS) {
         let cell = |place: &String| match value(row, place) {
-            Some((value, doubted, unit)) => {
-                format!("{}{}", shown(value, unit), if doubted { " !" } else { "" })
+            // That is no rate of the pair.
+            Some((_, trial, _))
+                if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
+            {
+                "s".to_owned()
+            }
+            Some((value, trial, unit)) => {
+                let mark = match (of_slices(trial), trial.flags.has_doubt()) {
+                    (true, _) => " s",
+                    (false, true) => " !",
+                    (false, false) => "",
+                };
+                format!("{}{mark}", shown(value, unit))
             }
             None => "·".to_owned(),
         };
@@ -88,7 +105,11 @@ fn table(
     {
         let mut told: Vec<(f64, &String)> = rows
             .iter()
-            .filter_map(|row| Some((value(row, place).filter(|it| it.2 == unit)?.0, row)))
+            .filter_map(|row| {
+                let comparable =
+                    |&(_, trial, of): &(f64, &TrialResult, &str)| of == unit && !of_slices(trial);
+                Some((value(row, place).filter(comparable)?.0, row))
+            })
             .collect();
         told.sort_by(|a, b| a.0.total_cmp(&b.0));
         if let ([first, .., last], true) = (&told[..], unit == "ns") {
@@ -106,6 +127,11 @@ fn table(
         }
     }
     lines
+}
+
+/// Whether threads that look instead of sleeping shared a CPU.
+fn of_slices(trial: &TrialResult) -> bool {
+    trial.flags.contains(Flag::SharedSpin)
 }
 
 /// What a loaded pair is judged by: how many times as long as idle.

@@ -193,6 +193,9 @@ fn digits(value: f64) -> String {
     }
 }
 
+/// Eighths of the height of a line, from the lowest.
+pub const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
 /// Seconds as a person says them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {

@@ -44,6 +44,66 @@ fn every_ordered_pair_is_a_cell_and_reads_back_as_it_was() {
 }
 
 #[test]
+fn tables_travel_as_squares_and_with_their_probe_as_rows() {
+    let tool = Tool::new();
+    tool.done(&queue(&["-q", "--queue", "semaphore,spsc", "--name", "first"]));
+    let csv = tool.done(&["export", "first", "--format", "csv"]).out;
+    let blocks: Vec<&str> = csv.split("\n\n").collect();
+    assert_eq!(blocks.len(), 4, "two queues at two capacities:\n{csv}");
+    let rates = |block: &str| -> Vec<Vec<String>> {
+        let rows = block.lines().filter(|line| !line.starts_with('#'));
+        rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
+    };
+    assert!(
+        blocks[3].starts_with("# coretalk matrix: directed, messages/s\n# probe: queue\n# queue: spsc\n")
+    );
+    assert!(blocks[3].contains("\n# capacity: 100\n"), "{csv}");
+    let (sleeps, looks) = (rates(blocks[1]), rates(blocks[3]));
+    assert_eq!((sleeps.len(), &sleeps[0][..]), (4, &["cpu", "0", "1", "8"].map(str::to_owned)[..]));
+    assert!(
+        sleeps[1..].iter().flat_map(|row| &row[1..]).all(|rate| rate.parse::<f64>().unwrap() > 0.0),
+        "{csv}"
+    );
+    let diagonal: Vec<&str> = (1..4).map(|at| looks[at][at].as_str()).collect();
+    assert_eq!(diagonal, [""; 3], "two threads that look on one CPU are no slow pair");
+
+    let path = tool.path().join("first.csv");
+    std::fs::write(&path, &csv).unwrap();
+    let refused = tool.call(&["lint", path.to_str().unwrap()]);
+    assert!(
+        refused.code == 4 && refused.err.contains("messages per second"),
+        "{} {}",
+        refused.code,
+        refused.err
+    );
+
+    let table = tool.done(&["export", "first", "--format", "markdown"]).out;
+    assert_eq!(table.matches("\n| CPU | 0 | 1 | 8 |\n").count(), 4, "{table}");
+    let rows = tool.done(&["export", "first", "--format", "csv", "--probe", "queue"]).out;
+    assert_eq!(rows.lines().filter(|line| line.starts_with("queue,")).count(), 36, "{rows}");
+}
+
+#[test]
+fn the_load_of_each_cpu_is_drawn_over_the_run() {
+    let tool = Tool::new();
+    let live = tool.done(&queue(&["-q", "--queue", "semaphore", "--name", "first"])).out;
+    let rows: Vec<&str> = live.lines().skip_while(|line| !line.starts_with(" Load of each CPU")).collect();
+    assert!(rows.len() > 5 && rows[2].starts_with("    0 ") && rows[4].starts_with("    8 "), "{live}");
+    let document = document(&tool, &["export", "first", "--format", "json"]);
+    let cpus = document["load"]["cpus"].as_array().unwrap();
+    assert_eq!(cpus.len(), 3);
+    for cpu in cpus {
+        let shares: Vec<f64> =
+            cpu["load"].as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
+        assert!(
+            (50..=60).contains(&shares.len()) && shares.iter().all(|share| (0.0..=1.1).contains(share)),
+            "{cpu}"
+        );
+        assert!(shares.iter().sum::<f64>() > 1.0, "{cpu}");
+    }
+}
+
+#[test]
 fn the_screen_says_where_one_cpu_beats_two() {
     let screen = Tool::new().done(&queue(&["-q", "--queue", "semaphore,spsc", "--precision", "5%"])).out;
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -137,7 +137,7 @@ mod tests {
             asked: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };
-        let result = SeriesResult { trials, complete: true, budget_ended: false };
+        let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };
         let topology = Topology::flat("0-3".parse().unwrap());
         of_series(&Environment::default(), &topology, &settings, &result)
     }

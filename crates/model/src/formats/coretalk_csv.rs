@@ -7,7 +7,7 @@ use super::document::Document;
 use super::import_error::excerpt;
 use super::square::Shape;
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
-use crate::Matrix;
+use crate::{CpuId, Matrix};
 
 /// How the first line of a file begins.
 const MAGIC: &str = "# coretalk matrix:";
@@ -27,7 +27,38 @@ pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
     metadata: &[(K, V)],
 ) -> String {
     let shape = if matrix.is_symmetric() { "symmetric" } else { "directed" };
-    let mut csv = format!("{MAGIC} {shape}, {unit}\n");
+    let cell = |row, column| latency(matrix, row, column);
+    square(&format!("{shape}, {unit}"), matrix.cpus(), metadata, cell)
+}
+
+/// The unit of [`write_rates_csv`].
+const RATE: &str = "messages/s";
+
+/// Prints messages per second from the CPU of the row to that of the column in the same way, the diagonal too. No
+/// latencies: a reader says so.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::write_rates_csv};
+/// let matrix = Matrix::directed(vec![CpuId(0), CpuId(4)], |row, column| (row <= column).then_some(2.5e6));
+/// let csv = write_rates_csv(&matrix, &[("capacity", "1")]);
+/// assert_eq!(csv, "# coretalk matrix: directed, messages/s\n# capacity: 1\ncpu,0,4\n0,2500000,2500000\n4,,2500000\n");
+/// ```
+pub fn write_rates_csv<K: AsRef<str>, V: AsRef<str>>(
+    matrix: &Matrix<Option<f64>>,
+    metadata: &[(K, V)],
+) -> String {
+    let known = |value: &f64| value.is_finite() && *value >= 0.0;
+    let cell = |row, column| matrix.get(row, column).copied().flatten().filter(known);
+    square(&format!("directed, {RATE}"), matrix.cpus(), metadata, cell)
+}
+
+fn square<K: AsRef<str>, V: AsRef<str>>(
+    what: &str,
+    cpus: &[CpuId],
+    metadata: &[(K, V)],
+    cell: impl Fn(usize, usize) -> Option<f64>,
+) -> String {
+    let mut csv = format!("{MAGIC} {what}\n");
     for (key, value) in metadata {
         csv.push_str("# ");
         escape(key.as_ref(), &mut csv);
@@ -36,17 +67,17 @@ pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
         csv.push('\n');
     }
     csv.push_str("cpu");
-    for cpu in matrix.cpus() {
+    for cpu in cpus {
         // Writing to a string cannot fail.
         let _ = write!(csv, ",{cpu}");
     }
     csv.push('\n');
-    for (row, cpu) in matrix.cpus().iter().enumerate() {
+    for (row, cpu) in cpus.iter().enumerate() {
         let _ = write!(csv, "{cpu}");
-        for column in 0..matrix.len() {
+        for column in 0..cpus.len() {
             csv.push(',');
-            if let Some(latency) = latency(matrix, row, column) {
-                let _ = write!(csv, "{latency}");
+            if let Some(value) = cell(row, column) {
+                let _ = write!(csv, "{value}");
             }
         }
         csv.push('\n');
@@ -86,6 +117,9 @@ pub(super) fn read(document: &Document) -> Result<ImportedMatrix, ImportError> {
 fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
     let unknown = || Problem::OwnHeader { text: excerpt(line) };
     let (shape, unit) = line[MAGIC.len()..].split_once(',').ok_or_else(unknown)?;
+    if unit.trim() == RATE {
+        return Err(Problem::Rates);
+    }
     let shape = match shape.trim() {
         "symmetric" => Shape::Symmetric,
         "directed" => Shape::Directed,

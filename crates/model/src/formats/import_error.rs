@@ -160,6 +160,12 @@ pub enum Problem {
         Unit::Cycles
     )]
     OwnHeader { text: String },
+    /// Our own table of queues.
+    #[error(
+        "this is a table of messages per second, and no latencies; hold runs of queues against each other with \
+             `coretalk compare`"
+    )]
+    Rates,
     /// A unit that is not read.
     #[error("`{text}` names a unit that is not read; convert the column to ns")]
     Unit { text: String },

@@ -1,6 +1,6 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec};
+use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec, load_curve};
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, median, passes_interval};
 use crate::{Flag, Flags, Grade, Histogram, flags, jitter};
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ pub fn analyse_series(settings: &SeriesSettings, record: &SeriesRecord) -> Serie
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
         trials: trials.flat_map(|(index, spec)| by_role(trial(settings, record, index, spec))).collect(),
+        load: load_curve(settings, record),
         complete: record.complete,
         budget_ended: record.budget_ended,
     }

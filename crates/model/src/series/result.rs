@@ -1,6 +1,6 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
-use super::TrialSpec;
+use super::{LoadCurve, TrialSpec};
 use crate::stats::Estimate;
 use crate::{Flags, Grade, Histogram};
 use std::collections::BTreeMap;
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct SeriesResult {
     /// One for each trial, in the order of the plan.
     pub trials: Vec<TrialResult>,
+    /// How busy the measured threads kept each CPU while the run went on.
+    pub load: Option<LoadCurve>,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.

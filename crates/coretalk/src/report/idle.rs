@@ -1,0 +1,81 @@
+//! Idle states that the kernel saw CPUs enter between wake-ups.
+
+use super::text::{chosen_time, ns, plain, wrap};
+use coretalk_model::series::TrialResult;
+use std::collections::BTreeMap;
+
+/// Before the name of a state in the counts of a trial.
+const PREFIX: &str = "idle_";
+
+/// A sentence: by silence, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
+/// explains steps between silences.
+pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
+    // Silences are whole numbers of nanoseconds.
+    let mut by_gap: BTreeMap<u64, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
+    for trial in trials {
+        let Some(gap_ns) = trial.spec.parameters.number("gap_ns") else { continue };
+        let states =
+            trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(PREFIX)?, *count)));
+        let mut states = states.peekable();
+        let Some(events) = trial.counts.get("samples").filter(|_| states.peek().is_some()) else { continue };
+        let (sum, entered) = by_gap.entry(gap_ns as u64).or_default();
+        *sum += events;
+        states.for_each(|(state, count)| *entered.entry(state).or_default() += count);
+    }
+    let told: Vec<String> = by_gap
+        .iter()
+        .filter(|(_, (events, _))| *events > 0)
+        .map(|(gap_ns, (events, entered))| {
+            let each = |(state, count): (&&str, &u64)| {
+                format!("{} {}", plain(state), ns(*count as f64 / *events as f64))
+            };
+            let entered: Vec<String> = entered.iter().map(each).collect();
+            format!("after {} {}", chosen_time(*gap_ns as f64), entered.join(", "))
+        })
+        .collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let text = format!(
+        " Idle states that the CPUs of a pair entered for each wake-up: {}. A deeper one takes longer to leave.",
+        told.join("; ")
+    );
+    wrap(&text, width, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::series::{Parameters, TrialSpec};
+    use coretalk_model::{CpuId, Flags};
+
+    fn trial(gap_ns: f64, counts: &[(&str, u64)]) -> TrialResult {
+        TrialResult {
+            spec: TrialSpec {
+                probe: "wake".into(),
+                parameters: Parameters::default().with("gap_ns", gap_ns),
+                placement: vec![CpuId(0), CpuId(1)],
+            },
+            passes: 8,
+            values: Default::default(),
+            histograms: Default::default(),
+            medians_ns: Default::default(),
+            counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            busy: Vec::new(),
+            switches: None,
+            flags: Flags::NONE,
+            grade: None,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn entries_are_counted_for_each_wake_up_of_a_silence() {
+        let long = trial(1e6, &[("samples", 100), ("idle_c1", 50), ("idle_c6", 150)]);
+        let short = trial(20e3, &[("samples", 1000), ("idle_poll", 900)]);
+        let other = trial(20e3, &[("samples", 1000), ("idle_poll", 1100)]);
+        let text = lines(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])], 1000).concat();
+        assert!(text.contains(": after 20 µs poll 1.00; after 1 ms c1 0.50, c6 1.50. A deeper"), "{text}");
+        assert_eq!(lines(&[&trial(1e3, &[("samples", 9)])], 80), Vec::<String>::new(), "no kernel counted");
+    }
+}

@@ -1,0 +1,86 @@
+//! How busy the measured threads kept each CPU while a run went on.
+
+use super::text::{HEIGHTS, duration, grouped, percent, right, wrap};
+use coretalk_model::series::LoadCurve;
+
+/// With more CPUs than this their mean is drawn; each stands in the data.
+const MOST_ROWS: usize = 16;
+/// Columns beside the glyphs: the name of the CPU and its mean.
+const BESIDE: usize = 18;
+
+/// A row of glyphs for each CPU.
+pub(super) fn lines(curve: &LoadCurve, width: usize) -> Vec<String> {
+    let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
+    let together = steps.div_ceil(width.saturating_sub(BESIDE).max(8)).max(1);
+    let mut rows: Vec<(String, Vec<Option<f64>>)> =
+        curve.cpus.iter().map(|(cpu, shares)| (cpu.to_string(), shares.clone())).collect();
+    let count = rows.len();
+    if count > MOST_ROWS {
+        let of_step = |step: usize| mean(&rows.iter().map(|(_, shares)| shares[step]).collect::<Vec<_>>());
+        rows = vec![("all".to_owned(), (0..steps).map(of_step).collect())];
+    }
+    let who = match count > MOST_ROWS {
+        true => format!("Load of {} CPUs together", grouped(count as i64)),
+        false => "Load of each CPU".to_owned(),
+    };
+    let text = format!(
+        " {who} by the measured threads while the run went on: a column is {}, its height the share of that time, the \
+         number the mean.",
+        duration(curve.step.secs() * together as f64)
+    );
+    let mut lines = wrap(&text, width, 1);
+    for (name, shares) in rows {
+        let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
+        let whole = mean(&shares).map_or("·".to_owned(), percent);
+        lines.push(format!(" {} {glyphs} {whole}", right(&name, 4)));
+    }
+    lines
+}
+
+/// The mean; unknown where one is.
+fn mean(shares: &[Option<f64>]) -> Option<f64> {
+    let sum: Option<f64> = shares.iter().copied().sum();
+    sum.map(|sum| sum / shares.len().max(1) as f64)
+}
+
+/// A blank for nothing at all, a dot for what is not known.
+fn glyph(share: Option<f64>) -> char {
+    match share {
+        None => '·',
+        Some(share) if share < 0.005 => ' ',
+        Some(share) => HEIGHTS[((share * HEIGHTS.len() as f64) as usize).min(HEIGHTS.len() - 1)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::{CpuId, Picos};
+
+    fn curve(cpus: &[(u32, &[Option<f64>])]) -> LoadCurve {
+        let cpus = cpus.iter().map(|(cpu, shares)| (CpuId(*cpu), shares.to_vec())).collect();
+        LoadCurve { step: Picos::from_ms(500), cpus }
+    }
+
+    #[test]
+    fn a_row_says_how_busy_a_cpu_was_and_when() {
+        let lines = lines(
+            &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
+            100,
+        );
+        assert!(lines[0].contains("a column is 500 ms"), "{lines:?}");
+        assert_eq!(lines[lines.len() - 2..], ["    0  ▅█ 50 %", "    7 ·█▁ ·"]);
+    }
+
+    #[test]
+    fn many_cpus_are_one_row_and_a_narrow_terminal_has_fewer_columns() {
+        let shares = [Some(0.25); 60];
+        let cpus: Vec<(u32, &[Option<f64>])> = (0..40).map(|cpu| (cpu, &shares[..])).collect();
+        let drawn = lines(&curve(&cpus), 50);
+        assert!(
+            drawn[0].contains("40 CPUs together") && drawn.join(" ").contains("a column is 1.0 s"),
+            "{drawn:?}"
+        );
+        assert_eq!(drawn.last().unwrap(), &format!("  all {} 25 %", "▃".repeat(30)));
+    }
+}

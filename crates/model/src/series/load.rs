@@ -1,0 +1,144 @@
+//! [`LoadCurve`]: how busy the measured threads kept each CPU while a run went on.
+
+use super::{SeriesRecord, SeriesSettings};
+use crate::{CpuId, Picos};
+use std::collections::BTreeMap;
+
+/// Steps of a curve: as many as fit beside a name on a narrow terminal.
+const STEPS: usize = 60;
+
+/// CPU time of measured threads as a share of each step of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadCurve {
+    /// How long a step is. Sittings follow each other without what lay between them.
+    pub step: Picos,
+    /// Each CPU that took part, in the order of its number, with its share in each step; `None` where the system does
+    /// not say what a thread took there.
+    pub cpus: Vec<(CpuId, Vec<Option<f64>>)>,
+}
+
+/// The curve of a run; `None` where nothing was measured. What a thread took is spread evenly over its pass: the system
+/// tells it once a pass.
+pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<LoadCurve> {
+    let passes: Vec<_> = settings
+        .trials
+        .iter()
+        .enumerate()
+        .flat_map(|(index, spec)| record.passes(index).iter().map(move |entry| (spec, entry)))
+        .filter_map(|(spec, entry)| Some((spec, entry.segment, entry.outcome.as_ref().ok()?)))
+        .collect();
+    // From where to where each sitting went.
+    let mut sittings: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    for (_, segment, pass) in &passes {
+        let [from, to] = [pass.started.0, pass.started.0.saturating_add(pass.elapsed.0)];
+        let known = sittings.entry(*segment).or_insert([from, to]);
+        *known = [known[0].min(from), known[1].max(to)];
+    }
+    let length: u64 = sittings.values().map(|[from, to]| to - from).sum();
+    let step = length.div_ceil(STEPS as u64).max(1);
+    let steps = length.div_ceil(step) as usize;
+    // Time before each sitting, so that all of them are one line.
+    let mut before = 0;
+    for span in sittings.values_mut() {
+        let length = span[1] - span[0];
+        *span = [span[0], before];
+        before += length;
+    }
+    let mut cpus: BTreeMap<CpuId, Vec<Option<f64>>> = BTreeMap::new();
+    for (spec, segment, pass) in passes {
+        let [origin, before] = sittings[&segment];
+        let (from, elapsed) = (pass.started.0 - origin + before, pass.elapsed.0);
+        for (role, &cpu) in spec.placement.iter().enumerate() {
+            let shares = cpus.entry(cpu).or_insert_with(|| vec![Some(0.0); steps]);
+            let spent = pass.roles.get(role).and_then(|role| role.cpu_ns);
+            let last = ((from + elapsed).saturating_sub(1) / step) as usize;
+            let touched = shares.iter_mut().enumerate().take(last + 1).skip((from / step) as usize);
+            for (index, share) in touched {
+                let begin = index as u64 * step;
+                let inside = (from + elapsed).min(begin + step).saturating_sub(from.max(begin));
+                let part = inside as f64 / elapsed.max(1) as f64;
+                *share = share.zip(spent).map(|(share, ns)| share + part * ns as f64 * 1e3 / step as f64);
+            }
+        }
+    }
+    (!cpus.is_empty()).then(|| LoadCurve { step: Picos(step), cpus: cpus.into_iter().collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Parameters, PassOutcome, RoleEvidence, SeriesEntry, TrialSpec};
+    use super::*;
+
+    fn settings(placements: &[&[u32]]) -> SeriesSettings {
+        let trial = |cpus: &&[u32]| TrialSpec {
+            probe: "queue".into(),
+            parameters: Parameters::default(),
+            placement: cpus.iter().map(|&cpu| CpuId(cpu)).collect(),
+        };
+        SeriesSettings {
+            probes: vec!["queue".into()],
+            cpus: Vec::new(),
+            asked: Parameters::default(),
+            trials: placements.iter().map(trial).collect(),
+            headlines: Vec::new(),
+            precision: 0.02,
+            budget: Picos::from_secs(1.0),
+            seed: 1,
+        }
+    }
+
+    fn entry(trial: u32, segment: u32, [from_ms, ms]: [u64; 2], busy_ms: &[Option<u64>]) -> SeriesEntry {
+        let role = |ms: &Option<u64>| RoleEvidence {
+            cpu_ns: ms.map(|ms| ms * 1_000_000),
+            ..RoleEvidence::default()
+        };
+        let outcome = PassOutcome {
+            started: Picos::from_ms(from_ms),
+            elapsed: Picos::from_ms(ms),
+            roles: busy_ms.iter().map(role).collect(),
+            ..PassOutcome::default()
+        };
+        SeriesEntry { segment, pass: 0, trial, outcome: Ok(outcome) }
+    }
+
+    fn curve(placements: &[&[u32]], entries: Vec<SeriesEntry>) -> Option<LoadCurve> {
+        let mut record = SeriesRecord::new();
+        entries.into_iter().for_each(|entry| record.push(entry));
+        load_curve(&settings(placements), &record)
+    }
+
+    #[test]
+    fn time_of_passes_lies_where_they_were_and_is_all_there() {
+        // A second of CPUs 0 and 1, the second half busy; then, in another sitting that began at 5 s, a second of 1.
+        let all = curve(
+            &[&[0, 1], &[1, 1]],
+            vec![
+                entry(0, 0, [0, 1000], &[Some(1000), Some(500)]),
+                entry(1, 1, [5000, 1000], &[Some(300), Some(300)]),
+            ],
+        );
+        let all = all.unwrap();
+        assert_eq!(all.cpus.len(), 2);
+        assert!((all.step.secs() * 60.0 - 2.0).abs() < 1e-9, "no time between sittings: {:?}", all.step);
+        let of = |cpu: usize| all.cpus[cpu].1.iter().map(|share| share.unwrap()).collect::<Vec<f64>>();
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        assert!(
+            of(0)[..30].iter().all(|&share| close(share, 1.0)) && of(0)[30..].iter().all(|&s| close(s, 0.0))
+        );
+        assert!(
+            of(1)[..30].iter().all(|&share| close(share, 0.5)) && of(1)[30..].iter().all(|&s| close(s, 0.6))
+        );
+    }
+
+    #[test]
+    fn what_the_system_does_not_say_is_unknown_and_nothing_is_no_curve() {
+        let all = curve(&[&[0, 1]], vec![entry(0, 0, [0, 60], &[Some(60), None])]).unwrap();
+        assert!(all.cpus[1].1.iter().all(Option::is_none) && all.cpus[0].1.iter().all(Option::is_some));
+        assert_eq!(curve(&[&[0, 1]], Vec::new()), None);
+        let instant = curve(&[&[0]], vec![entry(0, 0, [3, 0], &[Some(0)])]);
+        assert!(
+            instant.is_some_and(|curve| curve.cpus[0].1.len() <= 1),
+            "a pass without length divides by nothing"
+        );
+    }
+}
