@@ -7,6 +7,8 @@ pub mod counter;
 pub mod counters;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod creation;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod energy;
 pub mod ensemble;
 // Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]

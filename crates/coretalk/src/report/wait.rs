@@ -199,6 +199,7 @@ fn costs(trials: &[&TrialResult], width: usize) -> Vec<String> {
         ]);
     }
     let mut lines = table.lines(width);
+    lines.extend(energy(trials, width));
     let negative: u64 = trials.iter().filter_map(|trial| trial.counts.get(names::NEGATIVE)).sum();
     if negative > 0 {
         let text = format!(
@@ -237,7 +238,24 @@ fn throughput(trials: &[&TrialResult], width: usize) -> Vec<String> {
             short(value(names::SLEEPS)),
         ]);
     }
-    table.lines(width)
+    table.lines(width).into_iter().chain(energy(trials, width)).collect()
+}
+
+/// Energy of a trip, where packages tell it.
+fn energy(trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let told: Vec<String> = trials
+        .iter()
+        .filter_map(|trial| {
+            let nj = trial.values.get(names::PACKAGE_NJ)?;
+            Some(format!("{} {} ±{}", name(trial), ns(nj.point), percent(nj.relative_half_width())))
+        })
+        .collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let text =
+        format!(" Energy of all packages during a trip, whatever else they did, in nJ: {}.", told.join(", "));
+    wrap(&text, width, 1)
 }
 
 /// A row for each trial with some of its values.
@@ -327,4 +345,48 @@ fn said(report: &RunReport, trials: &[&TrialResult], width: usize) -> Vec<String
         lines.extend(wrap(text, width, 1));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::Flags;
+    use coretalk_model::series::{Parameters, TrialSpec};
+    use coretalk_model::stats::Estimate;
+
+    fn trial(strategy: &str, nj: Option<f64>) -> TrialResult {
+        let estimate = |nj: f64| Estimate {
+            point: nj,
+            low: 0.9 * nj,
+            high: 1.1 * nj,
+            confidence: 0.95,
+            effective_n: 8.0,
+        };
+        TrialResult {
+            spec: TrialSpec {
+                probe: PROBE.into(),
+                parameters: Parameters::default().with("strategy", strategy),
+                placement: vec![CpuId(0), CpuId(1)],
+            },
+            passes: 8,
+            values: nj.map(|nj| (names::PACKAGE_NJ.to_owned(), estimate(nj))).into_iter().collect(),
+            histograms: Default::default(),
+            medians_ns: Default::default(),
+            counts: Default::default(),
+            busy: Vec::new(),
+            switches: None,
+            flags: Flags::NONE,
+            grade: None,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn energy_is_told_where_packages_count_it() {
+        let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
+            .map(|(name, nj)| trial(name, nj));
+        let told = energy(&[&busy, &futex, &unknown], 200).concat();
+        assert!(told.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{told}");
+        assert_eq!(energy(&[&unknown], 80), Vec::<String>::new());
+    }
 }

@@ -32,6 +32,8 @@ pub const SPINS: &str = "spins_per_trip";
 pub const TRIPS_PER_S: &str = "trips_per_s";
 /// CPU time of both sides for each trip.
 pub const CPU_NS: &str = "cpu_ns_per_trip";
+/// Energy of all packages over a trip in nanojoules, whatever else they did; where it can be read.
+pub const PACKAGE_NJ: &str = "package_nj_per_trip";
 /// How often a side slept, for each trip.
 pub const SLEEPS: &str = "sleeps_per_trip";
 /// How often a CPU was taken, for each trip.

@@ -4,6 +4,7 @@ use super::exchange::{self, Clock, Followed, Led, Plan};
 use super::trials::{Mode, Trial};
 use super::{call, flags, sibling};
 use crate::counter;
+use crate::energy::PackageEnergy;
 use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -38,6 +39,8 @@ const WARM_UP: Picos = Picos::from_ms(5);
 pub const PASSES: f64 = 8.0;
 /// Where the clock stands around many trips, these take at least so long: a read is below a thousandth of it.
 const BATCH_NS: f64 = 50_000.0;
+/// Energy over a shorter span is not told: its counters move once a millisecond.
+const ENERGY_NS: f64 = 20e6;
 /// Pairs of reads whose median is the cost of the clock in a pass.
 const CLOCK_READS: usize = 255;
 
@@ -227,12 +230,20 @@ fn trips(
             switches: since(switches, part.switches()),
         })
     };
+    let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
     // Whoever sleeps looks at its guard every 100 ms by itself.
     let mut told = ensemble.play(order.span + PATIENCE, role, || ())?.into_iter();
+    let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
+    let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
     let (Some(first), Some(second)) = (told.next(), told.next()) else {
         return Err(TrialFailure::PartnerLost { cpu: ensemble.cpus()[0] });
     };
-    Ok(observe(ensemble, mode, first, second))
+    let mut observed = observe(ensemble, mode, first, second);
+    if let Some((joules, loop_ns)) = joules.zip(observed.values.get(names::LOOP_NS).copied()) {
+        // The power of the pass, starts and ends of threads included, over the time of a trip.
+        observed.value(names::PACKAGE_NJ, joules * 1e9 / elapsed_ns * loop_ns);
+    }
+    Ok(observed)
 }
 
 /// Lines in the order of their use.
