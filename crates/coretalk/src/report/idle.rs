@@ -46,26 +46,19 @@ pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::CpuId;
     use coretalk_model::series::{Parameters, TrialSpec};
-    use coretalk_model::{CpuId, Flags};
 
     fn trial(gap_ns: f64, counts: &[(&str, u64)]) -> TrialResult {
+        let spec = TrialSpec {
+            probe: "wake".into(),
+            parameters: Parameters::default().with("gap_ns", gap_ns),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
         TrialResult {
-            spec: TrialSpec {
-                probe: "wake".into(),
-                parameters: Parameters::default().with("gap_ns", gap_ns),
-                placement: vec![CpuId(0), CpuId(1)],
-            },
             passes: 8,
-            values: Default::default(),
-            histograms: Default::default(),
-            medians_ns: Default::default(),
             counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
-            busy: Vec::new(),
-            switches: None,
-            flags: Flags::NONE,
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

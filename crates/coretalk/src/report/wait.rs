@@ -350,7 +350,6 @@ fn said(report: &RunReport, trials: &[&TrialResult], width: usize) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::Flags;
     use coretalk_model::series::{Parameters, TrialSpec};
     use coretalk_model::stats::Estimate;
 
@@ -362,22 +361,15 @@ mod tests {
             confidence: 0.95,
             effective_n: 8.0,
         };
+        let spec = TrialSpec {
+            probe: PROBE.into(),
+            parameters: Parameters::default().with("strategy", strategy),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
         TrialResult {
-            spec: TrialSpec {
-                probe: PROBE.into(),
-                parameters: Parameters::default().with("strategy", strategy),
-                placement: vec![CpuId(0), CpuId(1)],
-            },
             passes: 8,
             values: nj.map(|nj| (names::PACKAGE_NJ.to_owned(), estimate(nj))).into_iter().collect(),
-            histograms: Default::default(),
-            medians_ns: Default::default(),
-            counts: Default::default(),
-            busy: Vec::new(),
-            switches: None,
-            flags: Flags::NONE,
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

@@ -56,6 +56,9 @@ pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
     }
     if asked.contains(['/', '\\']) || asked.ends_with(&format!(".{}", super::ENDING)) {
         // Meant as a path: nobody looks for it in the store.
+        if Path::new(asked).is_dir() {
+            return Err(StoreError::Foreign { path: asked.into(), what: "it is a directory" });
+        }
         return Err(StoreError::Missing { path: asked.into() });
     }
     Err(unknown(what_there_is(directory, &files)))

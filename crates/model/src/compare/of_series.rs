@@ -101,28 +101,17 @@ mod tests {
     use crate::compare::{LeastEffect, Levels, Verdict, Weight, compare, mismatches};
     use crate::series::{Parameters, TrialSpec};
     use crate::stats::{Estimate, Key};
-    use crate::{CpuId, Flags, Grade};
+    use crate::{CpuId, Grade};
 
     fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
         let estimate =
             Estimate { point, low: point * 0.99, high: point * 1.01, confidence: 0.95, effective_n: 8.0 };
-        let mut trial = TrialResult {
-            spec: TrialSpec {
-                probe: probe.into(),
-                parameters: Parameters::default().with("kind", parameter),
-                placement: placement.map(CpuId).to_vec(),
-            },
-            passes: 8,
-            values: BTreeMap::new(),
-            histograms: BTreeMap::new(),
-            medians_ns: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            busy: Vec::new(),
-            switches: None,
-            flags: Flags::default(),
-            grade: Some(Grade::A),
-            reason: None,
+        let spec = TrialSpec {
+            probe: probe.into(),
+            parameters: Parameters::default().with("kind", parameter),
+            placement: placement.map(CpuId).to_vec(),
         };
+        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(spec) };
         if name.ends_with("_per_s") {
             trial.values.insert(name.into(), estimate);
         } else {

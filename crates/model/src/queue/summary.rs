@@ -238,20 +238,16 @@ mod tests {
             .with("queue", queue)
             .with("payload", "u64")
             .with("capacity", capacity as f64);
+        let spec = TrialSpec { probe: names::PROBE.into(), parameters, placement: pair.map(CpuId).to_vec() };
         TrialResult {
-            spec: TrialSpec { probe: names::PROBE.into(), parameters, placement: pair.map(CpuId).to_vec() },
             passes: 8,
             values: [(names::RATE.to_owned(), estimate)].into(),
-            histograms: Default::default(),
-            medians_ns: Default::default(),
             counts: [("messages", 1_000), ("empty", 10), ("producer_cpu_ns", 50_000), ("full", 0)]
                 .map(|(name, count)| (name.to_owned(), count))
                 .into(),
             busy: vec![Some(1.0), None],
-            switches: None,
             flags,
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

@@ -60,22 +60,17 @@ mod tests {
             (names::INVOLUNTARY[0], taken),
             (names::INVOLUNTARY[1], lost),
         ];
+        let spec = TrialSpec {
+            probe: names::PROBE.into(),
+            parameters: Default::default(),
+            placement: pair.map(CpuId).to_vec(),
+        };
         TrialResult {
-            spec: TrialSpec {
-                probe: names::PROBE.into(),
-                parameters: Default::default(),
-                placement: pair.map(CpuId).to_vec(),
-            },
             passes: 8,
             values: [(names::RATE.to_owned(), spread)].into(),
-            histograms: Default::default(),
-            medians_ns: Default::default(),
             counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
-            busy: vec![None, None],
-            switches: None,
             flags,
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

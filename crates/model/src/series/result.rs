@@ -46,6 +46,23 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
+    /// A trial of which nothing was said.
+    pub fn of(spec: TrialSpec) -> TrialResult {
+        TrialResult {
+            spec,
+            passes: 0,
+            values: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            medians_ns: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            busy: Vec::new(),
+            switches: None,
+            flags: Flags::NONE,
+            grade: None,
+            reason: None,
+        }
+    }
+
     /// A distribution that holds something.
     pub fn histogram(&self, name: &str) -> Option<&Histogram> {
         self.histograms.get(name).filter(|histogram| !histogram.is_empty())

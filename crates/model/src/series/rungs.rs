@@ -94,22 +94,15 @@ mod tests {
     fn trial(primitive: &str, gap_ns: f64, placement: [u32; 2], ns: f64) -> TrialResult {
         let estimate =
             Estimate { point: ns, low: 0.9 * ns, high: 1.2 * ns, confidence: 0.95, effective_n: 8.0 };
+        let spec = TrialSpec {
+            probe: "wake".into(),
+            parameters: Parameters::default().with("primitive", primitive).with("gap_ns", gap_ns),
+            placement: placement.map(CpuId).to_vec(),
+        };
         TrialResult {
-            spec: TrialSpec {
-                probe: "wake".into(),
-                parameters: Parameters::default().with("primitive", primitive).with("gap_ns", gap_ns),
-                placement: placement.map(CpuId).to_vec(),
-            },
             passes: 8,
-            values: BTreeMap::new(),
-            histograms: BTreeMap::new(),
             medians_ns: BTreeMap::from([("slept".to_owned(), estimate)]),
-            counts: BTreeMap::new(),
-            busy: Vec::new(),
-            switches: None,
-            flags: Default::default(),
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

@@ -87,9 +87,7 @@ fn difference(a: &Estimate, b: &Estimate) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Flags;
     use crate::series::{Parameters, TrialSpec};
-    use std::collections::BTreeMap;
 
     fn trial(strategy: &str, net: f64, cpu: f64, sleeps: f64) -> TrialResult {
         let estimate = |point: f64| Estimate {
@@ -100,22 +98,15 @@ mod tests {
             effective_n: 8.0,
         };
         let values = [(names::NET_NS, net), (names::CPU_NS, cpu), (names::SLEEPS, sleeps)];
+        let spec = TrialSpec {
+            probe: names::PROBE.into(),
+            parameters: Parameters::default().with("strategy", strategy),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
         TrialResult {
-            spec: TrialSpec {
-                probe: names::PROBE.into(),
-                parameters: Parameters::default().with("strategy", strategy),
-                placement: vec![CpuId(0), CpuId(1)],
-            },
             passes: 8,
             values: values.map(|(name, point)| (name.to_owned(), estimate(point))).into(),
-            histograms: BTreeMap::new(),
-            medians_ns: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            busy: Vec::new(),
-            switches: None,
-            flags: Flags::NONE,
-            grade: None,
-            reason: None,
+            ..TrialResult::of(spec)
         }
     }
 

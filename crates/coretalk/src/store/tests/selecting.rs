@@ -69,6 +69,7 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
         assert!(error.to_string().contains(word), "{asked}: {error}");
     }
     assert!(matches!(find(&directory, "./none.coretalk"), Err(StoreError::Missing { .. })));
+    assert!(matches!(find(&directory, "/"), Err(StoreError::Foreign { .. })), "a directory is there");
     let empty = tempfile::tempdir().unwrap();
     let error = find(&Directory::at(empty.path()), "latest").unwrap_err();
     assert!(error.to_string().contains("no runs"), "{error}");
