@@ -9,6 +9,7 @@ use super::series::ValueDoc;
 use super::{Ci, ci, known};
 use coretalk_model::latency::{Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, Regime};
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
+use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Matrix, Protocol};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -234,11 +235,14 @@ impl MatrixDoc<'_> {
 
 impl GateDoc {
     fn of(outcome: &GateOutcome) -> GateDoc {
+        // Two one-sided tests at 5 % are an interval of 90 %; where no cell was measured both ways there is none.
+        let Estimate { low, high, confidence, .. } = outcome.bias;
+        let ends = [low, high].map(|end| known(end).filter(|_| confidence > 0.0));
         GateDoc {
             relation: outcome.relation.name(),
             pairs: outcome.pairs,
             bias: known(outcome.bias.point),
-            ci: ci(&outcome.bias),
+            ci: ends[0].zip(ends[1]).map(|(low, high)| [low, high]),
             cells: outcome.cells,
             equivalent: outcome.equivalent,
         }
