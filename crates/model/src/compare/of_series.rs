@@ -28,7 +28,8 @@ pub fn of_series(
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
-    let asked: Vec<String> = settings.asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let asked: Vec<String> =
+        settings.asked.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
     let asked = ("options", asked.join(" "));
     let mut sheets: BTreeMap<String, Sheet> = BTreeMap::new();
     for (set, trials) in sets {
@@ -137,7 +138,7 @@ mod tests {
             asked: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };
-        let result = SeriesResult { trials, complete: true, budget_ended: false };
+        let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };
         let topology = Topology::flat("0-3".parse().unwrap());
         of_series(&Environment::default(), &topology, &settings, &result)
     }

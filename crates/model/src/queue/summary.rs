@@ -268,7 +268,7 @@ mod tests {
             trials.push(trial(queue, capacity, [0, 1], two, Flags::NONE));
             trials.push(trial(queue, capacity, [1, 0], two * 1.01, Flags::NONE));
         }
-        SeriesResult { trials, complete: true, budget_ended: false }
+        SeriesResult { trials, complete: true, ..SeriesResult::default() }
     }
 
     fn topology() -> Topology {

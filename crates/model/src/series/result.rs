@@ -1,6 +1,7 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
 use super::TrialSpec;
+use crate::latency::Regime;
 use crate::stats::Estimate;
 use crate::{Flags, Grade, Histogram};
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct SeriesResult {
     /// One for each trial, in the order of the plan.
     pub trials: Vec<TrialResult>,
+    /// How they were made: one at a time, or several with proof of what that changes.
+    pub regime: Regime,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.
