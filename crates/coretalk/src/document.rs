@@ -139,8 +139,10 @@ impl<'a> Document<'a> {
         matrices.extend(result.imitated.iter().map(MatrixDoc::of_imitation));
         if let Some(series) = &report.series {
             let queues = coretalk_model::queue::matrices(&series.result);
-            matrices
-                .extend(queues.into_iter().map(|matrix| MatrixDoc::of_queue(matrix, &series.settings.cpus)));
+            let regime = &series.result.regime;
+            matrices.extend(
+                queues.into_iter().map(|matrix| MatrixDoc::of_queue(matrix, &series.settings.cpus, regime)),
+            );
         }
         Document {
             run: Some(RunDoc::of(report, identity)),

@@ -175,16 +175,24 @@ impl<'a> Ensemble<'a> {
         let cast = Cast { cpus: self.cpus, limit, role: &whole, rescue: &rescue, nap };
         let evidence = self.hands.play(&cast)?;
         self.note(&evidence);
-        let mut said = Vec::with_capacity(self.cpus.len());
-        for (result, &cpu) in results.into_iter().zip(self.cpus) {
-            match result.into_inner().unwrap_or_else(PoisonError::into_inner) {
-                Some(Ok(result)) => said.push(result),
-                Some(Err(Halt::Stopped)) => return Err(TrialFailure::Interrupted),
-                Some(Err(Halt::Deadline)) => return Err(TrialFailure::TimedOut { limit }),
-                Some(Err(Halt::Partner)) | None => return Err(TrialFailure::PartnerLost { cpu }),
-            }
+        let results: Vec<Option<Result<R, Halt>>> = results
+            .into_iter()
+            .map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        // Whoever finds its partner gone does not know why that left.
+        let left_for =
+            |reason: Halt| results.iter().any(|result| matches!(result, Some(Err(halt)) if *halt == reason));
+        if left_for(Halt::Stopped) {
+            return Err(TrialFailure::Interrupted);
         }
-        Ok(said)
+        if left_for(Halt::Deadline) {
+            return Err(TrialFailure::TimedOut { limit });
+        }
+        let said = results.into_iter().zip(self.cpus).map(|(result, &cpu)| match result {
+            Some(Ok(result)) => Ok(result),
+            _ => Err(TrialFailure::PartnerLost { cpu }),
+        });
+        said.collect()
     }
 
     /// What the system says of each role, over everything that was played.

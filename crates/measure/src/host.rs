@@ -50,6 +50,8 @@ mod tests;
 #[cfg(target_os = "linux")]
 mod trial;
 #[cfg(target_os = "linux")]
+mod troupe;
+#[cfg(target_os = "linux")]
 mod work;
 #[cfg(target_os = "linux")]
 pub mod worker;

@@ -78,6 +78,16 @@ pub trait Machine {
     /// [`TrialFailure`] says why the pass has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure>;
 
+    /// Performs one pass of each of some trials whose CPUs lie on different cores, all at the same time: one outcome each,
+    /// in order, with how many others there were. A machine that does not know how performs them one after another.
+    fn perform_trials(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        orders.iter().map(|order| self.perform_trial(order, stop)).collect()
+    }
+
     /// Why the machine cannot run a piece of work at all: a sentence; `None` where it can.
     fn refuses(&self, _work: &Work) -> Option<String> {
         None

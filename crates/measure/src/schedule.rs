@@ -40,6 +40,18 @@ pub fn parallel(
     rounds
 }
 
+/// The same for any list of pairs, some of which may stand there several times, or have both roles on one CPU.
+pub fn together(
+    topology: &Topology,
+    pairs: &[[CpuId; 2]],
+    cells: &[u32],
+    width: usize,
+    key: Key,
+) -> Vec<CellRound> {
+    let rounds = coloured(&Cores::of(topology, pairs), pairs, cells, key);
+    rounds.into_iter().flat_map(|round| split(round, width.max(1))).collect()
+}
+
 /// Parts of nearly equal size, none above the width.
 fn split(round: CellRound, width: usize) -> Vec<CellRound> {
     let parts = round.len().div_ceil(width);
@@ -287,6 +299,12 @@ mod tests {
             let rounds = parallel(&topology, &pairs, &cells, width, key);
             check(&topology, &pairs, &cells, &rounds, width);
             check(&topology, &pairs, &cells, &serial(&cells, key), 1);
+            // Both directions, both roles on one CPU, and every pair for two queues.
+            let ordered = pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a], [a, a], [a, b]]);
+            let ordered: Vec<[CpuId; 2]> = ordered.collect();
+            let cells: Vec<u32> =
+                (0..ordered.len() as u32).filter(|&cell| key.below(u64::from(cell), 100) >= share).collect();
+            check(&topology, &ordered, &cells, &together(&topology, &ordered, &cells, width, key), width);
         }
     }
 }

@@ -67,6 +67,11 @@ pub trait SeriesProbe: Probe {
         false
     }
 
+    /// Whether a trial may be made while others are made on other cores.
+    fn in_company(&self, _spec: &TrialSpec) -> InCompany {
+        InCompany::Never
+    }
+
     /// What the names in some trials mean, a sentence each: for whoever reads the table.
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
         Vec::new()
@@ -74,6 +79,17 @@ pub trait SeriesProbe: Probe {
 
     /// What a table of this probe shows, in order.
     fn columns(&self) -> &'static [Column];
+}
+
+/// Whether a trial may be made while others are made on other cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InCompany {
+    /// Only alone.
+    Never,
+    /// Where trials of its relation, made both ways, prove that it changes nothing.
+    IfProven,
+    /// In any case: no number of it is believed.
+    Always,
 }
 
 /// What is asked of a probe.

@@ -301,16 +301,25 @@ impl Machine for SimMachine {
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        self.perform_trials(&[*order], stop).remove(0)
+    }
+
+    fn perform_trials(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
         let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
         if stop_at.is_some_and(|at| self.now >= at) {
             stop.raise();
         }
         if stop.is_raised() {
-            return Err(TrialFailure::Interrupted);
+            return vec![Err(TrialFailure::Interrupted); orders.len()];
         }
-        let (outcome, elapsed) = stage::perform(&self.world, order, self.now);
-        self.now += elapsed;
-        outcome
+        let perform = |order: &TrialOrder<'_>| stage::perform(&self.world, order, self.now, orders.len());
+        let performed: Vec<_> = orders.iter().map(perform).collect();
+        self.now += performed.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
+        performed.into_iter().map(|(outcome, _)| outcome).collect()
     }
 
     fn refuses(&self, work: &Work) -> Option<String> {

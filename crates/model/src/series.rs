@@ -3,6 +3,7 @@
 //! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
 
 mod analyse;
+mod company;
 mod load;
 mod outcome;
 mod record;
@@ -14,6 +15,7 @@ mod trial;
 
 pub(crate) use analyse::named_headline;
 pub use analyse::{analyse_series, is_done};
+pub use company::{CompanyGate, Counted, company_margin};
 pub use load::{LoadCurve, load_curve};
 pub use outcome::{Observed, PassOutcome, RoleEvidence};
 pub use record::{SeriesEntry, SeriesRecord};

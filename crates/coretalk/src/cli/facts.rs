@@ -189,7 +189,8 @@ pub fn plan(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failur
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
-    let beside = request.series.as_ref().map(coretalk_measure::session::series::plan);
+    let beside =
+        request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
     let words_beside =
         |width| beside.as_ref().map_or(String::new(), |it| report::plan::gathered_plan(it, width));
     if request.settings.ask_for_nothing() {

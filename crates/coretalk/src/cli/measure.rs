@@ -179,7 +179,7 @@ pub fn sit(
     outputs: &mut dyn Results,
     Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(&whole, wish, sitting.path.as_deref());
+    announce(machine, &whole, wish, sitting.path.as_deref());
     let Whole { settings, past, series } = whole;
     let lines = outputs.lines(wish);
     let trials = series.as_ref().map_or(&[][..], |(series, _)| &series.trials);
@@ -258,7 +258,7 @@ fn measured(
     };
     let Some((series, past)) = series else { return Ok(((map, None), ended)) };
     if ended == Ended::Interrupted {
-        let trials = analyse_series(series, &past.record);
+        let trials = analyse_series(machine.topology(), series, &past.record);
         return Ok(((map, Some(trials)), ended));
     }
     let (trials, ended_trials) =
@@ -275,14 +275,14 @@ fn is_settled(past: &Past) -> bool {
     choices.complete && !choices.budget_ended
 }
 
-fn announce(whole: &Whole, wish: &Wish, path: Option<&Path>) {
+fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Path>) {
     let Whole { settings, series, .. } = whole;
     let mut text = match settings.ask_for_nothing() {
         true => "one CPU has no pair, so there is no map; measuring".to_owned(),
         false => format!("measuring {} CPUs for at most {}", settings.cpus.len(), settings.budget),
     };
     if let Some((series, _)) = series {
-        let plan = series::plan(series);
+        let plan = series::plan(machine, series);
         let join = if settings.ask_for_nothing() { "" } else { ", then" };
         let [least, most] = plan.machine_time.map(|time| duration(time.secs()));
         let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };

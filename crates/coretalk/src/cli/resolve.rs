@@ -393,7 +393,7 @@ fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
 }
 
 /// A CPU is in one pair at a time.
-fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
+pub(super) fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
     let Some(AutoOr::Number(pairs)) = typed else { return Ok(Parallel::Auto) };
     let most = (cpus / 2).max(1);
     if pairs as usize > most {

@@ -30,7 +30,7 @@ use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{Strictness, Talk, Wish};
 use super::sitting::{Closed, Opening, Sitting, Ways};
-use super::value::PairsWord;
+use super::value::{AutoOr, PairsWord};
 use super::watcher::Watcher;
 use super::{machine, signals};
 use crate::exit::{ExitCode, Failure};
@@ -53,6 +53,11 @@ pub trait Family {
 
     /// Which pairs, as typed.
     fn pairs(&self) -> Option<&PairsWord> {
+        None
+    }
+
+    /// Pairs at the same time, as typed.
+    fn parallel(&self) -> Option<AutoOr> {
         None
     }
 
@@ -119,7 +124,7 @@ pub fn plan(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fa
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, family, seed)?;
-    let plan = series::plan(&requested.settings);
+    let plan = series::plan(&*machine, &requested.settings);
     let output = global.output.as_deref();
     let text = report::plan::series_plan(&plan, &requested.settings, output::width(output));
     Out::open(output)?.text(&text)?;

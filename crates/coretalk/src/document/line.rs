@@ -103,6 +103,8 @@ struct PassLine<'a> {
     /// On the machine's time line of this segment; null where the pass failed.
     started_s: Option<f64>,
     elapsed_s: Option<f64>,
+    /// Trials made at the same time; 0 is alone.
+    company: u32,
     values: BTreeMap<&'a str, Option<f64>>,
     counts: BTreeMap<&'a str, u64>,
     /// Percentiles in nanoseconds and the number of events, by distribution.
@@ -137,6 +139,7 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
         placement: spec.map_or(Vec::new(), |spec| spec.placement.iter().map(|cpu| cpu.0).collect()),
         started_s: outcome.ok().map(|outcome| outcome.started.secs()),
         elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
+        company: said.company,
         values: said.observed.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
         counts: said.observed.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
         distributions: said

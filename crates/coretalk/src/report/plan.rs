@@ -28,19 +28,19 @@ pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
         if least == most { least.to_string() } else { format!("{least}, up to {most} for wide intervals") },
     );
     row("rounds in a pass", grouped(plan.rounds_per_pass as i64));
-    row(
-        "at the same time",
-        match plan.parallel {
-            1 => "one pair: every number is that of a pair alone".to_owned(),
-            pairs => {
-                format!("up to {}, as far as the gate proves it harmless", count(u64::from(pairs), "pair"))
-            }
-        },
-    );
+    row("at the same time", together(u64::from(plan.parallel)));
     row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
     row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
     row("run file", format!("about {}", bytes(plan.file_bytes)));
     table.lines(width).join("\n") + "\n"
+}
+
+/// How many pairs are measured at the same time.
+fn together(pairs: u64) -> String {
+    match pairs {
+        1 => "one pair: every number is that of a pair alone".to_owned(),
+        pairs => format!("up to {}, as far as the gate proves it harmless", count(pairs, "pair")),
+    }
 }
 
 /// The plan of a run of series.
@@ -51,6 +51,9 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
     row("trials", grouped(plan.trials as i64));
     let [least, most] = plan.passes;
     row("passes", format!("{least} of {}, up to {most} for wide intervals", duration(plan.pass.secs())));
+    if plan.could_be_parallel {
+        row("at the same time", together(plan.parallel as u64));
+    }
     if let Some(samples) = settings.asked.number("samples") {
         row("samples", format!("{} of each trial, as far as the budget allows", grouped(samples as i64)));
     }

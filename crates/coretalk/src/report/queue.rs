@@ -4,13 +4,16 @@ use super::ladder::relation_words;
 use super::look::Look;
 use super::palette::{self, Scale};
 use super::table::{Align, Columns};
-use super::text::{columns, grouped, ns, percent, plain, right, wrap};
+use super::text::{columns, count, grouped, ns, percent, plain, right, wrap};
+use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
+use coretalk_model::latency::Regime;
 use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
     verification,
 };
+use coretalk_model::series::company_margin;
 use coretalk_model::{CpuId, Flag, Relation};
 
 /// Maps of more CPUs are no table any more.
@@ -27,10 +30,16 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
     let shapes = rates(&matrices, &report.topology);
     let width = look.width;
     let precision = percent(series.settings.precision);
+    let together = match &series.result.regime {
+        Regime::Serial => String::new(),
+        Regime::Parallel { pairs, .. } => {
+            format!(" Up to {} at the same time.", count(u64::from(*pairs), "pair"))
+        }
+    };
     let mut lines = wrap(
         &format!(
             " Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
-             that of the column. ±{precision} at 95 % unless !"
+             that of the column.{together} ±{precision} at 95 % unless !"
         ),
         width,
         1,
@@ -105,7 +114,8 @@ fn conclusions(
     shapes: &[ShapeRates<'_>],
     width: usize,
 ) -> Vec<String> {
-    let mut lines = Vec::new();
+    let margin = company_margin(&series.settings);
+    let mut lines = words::regime(&series.result.regime, margin, &report.topology, width);
     if shapes.iter().any(spins) {
         lines.extend(wrap(
             " s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \

@@ -13,6 +13,7 @@ use coretalk_model::latency::summary::{
 };
 use coretalk_model::latency::{LatencyMap, PairChoice};
 use coretalk_model::series::Gathering;
+use coretalk_model::stats::gate::GATE_MARGIN;
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
@@ -174,7 +175,7 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
         }
         lines.extend(words::cell_doubts(&all, look.width));
     }
-    lines.extend(words::regime(map, &report.topology, look.width));
+    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, look.width));
 }
 
 /// A whole map in sentences: its extremes and its groups.

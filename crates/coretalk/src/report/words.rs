@@ -381,13 +381,14 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
     wrap(&text, width, 1)
 }
 
-/// What the equivalence gate said, where pairs ran at the same time.
-pub fn regime(map: &LatencyMap, topology: &Topology, width: usize) -> Vec<String> {
-    let Regime::Parallel { gate, .. } = &map.regime else { return Vec::new() };
+/// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.
+pub fn regime(regime: &Regime, margin: f64, topology: &Topology, width: usize) -> Vec<String> {
+    let Regime::Parallel { gate, .. } = regime else { return Vec::new() };
+    let within = format!("proven within ±{}", percent(margin));
     let parts: Vec<String> = gate
         .iter()
         .map(|outcome| {
-            let verdict = if outcome.equivalent { "proven within ±1 %" } else { "not proven within ±1 %" };
+            let verdict = if outcome.equivalent { within.clone() } else { format!("not {within}") };
             format!(
                 "{}: {:+.1} % against alone, {verdict}, {} at once",
                 relation_words(outcome.relation, topology),

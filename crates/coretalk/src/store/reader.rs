@@ -116,7 +116,7 @@ impl RunFile {
     }
 
     fn series_of(&self, settings: SeriesSettings) -> Result<SeriesReport, StoreError> {
-        let result = analyse_series(&settings, &self.series_record()?);
+        let result = analyse_series(&self.topology()?, &settings, &self.series_record()?);
         Ok(SeriesReport { settings, result })
     }
 

@@ -119,6 +119,44 @@ fn the_screen_says_where_one_cpu_beats_two() {
 }
 
 #[test]
+fn many_pairs_are_measured_at_the_same_time_and_the_gate_is_told() {
+    let tool = Tool::new();
+    let whole = ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "array-queue"];
+    let rest = ["--capacity", "1,10", "--budget", "20s", "--precision", "5%"];
+    let words = [&whole[..], &rest].concat();
+    let planned = tool.done(&[&["plan"], &words[..]].concat()).out;
+    assert!(planned.contains("up to 8 pairs, as far as the gate proves it harmless"), "{planned}");
+    let live = tool.done(&[&words[..], &["--format", "json", "-q", "--name", "many"]].concat()).out;
+    assert_eq!(tool.done(&["export", "many", "--format", "json"]).out, live);
+    let document: Value = serde_json::from_str(&live).unwrap();
+    for matrix in document["matrices"].as_array().unwrap() {
+        assert_eq!(
+            (&matrix["regime"], &matrix["parameters"]["parallel_pairs"]),
+            (&"parallel".into(), &"8".into())
+        );
+        let judged = matrix["gate"].as_array().unwrap().iter();
+        let judged: Vec<_> =
+            judged.map(|it| (it["relation"].as_str().unwrap(), it["equivalent"] == true)).collect();
+        assert_eq!(judged, [("l3", true), ("package", true)]);
+        for outcome in matrix["gate"].as_array().unwrap() {
+            let [low, high] = [0, 1].map(|end| outcome["ci"][end].as_f64().unwrap());
+            assert!(-0.05 < low && low < high && high < 0.05, "{outcome}");
+        }
+    }
+    let screen = tool.done(&["runs", "show", "many"]).out;
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Up to 8 pairs at the same time.", "against alone, proven within ±5 %, 8 pairs at once"] {
+        assert!(words.contains(part), "{part} is not in\n{screen}");
+    }
+    let alone = [&whole[..], &rest, &["--parallel", "1", "--format", "json", "-q", "--no-save"]].concat();
+    let alone = self::document(&tool, &alone);
+    assert_eq!(
+        (&alone["matrices"][0]["regime"], &alone["matrices"][0]["gate"]),
+        (&"serial".into(), &serde_json::json!([]))
+    );
+}
+
+#[test]
 fn a_rate_gives_both_delays_and_one_beyond_the_pair_is_saturated() {
     let tool = Tool::new();
     let words =

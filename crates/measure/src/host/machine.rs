@@ -8,12 +8,11 @@ use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
 use super::evidence;
 use super::memory::{Region, Residence};
-use super::players::Players;
 use super::priority::Priority;
 use super::surroundings;
+use super::troupe::Troupe;
 use super::work::Runner;
 use super::worker::Worker;
-use crate::ensemble::Ensemble;
 use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -95,6 +94,20 @@ impl HostMachine {
         let number = || unsafe { libc::syscall(libc::SYS_gettid) } as i32;
         let Some(team) = &self.team else { return Vec::new() };
         team.cpus().iter().filter_map(|cpu| team.ask(cpu, number)).collect()
+    }
+
+    /// Whoever performs so many trials at the same time.
+    fn troupe(&self, trials: usize) -> Troupe {
+        Troupe {
+            rate: self.clock.rate,
+            clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
+            // The wish was granted when the crew engaged; if it makes no sense any more, threads take what they get.
+            wish: Priority::of(&self.crew, &self.usable()).unwrap_or(Priority::Best),
+            guest: self.environment.hypervisor.is_some(),
+            opened: self.opened,
+            coordinator_shared: self.aside.is_none(),
+            company: trials.saturating_sub(1) as u32,
+        }
     }
 
     /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
@@ -247,25 +260,15 @@ impl Machine for HostMachine {
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        // The wish was granted when the crew engaged; if it makes no sense any more, threads take what they get.
-        let wish = Priority::of(&self.crew, &self.usable()).unwrap_or(Priority::Best);
-        let players = Players { rate: self.clock.rate, wish, stop };
-        let cpus = &order.spec.placement;
-        let clock_ns = self.clock.rate.ns(self.clock.cost_ticks as f64);
-        let guest = self.environment.hypervisor.is_some();
-        let ensemble = Ensemble::new(&players, cpus, self.clock.rate, clock_ns).in_guest(guest);
-        let (started, before) = (self.now(), evidence::cpu_times());
-        let observed = order.probe.perform(&ensemble, order)?;
-        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
-        let stolen = spent.and_then(|spent| spent.stolen_ms(&cpus.iter().copied().collect()));
-        Ok(PassOutcome {
-            started,
-            elapsed: self.now().saturating_sub(started),
-            observed,
-            roles: ensemble.evidence(),
-            steal_ms: stolen.map(|ms| ms as f32),
-            coordinator_shared: self.aside.is_none(),
-        })
+        self.troupe(1).perform(order, stop)
+    }
+
+    fn perform_trials(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        self.troupe(orders.len()).perform_all(orders, stop)
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

@@ -13,7 +13,7 @@ use crate::ensemble::Ensemble;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{Column, InCompany, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::sim::SimStage;
 use coretalk_model::CpuId;
@@ -84,6 +84,10 @@ impl SeriesProbe for Queue {
     #[cfg(not(loom))]
     fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         Ok(price::simulate(stage, order))
+    }
+
+    fn in_company(&self, spec: &TrialSpec) -> InCompany {
+        trials::in_company(spec)
     }
 
     fn headlines(&self) -> &'static [&'static str] {

@@ -1,16 +1,20 @@
 //! Driving a run of series: interleaved passes over all trials, until they are precise or the budget ends.
 
+mod company;
+
+use self::company::Company;
 use super::latency::{Ended, RunError};
 use super::{Event, Kept, Observer, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
-use crate::series::{SeriesProbe, TrialOrder};
+use crate::series::{InCompany, SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
-    Gathering, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, analyse_series, is_done,
+    CompanyGate, Gathering, PassOutcome, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings,
+    analyse_series, is_done,
 };
 use coretalk_model::stats::{Key, LOOKS};
-use coretalk_model::{Picos, TrialFailure};
+use coretalk_model::{Picos, Topology, TrialFailure};
 use std::collections::BTreeMap;
 
 /// Commit slots lie at most half a second apart.
@@ -82,6 +86,10 @@ pub fn run(
 pub struct SeriesPlan {
     /// Trials.
     pub trials: usize,
+    /// Pairs at the same time, as far as that is proven harmless; 1 is serial.
+    pub parallel: usize,
+    /// Whether some trials could be made at the same time at all.
+    pub could_be_parallel: bool,
     /// How long one pass of one trial takes.
     pub pass: Picos,
     /// Passes that every trial gets, and the most that a wide one can get.
@@ -93,18 +101,33 @@ pub struct SeriesPlan {
 }
 
 /// Says what [`run`] would do. Passes take as long as they are told to, so that nothing needs to be tried.
-pub fn plan(settings: &SeriesSettings) -> SeriesPlan {
-    let shares = Shares::of(settings);
-    let sweeps = |passes: usize, span: &dyn Fn(&str) -> Picos| {
-        let sweep: u64 = settings.trials.iter().map(|trial| span(&trial.probe).0).sum();
-        Picos(Picos(sweep).max(PASS_GAP).0 * passes as u64)
+pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
+    let probes: Vec<&'static dyn SeriesProbe> =
+        settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
+    let mut shares = Shares::of(settings);
+    let company = match probes.len() == settings.trials.len() {
+        true => Company::of(machine, settings, &probes, shares.shortest(), &mut |_| ()),
+        false => Company::none(machine.topology()),
     };
-    let first = sweeps(LOOKS[0], &|probe| shares.first(probe));
-    let second = sweeps(LOOKS[1] - LOOKS[0], &|probe| late_span(shares.first(probe), settings.budget, 1));
+    shares.divide_by(&company);
+    let sweeps = |passes: usize, pace: f64, span: &dyn Fn(&str) -> Picos| {
+        let sweep: u64 = settings.trials.iter().map(|trial| span(&trial.probe).0).sum();
+        let sweep = Picos::from_secs(Picos(sweep).secs() / pace);
+        Picos(sweep.max(PASS_GAP).0 * passes as u64)
+    };
+    let first = sweeps(LOOKS[0], shares.pace, &|probe| shares.first(probe));
+    // Where company turns out to change what is measured, nothing more is made in company.
+    let second =
+        sweeps(LOOKS[1] - LOOKS[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
     let times = [first, Picos(first.0 + second.0)].map(|time| time.min(settings.budget));
-    let pass = shares.0.values().map(|&(_, span)| span).max().unwrap_or(SHORTEST_PASS);
+    let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(SHORTEST_PASS);
     SeriesPlan {
         trials: settings.trials.len(),
+        parallel: company.width(),
+        could_be_parallel: probes
+            .iter()
+            .zip(&settings.trials)
+            .any(|(probe, spec)| probe.in_company(spec) == InCompany::IfProven),
         pass,
         passes: match settings.gathering() {
             Some(Gathering::QuickLook) => [LOOKS[0] as u32; 2],
@@ -114,7 +137,7 @@ pub fn plan(settings: &SeriesSettings) -> SeriesPlan {
             .probes
             .iter()
             .map(|probe| {
-                let trials = shares.0.get(probe).map_or(0, |&(trials, _)| trials);
+                let trials = shares.of.get(probe).map_or(0, |&(trials, _)| trials);
                 (probe.clone(), trials, shares.first(probe))
             })
             .collect(),
@@ -141,7 +164,14 @@ const LONGER: u64 = 12;
 /// its share. Every probe of a run gets the same of the budget, however many trials it has, so that one with many does
 /// not starve the others.
 #[derive(Debug)]
-struct Shares(BTreeMap<String, (usize, Picos)>);
+struct Shares {
+    /// What a pass alone has of the budget, however short that is.
+    of: BTreeMap<String, (usize, Picos)>,
+    /// Trials made at the same time, in the mean of the first look.
+    pace: f64,
+    /// How long company makes passes at most.
+    longest: Picos,
+}
 
 impl Shares {
     fn of(settings: &SeriesSettings) -> Shares {
@@ -154,28 +184,54 @@ impl Shares {
         let share = |(probe, trials): (String, usize)| {
             let ends = probes::series_by_id(&probe).is_some_and(SeriesProbe::ends_with_samples);
             let look = if ends || is_quick { ONLY_LOOK } else { FIRST_LOOK };
-            let span = Picos::from_secs(each_secs * look / (trials * LOOKS[0]) as f64);
-            (probe, (trials, span.clamp(SHORTEST_PASS, LONGEST_PASS)))
+            (probe, (trials, Picos::from_secs(each_secs * look / (trials * LOOKS[0]) as f64)))
         };
-        Shares(trials.into_iter().map(share).collect())
+        Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: LONGEST_PASS }
+    }
+
+    /// Shares the budget anew among trials of which several are made at the same time: what that saves makes passes
+    /// longer until they are long enough, and then the run shorter.
+    fn divide_by(&mut self, company: &Company) {
+        if company.is_any() {
+            (self.pace, self.longest) = (company.pace(), company::LONG_ENOUGH);
+        }
     }
 
     /// A pass of the first look.
     fn first(&self, probe: &str) -> Picos {
-        self.0.get(probe).map_or(SHORTEST_PASS, |&(_, span)| span)
+        let alone = self.alone(probe);
+        if self.pace <= 1.0 {
+            return alone;
+        }
+        let share = self.of.get(probe).map_or(Picos::ZERO, |&(_, share)| share);
+        Picos::from_secs(share.secs() * self.pace).clamp(SHORTEST_PASS, self.longest).max(alone)
+    }
+
+    /// The same where nothing is made at the same time.
+    fn alone(&self, probe: &str) -> Picos {
+        self.of.get(probe).map_or(SHORTEST_PASS, |&(_, share)| share.clamp(SHORTEST_PASS, LONGEST_PASS))
+    }
+
+    /// The shortest pass of any probe.
+    fn shortest(&self) -> Picos {
+        self.of.keys().map(|probe| self.alone(probe)).min().unwrap_or(SHORTEST_PASS)
     }
 }
 
 /// How long a pass of the second look should take, so that so many passes fit into what is left.
-fn late_span(first: Picos, left: Picos, owed: usize) -> Picos {
-    let fitting = Picos::from_secs(left.secs() * 0.95 / owed.max(1) as f64);
+fn late_span(first: Picos, left: Picos, owed: f64) -> Picos {
+    let fitting = Picos::from_secs(left.secs() * 0.95 / owed.max(1.0));
     fitting.min(Picos(first.0 * LONGER)).clamp(SHORTEST_PASS, LONGEST_PASS)
 }
 
 struct Driver<'a> {
     machine: &'a mut dyn Machine,
+    topology: Topology,
     settings: &'a SeriesSettings,
     shares: Shares,
+    company: Company,
+    /// What passes so far say of company.
+    gate: CompanyGate,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
@@ -183,6 +239,8 @@ struct Driver<'a> {
     pending: Vec<SeriesEntry>,
     began: Picos,
     committed: Picos,
+    /// Trials that the last sweep made at the same time, in the mean.
+    pace: f64,
     sink: &'a mut dyn SeriesSink,
     observer: &'a mut dyn Observer,
     stop: &'a Stop,
@@ -201,15 +259,23 @@ impl<'a> Driver<'a> {
             let unknown = || RunError::Settings(format!("measure: this version has no probe `{name}`"));
             probes::series_by_id(name).ok_or_else(unknown)
         };
-        let probes = settings.trials.iter().map(|trial| known(&trial.probe)).collect::<Result<_, _>>()?;
+        let probes =
+            settings.trials.iter().map(|trial| known(&trial.probe)).collect::<Result<Vec<_>, _>>()?;
         if settings.trials.is_empty() {
             return Err(RunError::Settings("measure: the choice of CPUs leaves nothing to measure".into()));
         }
-        let began = machine.now();
+        let mut shares = Shares::of(settings);
+        let mut notice = |text| observer.event(Event::Notice { text });
+        let company = Company::of(machine, settings, &probes, shares.shortest(), &mut notice);
+        shares.divide_by(&company);
+        let (began, topology) = (machine.now(), machine.topology().clone());
         Ok(Driver {
             machine,
+            topology,
             settings,
-            shares: Shares::of(settings),
+            shares,
+            company,
+            gate: CompanyGate::default(),
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
@@ -217,6 +283,7 @@ impl<'a> Driver<'a> {
             pending: Vec::new(),
             began,
             committed: began,
+            pace: 1.0,
             sink,
             observer,
             stop,
@@ -225,72 +292,123 @@ impl<'a> Driver<'a> {
 
     fn passes(&mut self) -> Result<Ended, RunError> {
         loop {
+            self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
             if open.is_empty() {
                 return Ok(Ended::Complete);
             }
             // Who has the fewest passes comes first: a pass that broke off goes on where it did.
-            let fewest = open.iter().map(|&trial| self.made(trial)).min().unwrap_or(0);
-            let mut due: Vec<usize> =
-                open.iter().copied().filter(|&trial| self.made(trial) == fewest).collect();
-            Key::of(&[self.settings.seed, u64::from(fewest)]).shuffle(&mut due);
-            let owed = (fewest as usize >= LOOKS[0]).then(|| self.owed(&open));
-            let left = self.left();
+            let fewest = open.iter().map(|&trial| self.counting(trial)).min().unwrap_or(0);
+            let due: Vec<usize> =
+                open.iter().copied().filter(|&trial| self.counting(trial) == fewest).collect();
+            let key = Key::of(&[self.settings.seed, u64::from(fewest)]);
+            let rounds = self.company.rounds(&due, |trial| self.made(trial), &self.gate, key);
+            let pace = due.len() as f64 / rounds.len() as f64;
+            let span = self.span(&open, fewest, pace);
             let began = self.machine.now();
-            for trial in due {
+            for round in rounds {
                 if self.stop.is_raised() {
                     return Ok(Ended::Interrupted);
                 }
                 if self.left() == Picos::ZERO {
                     return Ok(Ended::Budget);
                 }
-                let first = self.shares.first(&self.settings.trials[trial].probe);
-                let span = owed.map_or(first, |owed| late_span(first, left, owed));
-                if !self.pass(trial, span)? {
+                if !self.round(&round, &span)? {
                     return Ok(Ended::Interrupted);
                 }
             }
+            self.pace = pace;
             self.rest(began + PASS_GAP)?;
         }
     }
 
-    /// One pass of one trial; `false` where it was interrupted.
-    fn pass(&mut self, trial: usize, span: Picos) -> Result<bool, RunError> {
-        let spec = &self.settings.trials[trial];
-        let pass = self.made(trial);
-        let order = TrialOrder {
-            probe: self.probes[trial],
-            spec,
-            asked: &self.settings.asked,
-            span: span.min(self.left().max(SHORTEST_PASS)),
-            key: Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]).bits(spec.id().0),
+    /// How long passes of a sweep should be, by probe; `pace` says how many of them go at the same time.
+    fn span(&self, open: &[usize], fewest: u32, pace: f64) -> impl Fn(&str) -> Picos + use<> {
+        let left = self.left();
+        let spans = self.shares.of.keys().map(|probe| {
+            let first = self.shares.first(probe);
+            let span = if fewest as usize >= LOOKS[0] {
+                late_span(first, left, self.owed(open, LOOKS[1]) / pace)
+            } else if open.iter().any(|&trial| self.lacks_company(trial)) {
+                // The first look once more, alone: as long as it would have been without company, where that fits.
+                late_span(first, left, self.owed(open, LOOKS[0])).min(self.shares.alone(probe))
+            } else {
+                first
+            };
+            (probe.clone(), span)
+        });
+        let spans: BTreeMap<String, Picos> = spans.collect();
+        move |probe| spans.get(probe).copied().unwrap_or(SHORTEST_PASS)
+    }
+
+    /// One pass of each of some trials, at the same time; `false` where it was interrupted.
+    fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
+        let left = self.left().max(SHORTEST_PASS);
+        let order = |&trial: &usize| {
+            let spec = &self.settings.trials[trial];
+            let pass = self.made(trial);
+            let key = Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]);
+            TrialOrder {
+                probe: self.probes[trial],
+                spec,
+                asked: &self.settings.asked,
+                span: span(&spec.probe).min(left),
+                key: key.bits(spec.id().0),
+            }
         };
-        if self.machine.now() + order.span - self.committed >= SLOT {
+        let orders: Vec<TrialOrder<'_>> = trials.iter().map(order).collect();
+        let longest = orders.iter().map(|order| order.span).max().unwrap_or(SHORTEST_PASS);
+        if self.machine.now() + longest - self.committed >= SLOT {
             self.commit()?;
         }
-        let outcome = self.machine.perform_trial(&order, self.stop);
-        if outcome == Err(TrialFailure::Interrupted) {
-            return Ok(false);
+        let outcomes = match &orders[..] {
+            [order] => vec![self.machine.perform_trial(order, self.stop)],
+            orders => self.machine.perform_trials(orders, self.stop),
+        };
+        let mut whole = true;
+        for (&trial, outcome) in trials.iter().zip(outcomes) {
+            match outcome {
+                Err(TrialFailure::Interrupted) => whole = false,
+                outcome => self.keep(trial, outcome),
+            }
         }
+        if whole && self.machine.now() - self.committed >= SLOT {
+            self.commit()?;
+        }
+        Ok(whole)
+    }
+
+    fn keep(&mut self, trial: usize, outcome: Result<PassOutcome, TrialFailure>) {
         if let Err(failure) = &outcome {
             self.failures[trial] += match failure {
                 TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
                 _ => 1,
             };
         }
-        let entry = SeriesEntry { segment: self.segment, pass, trial: trial as u32, outcome };
+        let entry =
+            SeriesEntry { segment: self.segment, pass: self.made(trial), trial: trial as u32, outcome };
         self.record.push(entry.clone());
         self.pending.push(entry);
-        if self.machine.now() - self.committed >= SLOT {
-            self.commit()?;
-        }
-        Ok(true)
     }
 
-    /// Passes of the second look that open trials may still get.
-    fn owed(&self, open: &[usize]) -> usize {
-        open.iter().map(|&trial| LOOKS[1].saturating_sub(self.made(trial) as usize)).sum()
+    /// Passes that open trials may still get until this look.
+    fn owed(&self, open: &[usize], look: usize) -> f64 {
+        open.iter().map(|&trial| look.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
+    }
+
+    /// Whether a trial has had its first look in company, and company was refused.
+    fn lacks_company(&self, trial: usize) -> bool {
+        self.made(trial) as usize >= LOOKS[0] && self.gate.refuses(trial)
+    }
+
+    /// Passes made that bring a trial nearer to its next look, those that said nothing among them.
+    fn counting(&self, trial: usize) -> u32 {
+        if !self.lacks_company(trial) {
+            return self.made(trial);
+        }
+        let in_company = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.company > 0);
+        self.made(trial) - self.record.passes(trial).iter().filter(in_company).count() as u32
     }
 
     /// Passes made, those that said nothing among them.
@@ -308,7 +426,7 @@ impl<'a> Driver<'a> {
         }
         let ends = self.probes[trial].ends_with_samples();
         let enough = ends && self.made(trial) as usize >= LOOKS[0];
-        if !enough && !is_done(self.settings, &self.record, trial) {
+        if !enough && !is_done(self.settings, &self.gate, &self.record, trial) {
             return true;
         }
         // Whoever asks for samples gets them, as far as the budget goes.
@@ -356,13 +474,13 @@ impl<'a> Driver<'a> {
         }
         let mut left = Picos::ZERO;
         for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
-            let made = self.made(trial) as usize;
+            let made = self.counting(trial) as usize;
             let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
             let pass = known.unwrap_or(self.shares.first(&self.settings.trials[trial].probe));
             left += Picos(pass.0 * look.saturating_sub(made) as u64);
         }
-        elapsed + left
+        elapsed + Picos::from_secs(left.secs() / self.pace)
     }
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
@@ -372,7 +490,7 @@ impl<'a> Driver<'a> {
         }
         self.record.complete = ended != Ended::Interrupted;
         self.record.budget_ended = ended == Ended::Budget;
-        let result = analyse_series(self.settings, &self.record);
+        let result = analyse_series(&self.topology, self.settings, &self.record);
         self.sink.finish_series(&result)?;
         Ok((result, ended))
     }

@@ -20,6 +20,8 @@ pub struct SimStage<'a> {
     stalls: Stalls<'a>,
     stream: Stream,
     noisy: bool,
+    /// What the other trials of the moment do to this one.
+    crowd: f64,
     roles: Vec<RoleEvidence>,
 }
 
@@ -36,14 +38,15 @@ pub enum HeldAs {
     Nothing,
 }
 
-/// Performs one pass; says how long it took whatever came out.
+/// Performs one pass of one of so many trials at the same time; says how long it took whatever came out.
 pub fn perform(
     world: &World,
     order: &TrialOrder<'_>,
     now: Picos,
+    active: usize,
 ) -> (Result<PassOutcome, TrialFailure>, Picos) {
     let placement = &order.spec.placement;
-    let mut stage = SimStage::begin(world, order, now);
+    let mut stage = SimStage::begin(world, order, now, active);
     if let Some(failure) = world.failure(placement, now) {
         let elapsed = match failure {
             TrialFailure::TimedOut { limit } => limit,
@@ -75,12 +78,13 @@ pub fn perform(
         roles,
         steal_ms: evidence.steal_ms,
         coordinator_shared: false,
+        company: active.saturating_sub(1) as u32,
     });
     (outcome, elapsed)
 }
 
 impl<'a> SimStage<'a> {
-    fn begin(world: &'a World, order: &'a TrialOrder<'_>, now: Picos) -> SimStage<'a> {
+    fn begin(world: &'a World, order: &'a TrialOrder<'_>, now: Picos, active: usize) -> SimStage<'a> {
         let placement = order.spec.placement.as_slice();
         let id = order.spec.id().0;
         let key = hash([world.seed, order.key, id]);
@@ -102,6 +106,7 @@ impl<'a> SimStage<'a> {
             stalls,
             stream: Stream::of(key),
             noisy: true,
+            crowd: 1.0 + spec.noise.parallel_bias * active.saturating_sub(1) as f64,
             roles,
         }
     }
@@ -116,6 +121,7 @@ impl<'a> SimStage<'a> {
             stalls: Stalls::of_trial(&[], None, 0, placement, Picos::ZERO),
             stream: Stream::of(0),
             noisy: false,
+            crowd: 1.0,
             roles: vec![RoleEvidence::default(); placement.len()],
         }
     }
@@ -163,7 +169,7 @@ impl<'a> SimStage<'a> {
         } else {
             1.0
         };
-        self.world.truth.transfer_ns(from, to, state, spin) / clock
+        self.crowd * self.world.truth.transfer_ns(from, to, state, spin) / clock
     }
 
     /// The same for a kernel that spins without a wait hint.

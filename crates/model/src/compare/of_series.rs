@@ -28,7 +28,8 @@ pub fn of_series(
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
-    let asked: Vec<String> = settings.asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let asked: Vec<String> =
+        settings.asked.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
     let asked = ("options", asked.join(" "));
     let mut sheets: BTreeMap<String, Sheet> = BTreeMap::new();
     for (set, trials) in sets {

@@ -48,9 +48,10 @@ pub struct LatencyMap {
 }
 
 /// How pairs were measured: alone, or several at the same time with proof of what that changes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Regime {
     /// One pair at a time on an otherwise idle machine: the reference condition.
+    #[default]
     Serial,
     /// Disjoint pairs at the same time.
     Parallel {
@@ -79,12 +80,20 @@ pub struct GateOutcome {
     pub relation: Relation,
     /// Pairs at the same time that were allowed in the end; 1 is serial.
     pub pairs: u32,
-    /// Shift of parallel against serial, relative (0.01 is 1 % slower), with its 90 % interval.
+    /// Shift of parallel against serial, relative (0.01 is 1 % more), with its 90 % interval.
     pub bias: Estimate,
     /// Cells measured both ways.
     pub cells: u32,
-    /// Whether the shift is proven to lie within ± 1 %.
+    /// Whether the shift is proven to lie within the margin: ± 1 %, of series ± the precision asked for where that is
+    /// more.
     pub equivalent: bool,
+}
+
+impl GateOutcome {
+    /// No cell was measured both ways (yet): nothing is known of the bias. Finite, because decisions travel as JSON,
+    /// which has no infinity; the confidence of zero says it.
+    pub const UNKNOWN: Estimate =
+        Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 }
 
 /// One pair: a value, or the reason why there is none.

@@ -1,8 +1,11 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::{PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec, load_curve};
+use super::{
+    CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
+    load_curve,
+};
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, median, passes_interval};
-use crate::{Flag, Flags, Grade, Histogram, flags, jitter};
+use crate::{Flag, Flags, Grade, Histogram, Topology, flags, jitter};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
@@ -16,20 +19,27 @@ const FEWEST_PASSES: u32 = 6;
 const MUCH_LONGER: f64 = 1.5;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
-pub fn analyse_series(settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
+pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
+    let gate = CompanyGate::of(topology, settings, record);
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
-        trials: trials.flat_map(|(index, spec)| by_role(trial(settings, record, index, spec))).collect(),
+        trials: trials
+            .flat_map(|(index, spec)| by_role(trial(settings, &gate, record, index, spec)))
+            .collect(),
         load: load_curve(settings, record),
+        regime: gate.regime(),
         complete: record.complete,
         budget_ended: record.budget_ended,
     }
 }
 
 /// Whether a trial has enough passes, at one of the two looks (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help.
-pub fn is_done(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
-    let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
+/// for, or more passes would not help. Passes in company count where the gate lets them.
+pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRecord, trial: usize) -> bool {
+    let Counted { passes, biased } = gate.counted(record, trial);
+    if biased {
+        return false;
+    }
     if passes.len() >= LOOKS[1] {
         return true;
     }
@@ -67,22 +77,36 @@ pub fn named_headline<'a>(
     medians_ns: &'a BTreeMap<String, Estimate>,
     values: &'a BTreeMap<String, Estimate>,
 ) -> Option<(&'a str, &'a Estimate)> {
-    let named = |name: &'a String| {
-        let name = match name.split_once('/') {
-            Some((of, name)) if of == probe => name,
-            Some(_) => return None,
-            None => name.as_str(),
-        };
-        Some((name, medians_ns.get(name).or_else(|| values.get(name))?))
-    };
+    let named = |name: &'a str| Some((name, medians_ns.get(name).or_else(|| values.get(name))?));
     let all = medians_ns.iter().chain(values).map(|(name, estimate)| (name.as_str(), estimate));
     let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_half_width();
     let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
-    settings.headlines.iter().find_map(named).or_else(widest)
+    headlines(settings, probe).find_map(named).or_else(widest)
 }
 
-fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &TrialSpec) -> TrialResult {
-    let passes: Vec<&PassOutcome> = record.outcomes(index).collect();
+/// The names by which trials of a probe are judged, the first of which counts.
+fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Item = &'a str> {
+    settings.headlines.iter().filter_map(move |name| match name.split_once('/') {
+        Some((of, name)) => (of == probe).then_some(name),
+        None => Some(name.as_str()),
+    })
+}
+
+/// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
+pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
+    let observed = &pass.observed;
+    let median = |name: &str| observed.histograms.get(name)?.percentile_ns(0.5);
+    headlines(settings, probe).find_map(|name| median(name).or_else(|| observed.values.get(name).copied()))
+}
+
+fn trial(
+    settings: &SeriesSettings,
+    gate: &CompanyGate,
+    record: &SeriesRecord,
+    index: usize,
+    spec: &TrialSpec,
+) -> TrialResult {
+    let Counted { passes, biased } = gate.counted(record, index);
     let mut histograms: BTreeMap<String, Histogram> = BTreeMap::new();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for pass in &passes {
@@ -107,6 +131,9 @@ fn trial(settings: &SeriesSettings, record: &SeriesRecord, index: usize, spec: &
         grade: None,
         reason: None,
     };
+    if biased {
+        result.flags.set(Flag::ParBias);
+    }
     judge(settings, record, index, &mut result);
     result
 }
@@ -190,6 +217,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::WideCi => flags::too_wide(width),
         Flag::FewPasses => flags::too_few(result.passes),
+        Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
@@ -298,7 +326,11 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
 mod tests {
     use super::super::{Parameters, SeriesEntry};
     use super::*;
-    use crate::{CpuId, Picos, TrialFailure};
+    use crate::{CpuId, CpuSet, Picos, TrialFailure};
+
+    fn flat() -> Topology {
+        Topology::flat(CpuSet::new())
+    }
 
     fn settings() -> SeriesSettings {
         let trial = TrialSpec {
@@ -326,12 +358,15 @@ mod tests {
     #[test]
     fn values_are_medians_over_passes_and_histograms_and_counts_add_up() {
         let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
-        let result = analyse_series(&settings(), &record);
+        let result = analyse_series(&flat(), &settings(), &record);
         let trial = &result.trials[0];
         assert!((trial.values["waker_ns"].point - 100.0).abs() < 0.1);
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
-        assert!(is_done(&settings(), &record, 0) && !is_done(&settings(), &record, 1));
+        assert!(
+            is_done(&settings(), &CompanyGate::default(), &record, 0)
+                && !is_done(&settings(), &CompanyGate::default(), &record, 1)
+        );
     }
 
     #[test]
@@ -339,18 +374,18 @@ mod tests {
         let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =
             SeriesSettings { headlines: vec!["wait/wake".into(), "wake/waker_ns".into()], ..settings() };
-        let trial = &analyse_series(&settings, &record).trials[0];
+        let trial = &analyse_series(&flat(), &settings, &record).trials[0];
         let found = headline(&settings, "wake", &trial.medians_ns, &trial.values);
         assert_eq!(found, trial.values.get("waker_ns"));
     }
 
     #[test]
     fn few_and_wide_passes_say_so() {
-        let few = analyse_series(&settings(), &said(&[100.0, 101.0]));
+        let few = analyse_series(&flat(), &settings(), &said(&[100.0, 101.0]));
         assert_eq!(few.trials[0].reason.as_deref(), Some("only 2 passes"));
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
-        assert!(analyse_series(&settings(), &wide).trials[0].flags.contains(Flag::WideCi));
-        assert!(!is_done(&settings(), &wide, 0), "a second look is due");
+        assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
+        assert!(!is_done(&settings(), &CompanyGate::default(), &wide, 0), "a second look is due");
     }
 
     #[test]
@@ -363,7 +398,7 @@ mod tests {
                 outcome.observed.count("samples", 3);
                 record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
             }
-            analyse_series(&settings(), &record).trials.remove(0)
+            analyse_series(&flat(), &settings(), &record).trials.remove(0)
         };
         let interval = |trial: &TrialResult| (trial.values["waker_ns"].low, trial.values["waker_ns"].high);
         let long = record(&[(105.0, 40); 16]);
@@ -384,7 +419,7 @@ mod tests {
         outcome.observed.count("samples", 5);
         let mut record = SeriesRecord::new();
         record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Ok(outcome) });
-        let result = analyse_series(&settings(), &record);
+        let result = analyse_series(&flat(), &settings(), &record);
         assert_eq!(result.trials.len(), 3, "one for each role of the first, and the second trial");
         let second = &result.trials[1];
         assert_eq!(second.spec.placement, [CpuId(1)]);
@@ -397,7 +432,7 @@ mod tests {
         let mut record = said(&[100.0]);
         let failure = TrialFailure::PartnerLost { cpu: CpuId(1) };
         record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
-        let lost = &analyse_series(&settings(), &record).trials[1];
+        let lost = &analyse_series(&flat(), &settings(), &record).trials[1];
         assert_eq!((lost.passes, lost.grade, lost.switches), (0, None, None));
         assert_eq!(lost.reason.as_deref(), Some("the thread on CPU 1 stopped answering"));
     }

@@ -67,4 +67,6 @@ pub struct PassOutcome {
     pub steal_ms: Option<f32>,
     /// The coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
+    /// Trials on other cores that were made at the same time; 0 is alone.
+    pub company: u32,
 }

@@ -1,6 +1,7 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
 use super::{LoadCurve, TrialSpec};
+use crate::latency::Regime;
 use crate::stats::Estimate;
 use crate::{Flags, Grade, Histogram};
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ pub struct SeriesResult {
     pub trials: Vec<TrialResult>,
     /// How busy the measured threads kept each CPU while the run went on.
     pub load: Option<LoadCurve>,
+    /// How they were made: one at a time, or several with proof of what that changes.
+    pub regime: Regime,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.

@@ -1,10 +1,12 @@
 //! [`SeriesSettings`]: what is meant by a run of series, beside the trials themselves.
 
-use super::{Parameters, TrialSpec};
+use super::{Parameters, TrialSpec, Value};
 use crate::{CpuId, Picos};
 
 /// What tells in [`SeriesSettings::asked`] which command put several probes into one run.
 const RUN: &str = "run";
+/// How many pairs may be measured at the same time, of probes that can do so; `auto` where it is left out.
+const PARALLEL: &str = "parallel";
 
 /// What is meant by a run of series. The trials are the plan: they are settled before anything is measured.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,7 +53,25 @@ impl Gathering {
     }
 }
 
+impl Parameters {
+    /// With so many pairs at the same time at most; left to the run where nothing is said.
+    #[must_use]
+    pub fn with_parallel(self, pairs: Option<u32>) -> Parameters {
+        self.with_some(PARALLEL, pairs.map(f64::from))
+    }
+
+    /// Without that: proven harmless or left out, it makes no other experiment.
+    pub fn without_parallel(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.iter().filter(|(name, _)| *name != PARALLEL)
+    }
+}
+
 impl SeriesSettings {
+    /// How many pairs may be measured at the same time; `None` leaves it to the run.
+    pub fn parallel(&self) -> Option<u32> {
+        self.asked.number(PARALLEL).map(|pairs| pairs as u32)
+    }
+
     /// Why it holds trials of several probes; `None` for a run of one.
     pub fn gathering(&self) -> Option<Gathering> {
         match self.asked.text(RUN)? {

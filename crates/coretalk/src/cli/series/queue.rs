@@ -1,7 +1,7 @@
 //! Options of `queue`.
 
 use super::Family;
-use crate::cli::value::{self, PairsWord};
+use crate::cli::value::{self, AutoOr, PairsWord};
 use clap::Args;
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
@@ -36,6 +36,9 @@ pub struct QueueArgs {
     /// about a minute, else representatives of each relation and some others)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
+    /// Pairs at the same time (default: auto, one unless that takes long)
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "producers", "consumers"])]
+    pub parallel: Option<AutoOr>,
 }
 
 impl Family for QueueArgs {
@@ -65,6 +68,10 @@ impl Family for QueueArgs {
 
     fn pairs(&self) -> Option<&PairsWord> {
         self.pairs.as_ref()
+    }
+
+    fn parallel(&self) -> Option<AutoOr> {
+        self.parallel
     }
 
     fn may_share_a_cpu(&self) -> bool {

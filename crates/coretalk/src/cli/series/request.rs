@@ -2,12 +2,14 @@
 
 use super::Family;
 use crate::cli::args::{Global, OrderWord};
-use crate::cli::resolve::{Keeping, Remarks, Strictness, Wish, cpus_and_pairs, two_cpus_each, wish};
+use crate::cli::resolve::{
+    Keeping, Remarks, Strictness, Wish, cpus_and_pairs, parallel, two_cpus_each, wish,
+};
 use crate::cli::value::PairsWord;
 use crate::exit::Failure;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::{Crew, Machine, probes};
-use coretalk_model::latency::PairChoice;
+use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
 use coretalk_model::{CpuId, Relation, Topology};
 
@@ -73,7 +75,10 @@ pub fn request(
     };
     let probe = probes::series_by_id(family.probe())
         .ok_or_else(|| Failure::Internal(format!("there is no probe {}", family.probe())))?;
-    let asked = family.asked();
+    let asked = match parallel(family.parallel(), cpus.len())? {
+        Parallel::Auto => family.asked(),
+        Parallel::AtMost(pairs) => family.asked().with_parallel(Some(pairs)),
+    };
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked })
         .map_err(Failure::Usage)?;

@@ -13,6 +13,7 @@ use crate::report::view::{ComparisonView, bare};
 use crate::report::{Look, screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
+use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Relation, Verdict};
 use std::fmt::Write;
 
@@ -207,7 +208,7 @@ fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
         lines.push(states::change_of_map(watch, all.measured));
     }
     lines.extend(words::cell_doubts(&all, ONE_LINE.width));
-    lines.extend(words::regime(map, &report.topology, ONE_LINE.width));
+    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, ONE_LINE.width));
     body + &paragraphs(lines)
 }
 

@@ -36,6 +36,8 @@ struct SaidRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     steal_ms: Option<f32>,
     coordinator_shared: bool,
+    #[serde(skip_serializing_if = "is_alone")]
+    company: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<TrialFailure>,
 }
@@ -171,13 +173,15 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             roles: said.roles.into_iter().map(RoleEvidence::from).collect(),
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
+            company: said.company,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
 fn said(outcome: &PassOutcome) -> SaidRow {
-    let PassOutcome { started: _, elapsed: _, observed, roles, steal_ms, coordinator_shared } = outcome;
+    let PassOutcome { started: _, elapsed: _, observed, roles, steal_ms, coordinator_shared, company } =
+        outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
     SaidRow {
         values: values.clone(),
@@ -186,8 +190,14 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         roles: roles.iter().copied().map(RoleRow::from).collect(),
         steal_ms: *steal_ms,
         coordinator_shared: *coordinator_shared,
+        company: *company,
         failure: None,
     }
+}
+
+/// Most passes are, and say nothing of it.
+fn is_alone(company: &u32) -> bool {
+    *company == 0
 }
 
 /// What the check sum of the blob covers besides the blob: the rest of the row.

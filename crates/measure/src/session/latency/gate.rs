@@ -7,7 +7,7 @@ use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
 use coretalk_model::stats::compare::Equivalence;
 use coretalk_model::stats::gate::{GATE_CELLS, GATE_MARGIN, parallel_bias};
-use coretalk_model::stats::{self, Estimate, LOOKS};
+use coretalk_model::stats::{self, LOOKS};
 use coretalk_model::{Hint, KernelId, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,17 +137,13 @@ fn judge(
             GateOutcome {
                 relation,
                 pairs: widths.get(&relation).copied().unwrap_or(regime.pairs),
-                bias: bias.map_or(UNKNOWN, |bias| bias.log_ratio),
+                bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
                 cells: company.len() as u32,
                 equivalent: bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent),
             }
         })
         .collect()
 }
-
-/// No cell was measured both ways (yet): nothing is known of the bias. Finite, because decisions travel as JSON, which
-/// has no infinity; the confidence of zero says it.
-const UNKNOWN: Estimate = Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
 fn shown(driver: &Driver<'_>) -> KernelId {
     let protocol = driver.settings.protocols[0];
@@ -193,7 +189,13 @@ fn begin_again(
         regime.valid_from.insert(*relation, next);
         for outcome in regime.gate.iter_mut().filter(|outcome| outcome.relation == *relation) {
             let pairs = widths[relation];
-            *outcome = GateOutcome { relation: *relation, pairs, bias: UNKNOWN, cells: 0, equivalent: false };
+            *outcome = GateOutcome {
+                relation: *relation,
+                pairs,
+                bias: GateOutcome::UNKNOWN,
+                cells: 0,
+                equivalent: false,
+            };
         }
     }
     for (cell, closed) in driver.closed.iter_mut().enumerate() {

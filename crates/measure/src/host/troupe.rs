@@ -1,0 +1,82 @@
+//! [`Troupe`]: passes of trials on this machine, one or several at the same time.
+
+use super::clock::os;
+use super::evidence;
+use super::players::Players;
+use super::priority::Priority;
+use crate::ensemble::Ensemble;
+use crate::series::TrialOrder;
+use crate::stop::Stop;
+use coretalk_model::series::PassOutcome;
+use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
+use std::thread::Builder;
+
+/// What passes need of the machine. All of it is plain, so that several threads can coordinate one pass each.
+#[derive(Debug, Clone, Copy)]
+pub struct Troupe {
+    /// The rate of the counter.
+    pub rate: TickRate,
+    /// What a start-stop pair of its reads costs.
+    pub clock_ns: f64,
+    /// What priority each role asks for.
+    pub wish: Priority,
+    /// Whether a hypervisor runs this machine.
+    pub guest: bool,
+    /// When the machine was opened.
+    pub opened: Picos,
+    /// Whether threads that coordinate have to share measured CPUs.
+    pub coordinator_shared: bool,
+    /// Other trials at the same time.
+    pub company: u32,
+}
+
+impl Troupe {
+    /// One pass of one trial, coordinated by the calling thread.
+    pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let players = Players { rate: self.rate, wish: self.wish, stop };
+        let cpus = &order.spec.placement;
+        let ensemble = Ensemble::new(&players, cpus, self.rate, self.clock_ns).in_guest(self.guest);
+        let (started, before) = (self.now(), evidence::cpu_times());
+        let observed = order.probe.perform(&ensemble, order)?;
+        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
+        let stolen = spent.and_then(|spent| spent.stolen_ms(&cpus.iter().copied().collect()));
+        Ok(PassOutcome {
+            started,
+            elapsed: self.now().saturating_sub(started),
+            observed,
+            roles: ensemble.evidence(),
+            steal_ms: stolen.map(|ms| ms as f32),
+            coordinator_shared: self.coordinator_shared,
+            company: self.company,
+        })
+    }
+
+    /// One pass of each trial, all at the same time. Every pass has a thread that coordinates it; these sleep most of
+    /// the time, and stay on the CPUs of the calling thread, away from measured ones where that is.
+    pub fn perform_all(
+        &self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        std::thread::scope(|scope| {
+            let begin = |order| {
+                let coordinator = Builder::new().name("coordinator".to_owned());
+                coordinator.spawn_scoped(scope, move || self.perform(order, stop))
+            };
+            let begun: Vec<_> = orders.iter().map(begin).collect();
+            let ended = begun.into_iter().zip(orders).map(|(thread, order)| {
+                let cpu = order.spec.placement.first().copied().unwrap_or(CpuId(0));
+                let thread = thread.map_err(|error| TrialFailure::NotPinned {
+                    cpu,
+                    errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
+                })?;
+                thread.join().unwrap_or(Err(TrialFailure::PartnerLost { cpu }))
+            });
+            ended.collect()
+        })
+    }
+
+    fn now(&self) -> Picos {
+        os::monotonic().saturating_sub(self.opened)
+    }
+}

@@ -1,0 +1,269 @@
+//! [`Company`]: which trials of a run are made at the same time, and which passes are made alone to judge that.
+
+use crate::machine::Machine;
+use crate::schedule;
+use crate::series::{InCompany, SeriesProbe};
+use coretalk_model::series::{CompanyGate, SeriesSettings};
+use coretalk_model::stats::gate::GATE_CELLS;
+use coretalk_model::stats::{Key, LOOKS};
+use coretalk_model::{CpuId, Picos, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// Passes as long as this gain little by being longer: starting and ending threads takes a thirtieth of it, and a CPU
+/// that both threads share changes hands some times. Where passes made one at a time are as long, company would save
+/// time alone, and cost the certainty that nobody disturbed.
+pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
+/// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
+/// times in ten, and fewer would seldom be, after all their time.
+const FEWEST: usize = 32;
+/// Passes of the first look that a trial of the gate makes alone, as bits: two of eight, the others in company, are
+/// nearly as good as half of them and cost half as much.
+const ALONE: u8 = 0b0001_0001;
+/// What tells the random choices of company from all others.
+const CHOICES: u64 = 0xC0;
+
+/// Which trials of a run are made at the same time.
+#[derive(Debug)]
+pub struct Company {
+    /// Pairs at the same time at most; 1 is serial.
+    width: usize,
+    topology: Topology,
+    /// Of each trial; [`InCompany::Never`] for those of relations that are too small to be judged.
+    manners: Vec<InCompany>,
+    /// The CPUs of each trial; of those that stay alone the first twice.
+    pairs: Vec<[CpuId; 2]>,
+    /// The passes of the first look that each trial makes alone to judge the others, as bits.
+    alone: Vec<u8>,
+}
+
+impl Company {
+    /// One trial at a time.
+    pub fn none(topology: &Topology) -> Company {
+        let (manners, pairs, alone) = (Vec::new(), Vec::new(), Vec::new());
+        Company { width: 1, topology: topology.clone(), manners, pairs, alone }
+    }
+
+    /// As the settings ask; `serial` is how long passes of the first look would be if they were made alone.
+    pub fn of(
+        machine: &dyn Machine,
+        settings: &SeriesSettings,
+        probes: &[&'static dyn SeriesProbe],
+        serial: Picos,
+        notice: &mut dyn FnMut(String),
+    ) -> Company {
+        let topology = machine.topology();
+        let none = Company::none(topology);
+        let asked = settings.parallel();
+        // Trials of many probes, or beside a map, are few of each.
+        if settings.gathering().is_some() || asked == Some(1) {
+            return none;
+        }
+        let width = match asked {
+            Some(pairs) => (pairs as usize).min(settings.cpus.len() / 2),
+            None if serial >= LONG_ENOUGH => 1,
+            None => topology.one_per_core(&settings.cpus.iter().copied().collect()).len() / 2,
+        };
+        if width <= 1 {
+            return none;
+        }
+        let company = Company::together(topology, settings, probes, width);
+        if !company.manners.contains(&InCompany::IfProven) {
+            if asked.is_some() {
+                notice(
+                    "too few pairs of any relation to tell what company changes: measuring one pair at a time".into(),
+                );
+            }
+            return none;
+        }
+        if asked.is_none() && machine.is_busy() == Some(true) {
+            notice(
+                "other programs keep the CPUs busy: measuring one pair at a time, which takes longer".into(),
+            );
+            return none;
+        }
+        company
+    }
+
+    /// So many pairs at the same time, as far as their relations can be judged.
+    pub fn together(
+        topology: &Topology,
+        settings: &SeriesSettings,
+        probes: &[&'static dyn SeriesProbe],
+        width: usize,
+    ) -> Company {
+        let trials = settings.trials.len();
+        let mut company = Company {
+            width,
+            topology: topology.clone(),
+            manners: vec![InCompany::Never; trials],
+            pairs: Vec::with_capacity(trials),
+            alone: vec![0; trials],
+        };
+        let mut relations: BTreeMap<Relation, Vec<usize>> = BTreeMap::new();
+        for (trial, spec) in settings.trials.iter().enumerate() {
+            let pair = match *spec.placement {
+                [from, to] => [from, to],
+                _ => [spec.placement.first().copied().unwrap_or(CpuId(0)); 2],
+            };
+            company.pairs.push(pair);
+            match probes[trial].in_company(spec) {
+                InCompany::Never => {}
+                InCompany::Always => company.manners[trial] = InCompany::Always,
+                InCompany::IfProven => {
+                    relations.entry(topology.relation(pair[0], pair[1])).or_default().push(trial);
+                }
+            }
+        }
+        for (relation, mut trials) in relations.into_iter().filter(|(_, trials)| trials.len() >= FEWEST) {
+            for &trial in &trials {
+                company.manners[trial] = InCompany::IfProven;
+            }
+            let key = Key::of(&[settings.seed, CHOICES, relation as u64]);
+            key.shuffle(&mut trials);
+            for trial in evenly(settings, trials).into_iter().take(GATE_CELLS) {
+                let quarter = key.below(trial as u64, 4) as u32;
+                company.alone[trial] = ALONE << quarter;
+            }
+        }
+        company
+    }
+
+    /// Whether trials are made at the same time.
+    pub fn is_any(&self) -> bool {
+        self.width > 1
+    }
+
+    /// Pairs at the same time at most.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The trials of a sweep, those together that are made together. `made` says how many passes a trial has.
+    pub fn rounds(
+        &self,
+        due: &[usize],
+        made: impl Fn(usize) -> u32,
+        gate: &CompanyGate,
+        key: Key,
+    ) -> Vec<Vec<usize>> {
+        if !self.is_any() {
+            let mut order = due.to_vec();
+            key.shuffle(&mut order);
+            return order.into_iter().map(|trial| vec![trial]).collect();
+        }
+        let is_alone = |trial: &&usize| match self.manners[**trial] {
+            InCompany::Never => true,
+            InCompany::Always => false,
+            InCompany::IfProven => match made(**trial) {
+                pass if (pass as usize) < LOOKS[0] => self.alone[**trial] >> pass & 1 == 1,
+                _ => gate.refuses(**trial),
+            },
+        };
+        let (alone, company): (Vec<&usize>, Vec<&usize>) = due.iter().partition(is_alone);
+        let cells: Vec<u32> = company.into_iter().map(|&trial| trial as u32).collect();
+        let together = schedule::together(&self.topology, &self.pairs, &cells, self.width, key);
+        let together =
+            together.into_iter().map(|round| round.into_iter().map(|cell| cell as usize).collect());
+        let mut rounds: Vec<Vec<usize>> =
+            alone.into_iter().map(|&trial| vec![trial]).chain(together).collect();
+        key.with(CHOICES).shuffle(&mut rounds);
+        rounds
+    }
+
+    /// How many trials a sweep of the first look makes at the same time in the mean.
+    pub fn pace(&self) -> f64 {
+        let all: Vec<usize> = (0..self.manners.len()).collect();
+        if !self.is_any() || all.is_empty() {
+            return 1.0;
+        }
+        let gate = CompanyGate::default();
+        let sweep =
+            |pass: usize| self.rounds(&all, |_| pass as u32, &gate, Key::of(&[CHOICES, pass as u64])).len();
+        (LOOKS[0] * all.len()) as f64 / (0..LOOKS[0]).map(sweep).sum::<usize>() as f64
+    }
+}
+
+/// The same trials, those first that come first among their kind: any number from the front holds every kind as often.
+fn evenly(settings: &SeriesSettings, trials: Vec<usize>) -> Vec<usize> {
+    let mut met: BTreeMap<String, usize> = BTreeMap::new();
+    let mut ranked: Vec<(usize, usize)> = trials
+        .into_iter()
+        .map(|trial| {
+            let rank = met.entry(settings.trials[trial].label()).or_default();
+            *rank += 1;
+            (*rank, trial)
+        })
+        .collect();
+    ranked.sort_by_key(|&(rank, _)| rank);
+    ranked.into_iter().map(|(_, trial)| trial).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probes;
+    use crate::series::SeriesRequest;
+    use crate::sim::{Scenario, SimMachine};
+    use coretalk_model::CpuSet;
+    use coretalk_model::series::Parameters;
+
+    /// Every ordered pair of a machine whose cores have two threads, both threads on one CPU among them.
+    fn company(seed: u64) -> (SeriesSettings, Company) {
+        let machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
+        let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
+        let cpus = topology.order(topology.cpus());
+        let asked = Parameters::default().with("queue", "semaphore").with("capacity", "1,10");
+        let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked };
+        let trials = probe.trials(&request).unwrap();
+        let settings = SeriesSettings { trials, cpus, seed, ..SeriesSettings::default() };
+        let probes = vec![probe; settings.trials.len()];
+        let company = Company::together(topology, &settings, &probes, 5);
+        (settings, company)
+    }
+
+    #[test]
+    fn no_two_trials_that_are_made_together_share_a_core() {
+        for seed in 0..12 {
+            let (settings, company) = company(seed);
+            let due: Vec<usize> =
+                (0..settings.trials.len()).filter(|trial| trial % 7 != seed as usize % 7).collect();
+            for pass in 0..LOOKS[0] as u32 {
+                let key = Key::of(&[seed, u64::from(pass)]);
+                let rounds = company.rounds(&due, |_| pass, &CompanyGate::default(), key);
+                let mut seen: Vec<usize> = rounds.iter().flatten().copied().collect();
+                seen.sort_unstable();
+                assert_eq!(seen, due, "every trial once");
+                assert!(rounds.len() * 2 < due.len(), "{} rounds of {}", rounds.len(), due.len());
+                for round in &rounds {
+                    assert!(round.len() <= 5);
+                    let mut busy = CpuSet::new();
+                    for &trial in round {
+                        let own = settings.trials[trial].placement.iter();
+                        let cores: CpuSet = own
+                            .flat_map(|&cpu| company.topology.siblings(cpu).iter().collect::<Vec<_>>())
+                            .collect();
+                        assert!(busy.intersection(&cores).is_empty(), "seed {seed}: {round:?}");
+                        cores.iter().for_each(|cpu| {
+                            busy.insert(cpu);
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trials_of_the_gate_make_two_of_eight_passes_alone_and_stand_for_every_kind() {
+        let (settings, company) = company(1);
+        let alone: Vec<usize> =
+            (0..settings.trials.len()).filter(|&trial| company.alone[trial] != 0).collect();
+        assert!(alone.iter().all(|&trial| company.alone[trial].count_ones() == 2));
+        let mut kinds: BTreeMap<(Relation, String), usize> = BTreeMap::new();
+        for &trial in &alone {
+            let [from, to] = company.pairs[trial];
+            let kind = (company.topology.relation(from, to), settings.trials[trial].label());
+            *kinds.entry(kind).or_default() += 1;
+        }
+        assert!(kinds.len() == 8 && kinds.values().all(|&cells| cells == GATE_CELLS / 2), "{kinds:?}");
+    }
+}

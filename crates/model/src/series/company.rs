@@ -1,0 +1,252 @@
+//! [`CompanyGate`]: which passes made beside other trials count, relation by relation.
+
+use super::analyse::headline_of_pass;
+use super::{PassOutcome, SeriesRecord, SeriesSettings};
+use crate::latency::{GateOutcome, Regime};
+use crate::stats::compare::Equivalence;
+use crate::stats::gate::{GATE_MARGIN, parallel_bias};
+use crate::stats::{LOOKS, median};
+use crate::{Flag, Relation, Topology};
+use std::collections::BTreeMap;
+
+/// How far passes in company may lie from passes alone: what is asked of the values, and no less than the gate of a
+/// map asks, which takes evidence that trials of milliseconds do not give.
+pub fn company_margin(settings: &SeriesSettings) -> f64 {
+    settings.precision.max(GATE_MARGIN)
+}
+
+/// What is known of company: whether passes made beside other trials say what passes made alone say.
+///
+/// Only passes of the first look judge, so that a verdict holds from then on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CompanyGate {
+    /// The relation of each trial of two roles; none where a trial hangs on time slices, which is no number that company
+    /// could spoil.
+    relations: Vec<Option<Relation>>,
+    outcomes: Vec<GateOutcome>,
+    /// Most trials at the same time.
+    most: u32,
+}
+
+/// The passes of a trial that its numbers are taken over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counted<'a> {
+    /// In the order made.
+    pub passes: Vec<&'a PassOutcome>,
+    /// They were made in company that is not proven harmless: too few were made alone.
+    pub biased: bool,
+}
+
+impl CompanyGate {
+    /// What a record says of company.
+    pub fn of(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> CompanyGate {
+        let company_of = |trial: usize| record.outcomes(trial).map(|pass| pass.company).max().unwrap_or(0);
+        let company: Vec<u32> = (0..settings.trials.len()).map(company_of).collect();
+        if company.iter().all(|&others| others == 0) {
+            return CompanyGate::default();
+        }
+        let relation = |trial: usize| match *settings.trials[trial].placement {
+            [from, to] if !hangs_on_slices(record, trial) => Some(topology.relation(from, to)),
+            _ => None,
+        };
+        let relations: Vec<Option<Relation>> = (0..settings.trials.len()).map(relation).collect();
+        let mut groups: BTreeMap<Relation, Vec<usize>> = BTreeMap::new();
+        for (trial, of) in relations.iter().enumerate() {
+            if let Some(of) = of {
+                groups.entry(*of).or_default().push(trial);
+            }
+        }
+        let met = |trials: &Vec<usize>| trials.iter().map(|&trial| company[trial]).max().unwrap_or(0);
+        let outcomes = groups
+            .iter()
+            .filter(|(_, trials)| met(trials) > 0)
+            .map(|(&relation, trials)| judge(settings, record, relation, trials, met(trials)))
+            .collect();
+        CompanyGate { relations, outcomes, most: 1 + company.iter().max().unwrap_or(&0) }
+    }
+
+    /// How trials were made.
+    pub fn regime(&self) -> Regime {
+        match self.most {
+            0 | 1 => Regime::Serial,
+            pairs => Regime::Parallel { pairs, gate: self.outcomes.clone() },
+        }
+    }
+
+    /// Whether only passes made alone count for a trial.
+    pub fn refuses(&self, trial: usize) -> bool {
+        let Some(relation) = self.relations.get(trial).copied().flatten() else { return false };
+        self.outcomes.iter().any(|outcome| outcome.relation == relation && !outcome.equivalent)
+    }
+
+    /// The passes of a trial that count: all of them where company is proven harmless; else those made alone, once there
+    /// is a first look of them, and those in company until then.
+    pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
+        let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
+        if !self.refuses(trial) {
+            return Counted { passes, biased: false };
+        }
+        let (alone, company): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.company == 0);
+        if alone.len() >= LOOKS[0] || company.is_empty() {
+            Counted { passes: alone, biased: false }
+        } else {
+            Counted { passes: company, biased: true }
+        }
+    }
+}
+
+fn hangs_on_slices(record: &SeriesRecord, trial: usize) -> bool {
+    record.outcomes(trial).any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
+}
+
+/// Compares the trials of a relation that were made both ways, trial by trial.
+///
+/// Trials of a relation may differ in more than their pair (another queue, another capacity). Where most of them do not
+/// mind company and some kind of them does, the whole would pass: so no kind may be *shown* to differ either.
+fn judge(
+    settings: &SeriesSettings,
+    record: &SeriesRecord,
+    relation: Relation,
+    trials: &[usize],
+    met: u32,
+) -> GateOutcome {
+    let margin = company_margin(settings);
+    let mut kinds: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
+    for &trial in trials {
+        let Some(both) = both_ways(settings, record, trial) else { continue };
+        let kind = kinds.entry(settings.trials[trial].label()).or_default();
+        for (values, value) in kind.iter_mut().zip(both) {
+            values.push(value);
+        }
+    }
+    let all = |way: usize| kinds.values().flat_map(|kind| kind[way].iter().copied()).collect::<Vec<f64>>();
+    let company = all(0);
+    let bias = parallel_bias(&company, &all(1), margin);
+    let differs = |[company, alone]: &[Vec<f64>; 2]| {
+        parallel_bias(company, alone, margin).is_some_and(|bias| bias.verdict == Equivalence::Different)
+    };
+    let equivalent =
+        bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent) && !kinds.values().any(differs);
+    GateOutcome {
+        relation,
+        pairs: if equivalent { 1 + met } else { 1 },
+        bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
+        cells: company.len() as u32,
+        equivalent,
+    }
+}
+
+/// What a trial is judged by, as the median over passes of the first look in company and alone.
+fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
+    let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < LOOKS[0]);
+    let passes: Vec<&PassOutcome> = first.filter_map(|entry| entry.outcome.as_ref().ok()).collect();
+    let probe = settings.trials.get(trial)?.probe.as_str();
+    let of = |alone: bool| {
+        let passes = passes.iter().filter(|pass| (pass.company == 0) == alone);
+        let values: Vec<f64> = passes.filter_map(|pass| headline_of_pass(settings, probe, pass)).collect();
+        median(&values)
+    };
+    Some([of(false)?, of(true)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Parameters, SeriesEntry, TrialSpec, analyse_series, is_done};
+    use super::*;
+    use crate::stats::Key;
+    use crate::{CpuId, Picos};
+
+    const PAIRS: u32 = 16;
+    const CAPACITIES: [f64; 5] = [1.0, 10.0, 100.0, 1e3, 1e4];
+
+    fn settings() -> SeriesSettings {
+        let pairs = (0..PAIRS).flat_map(|pair| CAPACITIES.map(|capacity| (pair, capacity)));
+        let trial = |(pair, capacity): (u32, f64)| TrialSpec {
+            probe: "queue".into(),
+            parameters: Parameters::default().with("capacity", capacity),
+            placement: vec![CpuId(2 * pair), CpuId(2 * pair + 1)],
+        };
+        SeriesSettings {
+            trials: pairs.map(trial).collect(),
+            headlines: vec!["messages_per_s".into()],
+            precision: 0.05,
+            ..SeriesSettings::default()
+        }
+    }
+
+    fn topology() -> Topology {
+        Topology::flat((0..2 * PAIRS).map(CpuId).collect())
+    }
+
+    /// So many passes of each trial, of which these are made alone; company changes trials of a capacity by a factor.
+    fn record(passes: u32, alone: impl Fn(u32) -> bool, factor: impl Fn(f64) -> f64) -> SeriesRecord {
+        let mut record = SeriesRecord::new();
+        for pass in 0..passes {
+            for (index, trial) in settings().trials.iter().enumerate() {
+                let company = if alone(pass) { 0 } else { 7 };
+                let capacity = trial.parameters.number("capacity").unwrap_or_default();
+                let noise = 1.0 + 0.01 * Key::of(&[3, u64::from(pass)]).normal(index as u64);
+                let rate = 1e6 * noise * if company > 0 { factor(capacity) } else { 1.0 };
+                let mut outcome =
+                    PassOutcome { company, elapsed: Picos::from_ms(9), ..PassOutcome::default() };
+                outcome.observed.value("messages_per_s", rate);
+                record.push(SeriesEntry { segment: 0, pass, trial: index as u32, outcome: Ok(outcome) });
+            }
+        }
+        record
+    }
+
+    fn two_of_eight(pass: u32) -> bool {
+        pass.is_multiple_of(4)
+    }
+
+    #[test]
+    fn company_that_changes_nothing_counts() {
+        let record = record(8, two_of_eight, |_| 1.0);
+        let gate = CompanyGate::of(&topology(), &settings(), &record);
+        let Regime::Parallel { pairs: 8, gate: outcomes } = gate.regime() else { panic!("{gate:?}") };
+        assert!(matches!(outcomes[..], [GateOutcome { pairs: 8, cells: 80, equivalent: true, .. }]));
+        assert_eq!(gate.counted(&record, 0).passes.len(), 8);
+        let result = analyse_series(&topology(), &settings(), &record);
+        assert!(result.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
+        assert!(is_done(&settings(), &gate, &record, 0));
+    }
+
+    #[test]
+    fn company_that_slows_stands_flagged_until_there_is_a_first_look_alone() {
+        let slower = |_| 0.9;
+        let early = record(8, two_of_eight, slower);
+        let gate = CompanyGate::of(&topology(), &settings(), &early);
+        assert!(gate.refuses(0) && !is_done(&settings(), &gate, &early, 0));
+        let flagged = &analyse_series(&topology(), &settings(), &early).trials[0];
+        assert_eq!((flagged.passes, flagged.flags.contains(Flag::ParBias)), (6, true));
+        assert!((flagged.values["messages_per_s"].point / 0.9e6 - 1.0).abs() < 0.02);
+        let late = record(14, |pass| two_of_eight(pass) || pass >= 8, slower);
+        let gate = CompanyGate::of(&topology(), &settings(), &late);
+        assert!(is_done(&settings(), &gate, &late, 0));
+        let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
+        assert_eq!((alone.passes, alone.flags.contains(Flag::ParBias)), (8, false));
+        assert!((alone.values["messages_per_s"].point / 1e6 - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn one_kind_of_trial_that_minds_company_refuses_its_relation() {
+        let factor = |capacity| if capacity > 5e3 { 0.9 } else { 1.0 };
+        let record = record(8, two_of_eight, factor);
+        let gate = CompanyGate::of(&topology(), &settings(), &record);
+        let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
+        assert!(outcomes[0].bias.low > -0.02, "the others hide it: {:?}", outcomes[0].bias);
+        assert!(gate.refuses(0));
+    }
+
+    #[test]
+    fn what_was_never_alone_cannot_be_told_and_what_always_was_needs_no_gate() {
+        let never = record(8, |_| false, |_| 1.0);
+        let gate = CompanyGate::of(&topology(), &settings(), &never);
+        let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
+        assert_eq!((outcomes[0].bias, outcomes[0].cells), (GateOutcome::UNKNOWN, 0));
+        assert!(gate.refuses(0));
+        let always = record(8, |_| true, |_| 1.0);
+        assert_eq!(CompanyGate::of(&topology(), &settings(), &always).regime(), Regime::Serial);
+    }
+}
