@@ -329,5 +329,5 @@ pub(crate) fn ci(estimate: &Estimate) -> Option<Ci> {
     if !estimate.is_sure() {
         return None;
     }
-    Some([known(estimate.low)?, known(estimate.high)?])
+    Some([significant(estimate.low)?, significant(estimate.high)?])
 }

@@ -226,6 +226,7 @@ fn settings(
     // A suite measures what one CPU can show, too.
     let fewest = if matches!(measuring, Measuring::Suite) { 1 } else { 2 };
     two_cpus_each(args.pairs.as_ref(), "a latency")?;
+    one_direction_each(args.pairs.as_ref())?;
     let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
@@ -286,6 +287,18 @@ pub(super) fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(),
         Some([cpu, _]) => Err(Failure::Usage(format!(
             "--pairs names {cpu}-{cpu}, which is one CPU, and {what} needs two; `wait`, `wake` and `queue` measure two \
              threads on one"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A pair of a latency has no direction, so that nobody asks for it both ways.
+fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
+    let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
+    let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
+    match listed.iter().enumerate().find(|&(index, &pair)| again(index, pair)) {
+        Some((_, [a, b])) => Err(Failure::Usage(format!(
+            "--pairs names {a}-{b} for the second time: a latency has no direction; leave one of them out"
         ))),
         None => Ok(()),
     }

@@ -15,6 +15,14 @@ use std::path::Path;
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let talk = resolve::wish(global).talk;
+    if let Some(file) = global.output.as_deref()
+        && let Some(ending @ ("html" | "svg" | "png")) = file.extension().and_then(|ending| ending.to_str())
+    {
+        return Err(Failure::Usage(format!(
+            "failed to write {}: `view` writes text, and no {ending}; leave the ending out, or print to the terminal",
+            file.display()
+        )));
+    }
     let mut views = Vec::new();
     for file in &args.files {
         let name = file.display();

@@ -1,6 +1,6 @@
 //! What a cell of a queue has beside its throughput.
 
-use super::known;
+use super::significant;
 use coretalk_model::queue::{QueueCell, both};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct QueueCellDoc {
 
 impl QueueCellDoc {
     pub(super) fn of(cell: &QueueCell<'_>) -> QueueCellDoc {
-        let number = |value: Option<f64>| value.and_then(known);
+        let number = |value: Option<f64>| value.and_then(significant);
         let (cpu_ns, voluntary, involuntary) = (cell.cpu_ns(), cell.voluntary(), cell.involuntary());
         let switches = [0, 1].map(|side| both([voluntary[side], involuntary[side]]));
         QueueCellDoc {

@@ -1,6 +1,6 @@
 //! Distributions of single events.
 
-use super::{Ci, ci, known, rounded};
+use super::{Ci, ci, known, rounded, significant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_model::latency::TailSeries;
@@ -184,7 +184,7 @@ impl SeriesDoc {
             histogram_unit_ps: Histogram::UNIT_PS,
             intervals: values.clone().map(|(name, value)| (name.clone(), ci(value))).chain(median).collect(),
             values: values
-                .map(|(name, value)| (name.clone(), known(value.point)))
+                .map(|(name, value)| (name.clone(), significant(value.point)))
                 .chain(compared.map(|(name, count)| (name.clone(), known(*count as f64))))
                 .collect(),
             counts: if first { trial.counts.clone() } else { BTreeMap::new() },

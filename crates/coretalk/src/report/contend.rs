@@ -166,7 +166,13 @@ fn counts(trials: &[&TrialResult], width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for trial in exactness.wrong.iter().take(MOST_WRONG) {
         let method = plain(trial.spec.parameters.text("method").unwrap_or_default());
-        let threads = count(trial.spec.placement.len() as u64, "thread");
+        let section = |name: &str| span(trial.spec.parameters.number(name).unwrap_or(0.0));
+        let threads = format!(
+            "{} ({} inside, {} outside)",
+            count(trial.spec.placement.len() as u64, "thread"),
+            section("critical_ns"),
+            section("parallel_ns")
+        );
         let text = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
             (false, Some([lost, made])) => format!(
                 " {method} with {threads} lost {} of {} additions ({}): the wrong answer.",

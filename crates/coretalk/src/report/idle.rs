@@ -2,7 +2,7 @@
 
 use super::text::{chosen_time, ns, plain, wrap};
 use coretalk_model::series::TrialResult;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Before the name of a state in the counts of a trial.
 const PREFIX: &str = "idle_";
@@ -36,8 +36,10 @@ pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
     if told.is_empty() {
         return Vec::new();
     }
+    let states: BTreeSet<&str> = by_gap.values().flat_map(|(_, entered)| entered.keys().copied()).collect();
+    let why = if states.len() > 1 { " A deeper one takes longer to leave." } else { "" };
     let text = format!(
-        " Idle states that the CPUs of a pair entered for each wake-up: {}. A deeper one takes longer to leave.",
+        " Idle states that the CPUs of a pair entered for each wake-up, whatever else woke them: {}.{why}",
         told.join("; ")
     );
     wrap(&text, width, 1)

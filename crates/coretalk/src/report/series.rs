@@ -25,13 +25,13 @@ use coretalk_model::queue::{QueueCell, names};
 use coretalk_model::series::summary::{by_relation, headline, modes};
 use coretalk_model::series::{Gathering, TrialResult, Value};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Histogram, Matrix};
+use coretalk_model::{CpuId, Flag, Histogram, Matrix};
 use std::collections::BTreeMap;
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
 const MOST_HEAPS: usize = 4;
 /// More pairs than this are a map.
-pub(super) const MOST_LISTED: usize = 12;
+pub(super) const MOST_LISTED: usize = 8;
 /// From this width on a table has every percentile.
 const ROOMY: usize = 90;
 const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
@@ -148,7 +148,7 @@ fn body(
             trials.iter().copied().filter(|trial| trial.spec.label() == *kind).collect();
         let pairs = alike.iter().filter(|trial| trial.spec.placement.len() == 2).count();
         if pairs > MOST_LISTED {
-            lines.extend(map(report, series, &alike, &MICROS, look));
+            lines.extend(map(report, series, &alike, unit_of_map(probe), look));
         } else {
             listed.extend(alike);
         }
@@ -173,6 +173,16 @@ pub(super) struct Unit {
     pub roles: &'static str,
 }
 
+/// Queues hand on at a rate; everything else of this kind wakes.
+fn unit_of_map(probe: &dyn SeriesProbe) -> &'static Unit {
+    if probe.spec().id == names::PROBE { &DELAYS } else { &MICROS }
+}
+
+const DELAYS: Unit = Unit {
+    name: "µs",
+    ns: 1e3,
+    roles: "from the time that a message is meant to be sent until it is received; the row produces, the column consumes",
+};
 const MICROS: Unit = Unit { name: "µs", ns: 1e3, roles: "the row wakes the column" };
 
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
@@ -184,6 +194,9 @@ pub(super) fn map(
     look: &Look,
 ) -> Vec<String> {
     let Some(first) = alike.first() else { return Vec::new() };
+    // Of a pair that cannot keep up with a rate no delay is known, and the rate that it reached is none.
+    let alike: &[&TrialResult] =
+        &alike.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated)).collect::<Vec<_>>();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
         alike.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
     let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
@@ -455,8 +468,16 @@ fn micros(value_ns: f64) -> String {
 }
 
 pub(super) fn half_width(estimate: &Estimate) -> String {
-    percent(estimate.relative_half_width())
+    match estimate.relative_half_width() {
+        // A few passes have a range, and no interval.
+        _ if !estimate.is_sure() => "?".to_owned(),
+        width if width > WIDEST_TOLD => format!(">{}", percent(WIDEST_TOLD)),
+        width => percent(width),
+    }
 }
+
+/// Beyond this a width says nothing more.
+const WIDEST_TOLD: f64 = 9.99;
 
 fn number(trial: &TrialResult, column: &Column) -> String {
     match column {

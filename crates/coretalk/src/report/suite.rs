@@ -148,7 +148,7 @@ fn shown(value: f64, unit: &str) -> String {
         "ns" if value < 1e6 => format!("{} µs", ns(value / 1e3)),
         "ns" => format!("{} ms", ns(value / 1e6)),
         RATIO => format!("× {}", ns(value)),
-        _ => format!("{} M/s", ns(value / 1e6)),
+        _ => format!("{} M/s", queue::million(value)),
     }
 }
 

@@ -58,7 +58,7 @@ fn the_screen_says_what_is_exact_and_what_is_lost() {
         "50 ns inside, 500 ns outside; compact-core",
         "No work inside or outside",
         "With 16 threads: all operations",
-        "racy with 16 threads lost",
+        "racy with 16 threads (50 ns inside, 500 ns outside) lost",
         "Every other count was exact",
         "mcs: served in the order of arrival",
     ] {

@@ -91,7 +91,8 @@ impl SeriesProbe for Queue {
     }
 
     fn headlines(&self) -> &'static [&'static str] {
-        &[names::RATE]
+        // At a rate: how late messages are, and not how many were asked for.
+        &[names::CORRECTED, names::RATE]
     }
 
     fn columns(&self) -> &'static [Column] {

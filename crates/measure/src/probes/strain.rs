@@ -108,8 +108,8 @@ impl SeriesProbe for Latency {
         let mut remarks = Vec::new();
         if trials.iter().any(|trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS)) {
             remarks.push(
-                "looks: both sides stay awake; compare-exchange with 1 pause; half of the median round trip, the \
-                 clock taken off"
+                "looks: both sides stay awake; compare-exchange with 1 pause; half of the median round trip of a pass, \
+                 the clock taken off, in the middle of all passes"
                     .to_owned(),
             );
         }

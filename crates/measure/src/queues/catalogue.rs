@@ -1,5 +1,7 @@
 //! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
 
+use crate::series::nearest;
+
 /// A queue that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -143,7 +145,10 @@ pub fn kind(name: &str) -> Result<(&'static Kind, u32), String> {
     };
     let found = KINDS.iter().find(|kind| kind.id == id);
     found.map(|kind| (kind, spins)).ok_or_else(|| {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.id).collect();
-        format!("no queue `{name}`: there are {}", names.join(", "))
+        let names: Vec<&'static str> = KINDS.iter().map(|kind| kind.id).collect();
+        match nearest(id, &names) {
+            Some(near) => format!("no queue `{name}`; a similar name exists: `{near}`"),
+            None => format!("no queue `{name}`: there are {}", names.join(", ")),
+        }
     })
 }

@@ -20,6 +20,8 @@ pub struct ContendCost {
     pub looks_ns: f64,
     /// System calls of every release, whether somebody sleeps or not.
     pub release_calls: f64,
+    /// Whether whoever has it keeps others out: one that loses its CPU then holds up all that look.
+    pub keeps_out: bool,
 }
 
 /// Who gets it next.
@@ -141,9 +143,10 @@ impl Play<'_, '_> {
         }
     }
 
-    /// Whether threads that share a CPU hold each other up by time slices: those that sleep make room.
+    /// Whether threads that share a CPU hold each other up by time slices: those that sleep make room, and where nobody
+    /// is kept out each has its share of the CPU.
     fn slices(&self) -> bool {
-        self.cost.looks_ns == f64::INFINITY
+        self.cost.keeps_out && self.cost.looks_ns == f64::INFINITY
     }
 
     /// The first time from then on at which a thread has its CPU.
@@ -187,8 +190,10 @@ impl Play<'_, '_> {
         let count = self.threads.len();
         let each = (most / count as u64).max(1);
         let mut out = Contended::of(count);
+        let mut lasted_ns = vec![0.0; count];
         for thread in 0..count {
-            let mut now_ns = self.threads[thread].wants_ns;
+            let began_ns = self.threads[thread].wants_ns;
+            let mut now_ns = began_ns;
             while out.operations[thread] < each && now_ns < span_ns {
                 let alone_ns = self.alone_ns(thread);
                 let own_ns = self.stage.event(alone_ns);
@@ -198,7 +203,15 @@ impl Play<'_, '_> {
                 out.operations[thread] += 1;
                 out.busy_ns[thread] += own_ns + beside_ns;
             }
-            out.elapsed_ns = out.elapsed_ns.max(now_ns);
+            lasted_ns[thread] = now_ns - began_ns;
+            out.elapsed_ns = out.elapsed_ns.max(lasted_ns[thread]);
+        }
+        // Threads that have a CPU to themselves go on while others share one.
+        for (thread, lasted_ns) in lasted_ns.into_iter().enumerate().filter(|(_, lasted_ns)| *lasted_ns > 0.0)
+        {
+            let times = out.elapsed_ns / lasted_ns;
+            out.operations[thread] = (out.operations[thread] as f64 * times).round() as u64;
+            out.busy_ns[thread] *= times;
         }
         out.runs = count as u64;
         out

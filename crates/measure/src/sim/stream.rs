@@ -200,7 +200,8 @@ fn hand_over(flow: &Flow, role: usize, worked_ns: f64, passed: &mut Passed) {
             worked_ns + looks_ns.min(flow.slice_ns)
         }
     };
-    passed.busy_ns[role] += spent_ns;
+    // The switch is work of the system for the thread that asked for it.
+    passed.busy_ns[role] += spent_ns + flow.switch_ns;
     passed.elapsed_ns += spent_ns + flow.switch_ns;
 }
 
@@ -231,6 +232,20 @@ pub fn paced(
         // The place is that of the message which lies one capacity back.
         let room_ns =
             if received.len() as u64 == flow.capacity { received.pop_front().unwrap_or(0.0) } else { 0.0 };
+        if flow.one_cpu && flow.waiting == Waiting::Awake {
+            // Each has the CPU for a slice in turn, whatever there is to do.
+            let round_ns = 2.0 * flow.slice_ns;
+            let ready_ns = sent_ns.max(room_ns);
+            let into_ns = ready_ns.rem_euclid(round_ns);
+            let begun_ns = if into_ns < flow.slice_ns { ready_ns } else { ready_ns - into_ns + round_ns };
+            let turn_ns = begun_ns - begun_ns.rem_euclid(round_ns) + flow.slice_ns;
+            let put_ns = begun_ns + work(0);
+            let seen_ns = put_ns.max(turn_ns).max(free_ns[1]);
+            free_ns = [put_ns, seen_ns + work(1)];
+            received.push_back(seen_ns);
+            each(Timed { intended_ns, sent_ns: begun_ns, received_ns: seen_ns });
+            continue;
+        }
         let put_ns = sent_ns.max(room_ns) + work(0);
         let idle_ns = put_ns - free_ns[1];
         let (mut seen_ns, mut waker_ns) = (put_ns.max(free_ns[1]), 0.0);

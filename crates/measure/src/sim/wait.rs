@@ -49,6 +49,10 @@ pub fn price(stage: &SimStage<'_>, costs: [&WaitCost; 2]) -> Trip {
     let ns = hops[0] + hops[1];
     let calls_ns = stage.costs().syscall_ns;
     let cpu_ns = [0, 1].map(|side| {
+        if stage.placement()[0] == stage.placement()[1] {
+            // One CPU has no more than its time to give.
+            return ns / 2.0;
+        }
         // One that sleeps is paid for until then, for its way back, and for waking the other one.
         let woken_ns = stage.costs().wake_ns / 2.0 + 2.0 * calls_ns;
         let waking_ns = if slept[1 - side] { calls_ns + stage.costs().wake_ns / 3.0 } else { 0.0 };

@@ -38,7 +38,7 @@ pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
     if waker == waiter {
         // The waiter gets the CPU when the waker gives it away or loses it to the woken.
         let wake_ns = calls_ns + costs.switch_ns + cost.waiter_calls * costs.syscall_ns;
-        return WakeEvent { wake_ns, waker_ns: calls_ns, slept: true };
+        return WakeEvent { wake_ns, waker_ns: calls_ns, slept: cost.spins_ns.is_finite() };
     }
     if gap_ns < cost.spins_ns {
         return WakeEvent { wake_ns: lines_ns, waker_ns: lines_ns / 2.0, slept: false };

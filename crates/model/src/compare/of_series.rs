@@ -2,6 +2,7 @@
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
 use super::{Better, Reading, Sheet, Side, Subject, Value};
+use crate::queue::QueueCell;
 use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
@@ -40,7 +41,10 @@ pub fn of_series(
                 false => Quantity::of(name),
             };
             let (sheet, subject) = match trial.spec.placement.as_slice() {
-                [from, to] if pairs >= MATRIX => (format!("{set}, {name}"), Subject::Pair([*from, *to])),
+                // A table of queues is a matrix, however few CPUs it has.
+                [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
+                    (format!("{set}, {name}"), Subject::Pair([*from, *to]))
+                }
                 _ => {
                     let of = set.split_once(' ').map_or("", |(_, label)| label);
                     let subject = format!("{of} {}", trial.spec.places());

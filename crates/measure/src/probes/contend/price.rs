@@ -24,8 +24,10 @@ pub fn cost(method: &str) -> ContendCost {
         turn: Turn::Arrival,
         looks_ns: f64::INFINITY,
         release_calls: 0.0,
+        keeps_out: false,
     };
-    let spin = ContendCost { transfers: 1.0, alone_cycles: 24.0, turn: Turn::Nearest(4), ..line };
+    let spin =
+        ContendCost { transfers: 1.0, alone_cycles: 24.0, turn: Turn::Nearest(4), keeps_out: true, ..line };
     let sleep = ContendCost { transfers: 1.5, alone_cycles: 48.0, looks_ns: 1_000.0, ..spin };
     match method {
         "fetch-add" => line,
@@ -39,9 +41,9 @@ pub fn cost(method: &str) -> ContendCost {
         // Read, then exchanged: two transfers.
         "ttas" => ContendCost { transfers: 2.0, alone_cycles: 28.0, ..spin },
         // The number to draw and the number that is served.
-        "ticket" => ContendCost { transfers: 2.0, alone_cycles: 30.0, turn: Turn::Arrival, ..line },
+        "ticket" => ContendCost { transfers: 2.0, alone_cycles: 30.0, turn: Turn::Arrival, ..spin },
         // The end of the queue, the node of the one before and the own one.
-        "mcs" => ContendCost { transfers: 2.0, alone_cycles: 44.0, turn: Turn::Arrival, ..line },
+        "mcs" => ContendCost { transfers: 2.0, alone_cycles: 44.0, turn: Turn::Arrival, ..spin },
         "flag-wait" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
         "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 40.0, turn: Turn::Nearest(2), ..line },
         "per-thread" => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
@@ -53,6 +55,9 @@ pub fn cost(method: &str) -> ContendCost {
 /// The sections as a method has them: one that keeps nobody out does all of its work beside the others.
 pub fn sections(meant: &Meant) -> Sections {
     let [critical_ns, parallel_ns] = meant.sections_ns;
+    // Readers keep no reader out: what they do inside is done beside each other.
+    let shared_ns = critical_ns * meant.read_share;
+    let [critical_ns, parallel_ns] = [critical_ns - shared_ns, parallel_ns + shared_ns];
     match meant.method.locks {
         true => Sections { critical_ns, parallel_ns },
         false => Sections { critical_ns: 0.0, parallel_ns: critical_ns + parallel_ns },
@@ -74,17 +79,24 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     });
     let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
-    note(&mut observed, &plain, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
+    // Where nobody waits for anybody, and where additions are lost, there is no order to speak of.
+    let ordered = cost.turn != Turn::Apart && meant.method.id != "racy";
+    note(&mut observed, &plain, ordered, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
     let mut acquire = Histogram::new();
     acquire.add(&tally.histogram(stage.rate()));
     observed.histogram(names::ACQUIRE, acquire);
     for (role, (&busy_ns, &sleeps)) in plain.busy_ns.iter().zip(&plain.sleeps).enumerate() {
         stage.spend(role, busy_ns, sleeps as u32);
     }
-    let made = observed.counts[names::OPERATIONS];
+    // Those that only read add nothing.
+    let made = (observed.counts[names::OPERATIONS] as f64 * (1.0 - meant.read_share)).round() as u64;
     let lost = match meant.method.id {
-        // Each change of the owner loses one, as far as somebody else is there.
-        "racy" if plain.operations.len() > 1 => made * plain.runs / plain.total().max(1),
+        // Each change of the owner loses one, as far as somebody else is there; of threads that read the same value all
+        // but one store in vain.
+        "racy" if plain.operations.len() > 1 => {
+            let threads = plain.operations.len() as u64;
+            (made * plain.runs / plain.total().max(1)).min(made * (threads - 1) / threads)
+        }
         _ => 0,
     };
     observed.count(names::EXPECTED, made);
@@ -100,7 +112,7 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
 }
 
 /// What follows from the simulated operations, `times` of which fill the pass.
-fn note(observed: &mut Observed, plain: &Contended, times: f64, whole_ns: f64) {
+fn note(observed: &mut Observed, plain: &Contended, ordered: bool, times: f64, whole_ns: f64) {
     let (made, threads) = (plain.total() as f64, plain.operations.len() as f64);
     let per_s = made * times / whole_ns * 1e9;
     observed.value(names::RATE, per_s);
@@ -112,7 +124,9 @@ fn note(observed: &mut Observed, plain: &Contended, times: f64, whole_ns: f64) {
     observed.value(names::SHARE_MAX, most);
     observed.value(names::SLOWEST, least * per_s);
     observed.value(names::JAIN, 1.0 / (threads * shares.map(|share| share * share).sum::<f64>()));
-    observed.value(names::RUN_LENGTH, made / plain.runs.max(1) as f64);
+    if ordered {
+        observed.value(names::RUN_LENGTH, made / plain.runs.max(1) as f64);
+    }
     observed.value(names::OVERLAP, 1.0);
     observed.value(names::CPU_NS, plain.busy_ns.iter().sum::<f64>() / made);
     observed.value(names::VOLUNTARY, plain.sleeps.iter().sum::<u64>() as f64 / made);

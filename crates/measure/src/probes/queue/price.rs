@@ -10,6 +10,7 @@ use crate::sim::stream::{self, Flow, Passed, Waiting};
 use coretalk_model::Flag;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
+use coretalk_model::stats::LOOKS;
 
 /// What a queue does for each message, in events of the machine. About what a desktop part of 4 GHz needs; the tool
 /// holds none of it against reality, it only has to be of the right kind.
@@ -80,13 +81,15 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
             + price.calls * costs.syscall_ns
             + (price.lines + message_lines) * transfer_ns
     });
+    // A side that waits for the next message of a rate has been idle for as long.
+    let idle_ns = meant.rate.map_or(0.0, |rate| 1e9 / rate);
     let flow = Flow {
         capacity: meant.capacity as u64,
         one_cpu: from == to,
         waiting: match meant.kind.waits {
             Waits::Awake => Waiting::Awake,
             Waits::Asleep => {
-                let wake_ns = costs.wake_ns + costs.idle_exit_ns(0.0) + costs.syscall_ns;
+                let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
                 Waiting::Asleep { looks_ns: price.looks_ns, wake_ns, waker_ns }
             }
         },
@@ -99,6 +102,9 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     if let Some(rate) = meant.rate {
         paced(stage, &flow, rate, span_ns, by_itself, &mut observed);
+        if flow.one_cpu && meant.kind.waits == Waits::Awake {
+            observed.flags.set(Flag::SharedSpin);
+        }
         return observed;
     }
     let mut work = |role: usize| stage.event(by_itself[role]);
@@ -108,8 +114,13 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
         (true, Waiting::Asleep { .. }) => Some(SIMULATED[0].max(LAPS * flow.capacity)),
         (false, _) => None,
     };
+    // What was asked for is spread over the passes that every trial gets.
+    let asked = order.asked.number("messages").map(|all| (all / LOOKS[0] as f64).ceil().max(1.0) as u64);
     let mut middle: [Option<Passed>; 2] = [None; 2];
     let mut more = |passed: &Passed| {
+        if asked.is_some_and(|asked| passed.messages >= asked) {
+            return false;
+        }
         for (mark, share) in middle.iter_mut().zip(MIDDLE) {
             if mark.is_none() && passed.elapsed_ns >= share * span_ns {
                 *mark = Some(*passed);
@@ -124,7 +135,10 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
         }
     };
     let passed = stream::run_while(&flow, &mut more, &mut work);
-    let lasted_ns = span_ns.max(passed.elapsed_ns);
+    let lasted_ns = match asked {
+        Some(asked) => passed.elapsed_ns * asked as f64 / passed.messages.max(1) as f64,
+        None => span_ns.max(passed.elapsed_ns),
+    };
     let held_ns = stage.pass(lasted_ns);
     let [from_there, to_there] = match middle {
         [Some(from), Some(to)] if !flow.one_cpu && to.messages > from.messages => [from, to],
@@ -179,7 +193,22 @@ fn paced(
         delays.uncorrected.count(stage.ticks(message.received_ns - message.sent_ns + clock_ns));
     }
     let last_ns = timed.last().map_or(every_ns, |message| message.received_ns);
-    stage.pass(span_ns.max(last_ns));
+    let lasted_ns = span_ns.max(last_ns);
+    stage.pass(lasted_ns);
+    let times = lasted_ns / last_ns.max(messages as f64 * every_ns);
+    for (role, own_ns) in by_itself.into_iter().enumerate() {
+        let (busy_ns, sleeps) = match flow.waiting {
+            // Two that look share the time of their CPU, or have one each.
+            Waiting::Awake if flow.one_cpu => (lasted_ns / 2.0, 0.0),
+            Waiting::Awake => (lasted_ns, 0.0),
+            // The consumer of a rate sleeps before each message; the producer waits awake for the time of the next.
+            Waiting::Asleep { .. } if role == 0 => {
+                (lasted_ns - if flow.one_cpu { own_ns * messages as f64 } else { 0.0 }, 0.0)
+            }
+            Waiting::Asleep { .. } => (own_ns * messages as f64 * times, messages as f64 * times),
+        };
+        stage.spend(role, busy_ns.clamp(0.0, lasted_ns), sleeps as u32);
+    }
     let reached = messages as f64 / last_ns.max(messages as f64 * every_ns) * 1e9;
     pace::observe(observed, stage.rate(), [rate, reached], &delays);
     observed.count(names::MESSAGES, messages);
