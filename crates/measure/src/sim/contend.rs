@@ -190,7 +190,7 @@ impl Play<'_, '_> {
         let count = self.threads.len();
         let each = (most / count as u64).max(1);
         let mut out = Contended::of(count);
-        let mut lasted_ns = vec![0.0; count];
+        let mut lasted_ns = Vec::with_capacity(count);
         for thread in 0..count {
             let began_ns = self.threads[thread].wants_ns;
             let mut now_ns = began_ns;
@@ -203,11 +203,12 @@ impl Play<'_, '_> {
                 out.operations[thread] += 1;
                 out.busy_ns[thread] += own_ns + beside_ns;
             }
-            lasted_ns[thread] = now_ns - began_ns;
-            out.elapsed_ns = out.elapsed_ns.max(lasted_ns[thread]);
+            lasted_ns.push(now_ns - began_ns);
+            out.elapsed_ns = out.elapsed_ns.max(now_ns - began_ns);
         }
         // Threads that have a CPU to themselves go on while others share one.
-        for (thread, lasted_ns) in lasted_ns.into_iter().enumerate().filter(|(_, lasted_ns)| *lasted_ns > 0.0)
+        for (thread, lasted_ns) in
+            lasted_ns.into_iter().enumerate().filter(|(_, lasted_ns): &(usize, f64)| *lasted_ns > 0.0)
         {
             let times = out.elapsed_ns / lasted_ns;
             out.operations[thread] = (out.operations[thread] as f64 * times).round() as u64;
