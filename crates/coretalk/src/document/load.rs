@@ -24,10 +24,9 @@ pub struct CpuLoadDoc {
 
 impl LoadDoc {
     pub(super) fn of(curve: &LoadCurve) -> LoadDoc {
-        let digits = |share: f64| known((share * 1e4).round() / 1e4);
         let cpus = curve.cpus.iter().map(|(cpu, shares)| CpuLoadDoc {
             cpu: cpu.0,
-            load: shares.iter().map(|share| share.and_then(digits)).collect(),
+            load: shares.iter().map(|share| share.and_then(known)).collect(),
         });
         LoadDoc { step_s: curve.step.secs(), cpus: cpus.collect() }
     }

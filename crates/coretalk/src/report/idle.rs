@@ -1,11 +1,9 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
 use super::text::{chosen_time, ns, plain, wrap};
+use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::series::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Before the name of a state in the counts of a trial.
-const PREFIX: &str = "idle_";
 
 /// A sentence: by silence, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
 /// explains steps between silences.
@@ -14,8 +12,7 @@ pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
     let mut by_gap: BTreeMap<u64, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
     for trial in trials {
         let Some(gap_ns) = trial.spec.parameters.number("gap_ns") else { continue };
-        let states =
-            trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(PREFIX)?, *count)));
+        let states = trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(IDLE)?, *count)));
         let mut states = states.peekable();
         let Some(events) = trial.counts.get("samples").filter(|_| states.peek().is_some()) else { continue };
         let (sum, entered) = by_gap.entry(gap_ns as u64).or_default();

@@ -373,8 +373,13 @@ fn rare(share: f64) -> String {
 /// What the diagonal says about switches between threads: its rate at small capacities is theirs.
 fn switches(rate: &SwitchRate<'_>, width: usize) -> Vec<String> {
     let [low, high] = [rate.per_s.low, rate.per_s.high].map(|per_s| ns(per_s / 1e3));
+    // A few passes have a range, and no interval.
+    let (within, least) = match rate.per_s.is_sure() {
+        true => (format!(" ({low} to {high})"), rate.per_s.low),
+        false => (String::new(), rate.per_s.point),
+    };
     let text = format!(
-        " CPU {} changes from one thread to the other {} thousand times a second ({low} to {high}) with {}, {}, capacity \
+        " CPU {} changes from one thread to the other {} thousand times a second{within} with {}, {}, capacity \
          {}: {} switches a message, and a switch takes {} at most, with what the queue does.",
         rate.cpu,
         ns(rate.per_s.point / 1e3),
@@ -382,7 +387,7 @@ fn switches(rate: &SwitchRate<'_>, width: usize) -> Vec<String> {
         plain(rate.payload),
         grouped(rate.capacity as i64),
         times(rate.per_message),
-        micros(1.0 / rate.per_s.point),
+        micros(1.0 / least),
     );
     wrap(&text, width, 1)
 }

@@ -247,7 +247,7 @@ fn energy(trials: &[&TrialResult], width: usize) -> Vec<String> {
         .iter()
         .filter_map(|trial| {
             let nj = trial.values.get(names::PACKAGE_NJ)?;
-            Some(format!("{} {} ±{}", name(trial), ns(nj.point), percent(nj.relative_half_width())))
+            Some(format!("{} {} ±{}", name(trial), ns(nj.point), half_width(nj)))
         })
         .collect();
     if told.is_empty() {

@@ -27,6 +27,39 @@ fn contend<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn threads_beyond_the_cpus_share_them_and_readers_add_nothing() {
+    let tool = Tool::new();
+    let run = |more: &[&str]| -> Value {
+        let words =
+            ["contend", "--machine", "sim:chiplet-16", "--cpus", "0,1", "--seed", "1", "-q", "--no-save"];
+        let words = [&words[..], &["--format", "json", "--budget", "5s"], more].concat();
+        serde_json::from_str(&tool.done(&words).out).unwrap()
+    };
+    let apart = run(&["--method", "per-thread,fetch-add", "--threads", "2,3", "--critical", "50ns"]);
+    let of = |method: &str, threads: f64| -> f64 {
+        let series = apart["series"].as_array().unwrap();
+        let meant = |one: &&Value| {
+            let parameters = &one["parameters"];
+            parameters["method"] == method
+                && parameters["threads"] == threads
+                && parameters["critical_ns"] == 50.0
+        };
+        series.iter().find(meant).unwrap()["values"]["ns_per_op_thread"].as_f64().unwrap()
+    };
+    for method in ["per-thread", "fetch-add"] {
+        let ratio = of(method, 3.0) / of(method, 2.0);
+        assert!(
+            (1.4..1.7).contains(&ratio),
+            "{method}: three threads on two CPUs take {ratio} times as long"
+        );
+    }
+    let reads = run(&["--method", "rwlock", "--threads", "2", "--read-ratio", "100%"]);
+    let counts = &reads["series"][0]["counts"];
+    assert_eq!((&counts["expected_count"], &counts["final_count"]), (&0.into(), &0.into()), "{counts}");
+    assert!(counts["operations"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn a_run_of_contention_reads_back_as_it_was_with_both_definitions() {
     let tool = Tool::new();
     let live = tool.done(&contend(&["--format", "json", "-q", "--name", "first"]));

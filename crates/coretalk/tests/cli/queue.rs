@@ -84,6 +84,43 @@ fn tables_travel_as_squares_and_with_their_probe_as_rows() {
 }
 
 #[test]
+fn a_map_at_a_rate_shows_delays_and_messages_are_as_many_as_asked() {
+    let tool = Tool::new();
+    let paced = [
+        "queue",
+        "--machine",
+        "sim:chiplet-16",
+        "--cpus",
+        "0-2,8",
+        "--queue",
+        "semaphore",
+        "--capacity",
+        "1",
+    ];
+    let paced = [&paced[..], &["--rate", "5k/s", "--pairs", "all", "--budget", "10s", "-q"]].concat();
+    let screen = tool.done(&[&paced[..], &["--name", "paced"]].concat()).out;
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("the row produces, the column consumes"), "{screen}");
+    let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
+    let shown: f64 = row.split_whitespace().nth(2).unwrap().parse().unwrap();
+    let document = document(&tool, &["export", "paced", "--format", "json"]);
+    let all = document["series"].as_array().unwrap();
+    let meant = |one: &&Value| {
+        one["placement"] == serde_json::json!([0, 1]) && one["parameters"]["view"] == "corrected"
+    };
+    let p50_us = all.iter().find(meant).unwrap()["percentiles"]["50"].as_f64().unwrap() / 1e3;
+    assert!((shown / p50_us - 1.0).abs() < 0.05, "{shown} shown, {p50_us} found:\n{screen}");
+
+    let messages = |asked: &str| -> f64 {
+        let words =
+            queue(&["-q", "--no-save", "--format", "json", "--queue", "semaphore", "--messages", asked]);
+        let cell = &self::document(&tool, &words)["matrices"][0]["cells"][1];
+        cell["n"].as_f64().unwrap() / cell["passes"].as_f64().unwrap()
+    };
+    assert_eq!([messages("800"), messages("8000")], [100.0, 1000.0], "an eighth in each pass");
+}
+
+#[test]
 fn the_load_of_each_cpu_is_drawn_over_the_run() {
     let tool = Tool::new();
     let live = tool.done(&queue(&["-q", "--queue", "semaphore", "--name", "first"])).out;

@@ -107,11 +107,11 @@ impl SeriesProbe for Broadcast {
             let [first, last] = bare.map(|ns| ns * disturbed);
             let held_ns = stage.pass(last + PAUSE_NS);
             let clock_ns = stage.clock_ns();
-            // The only reader is the first and the last.
-            let alone_ns = if stage.placement().len() == 2 { held_ns } else { 0.0 };
-            let first = stage.ticks(first + alone_ns + clock_ns);
+            let first = stage.ticks(first + clock_ns);
             let last = stage.ticks(last + held_ns + clock_ns).max(first);
-            sights.count(Some(first), Some(if stage.placement().len() == 2 { first } else { last }));
+            // The only reader is the first and the last.
+            let first = if stage.placement().len() == 2 { last } else { first };
+            sights.count(Some(first), Some(last));
         }
         let rest = order.span.ns() - stage.elapsed().ns();
         if rest > 0.0 {

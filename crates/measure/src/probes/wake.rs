@@ -60,7 +60,7 @@ const SLEEP_NS: u64 = 1_000_000;
 pub const SAMPLES: f64 = 50_000.0;
 
 /// Distributions of a trial.
-mod names {
+pub mod names {
     /// The waiter had slept, and it is proven.
     pub const SLEPT: &str = "slept";
     /// It had not, or it cannot be proven.
