@@ -4,6 +4,7 @@ mod advise;
 pub mod args;
 mod brief;
 mod compare;
+mod drawn;
 pub mod facts;
 mod files;
 pub mod import;

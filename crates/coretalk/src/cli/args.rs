@@ -64,7 +64,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Show latency matrices of other tools, or convert them
     Import(ImportArgs),
-    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool
+    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool, or write them as a page or a picture
     View(ViewArgs),
     /// Say what is doubtful about latency matrices of other tools
     Lint(LintArgs),
@@ -317,7 +317,8 @@ pub struct ImportArgs {
 /// Options of `view`.
 #[derive(Debug, Clone, Args)]
 pub struct ViewArgs {
-    /// Percentile tables or interval logs of HdrHistogram, of any tool, laid over each other; `-` reads standard input
+    /// Percentile tables or interval logs of HdrHistogram, of any tool, laid over each other; `-` reads standard input.
+    /// With `-o` the ending of that file says what is written: .html, .svg, .png, else text
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! `report`: runs as a page or a picture that people share.
 
 use super::args::{Global, ReportArgs, ScaleWord};
+use super::drawn::Drawn;
 use super::output::{self, Out};
 use super::resolve::{self, Identity, Talk, Wish};
 use super::runs;
@@ -11,33 +12,9 @@ use crate::report::figure::sheet;
 use crate::report::html;
 use crate::report::imported::ImportedFile;
 use crate::report::passes::passes;
-use crate::report::picture::{Medium, Picture};
+use crate::report::picture::Picture;
 use crate::report::subject::{Drawing, ScaleChoice, Subject};
 use coretalk_model::latency::Record;
-use std::path::Path;
-
-/// What a report is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Html,
-    Svg,
-    Png,
-}
-
-impl Kind {
-    fn of(path: &Path) -> Result<Kind, Failure> {
-        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        match ending.as_deref() {
-            Some("html" | "htm") => Ok(Kind::Html),
-            Some("svg") => Ok(Kind::Svg),
-            Some("png") => Ok(Kind::Png),
-            _ => Err(Failure::Usage(format!(
-                "a report is written as .html, .svg or .png, and `{}` ends in none of them",
-                path.display()
-            ))),
-        }
-    }
-}
 
 /// A run with what its report needs, or a file of another tool.
 enum Opened {
@@ -69,7 +46,12 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let Some(path) = wish.output.as_deref() else {
         return Err(Failure::Usage("name the file of the report, for example `-o report.html`".into()));
     };
-    let kind = Kind::of(path)?;
+    let kind = Drawn::of(path).ok_or_else(|| {
+        Failure::Usage(format!(
+            "a report is written as .html, .svg or .png, and `{}` ends in none of them",
+            path.display()
+        ))
+    })?;
     let mut out = Out::open(Some(path))?;
     let opened: Vec<Opened> = (1..)
         .zip(&args.runs)
@@ -88,16 +70,8 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         output::remark(wish.talk, Talk::Normal, text);
     }
     let drawing = drawing(&wish, args.scale);
-    let bytes = match kind {
-        Kind::Html => html::page(&subjects, drawing).map_err(|error| contradiction(&error))?.into_bytes(),
-        Kind::Svg => picture(&subjects, drawing)?.to_svg(Medium::File).into_bytes(),
-        Kind::Png => {
-            let picture = picture(&subjects, drawing)?;
-            let too_large =
-                || Failure::Usage("the picture is too large for a PNG; write .svg or .html".into());
-            picture.to_png().ok_or_else(too_large)?
-        }
-    };
+    let page = || html::page(&subjects, drawing).map_err(|error| contradiction(&error));
+    let bytes = kind.bytes(page, || picture(&subjects, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
     Ok(ExitCode::Done)
 }
@@ -125,13 +99,13 @@ fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opene
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Kind) -> Result<Subject<'a>, Failure> {
+fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Drawn) -> Result<Subject<'a>, Failure> {
     let identity = output::identity_of(wish.identity);
     match opened {
         Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
         Opened::Run { report, record, name } => {
             let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
-            if kind == Kind::Html {
+            if kind == Drawn::Html {
                 subject.passes = passes(&subject, record);
             }
             Ok(subject)

@@ -1,10 +1,14 @@
-//! `view`: percentile tables and interval logs of any tool, as a table and a plot.
+//! `view`: percentile tables and interval logs of any tool, as a table and a plot, a page or a picture.
 
 use super::args::{Global, ViewArgs};
+use super::drawn::Drawn;
 use super::import;
 use super::output::{self, Out};
 use super::resolve::{self, Talk};
 use crate::exit::{ExitCode, Failure};
+use crate::report::figure::spectra::sheet;
+use crate::report::html;
+use crate::report::picture::Picture;
 use crate::report::spectra::{SpectrumView, screen};
 use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
 use std::path::Path;
@@ -15,14 +19,6 @@ use std::path::Path;
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let talk = resolve::wish(global).talk;
-    if let Some(file) = global.output.as_deref()
-        && let Some(ending @ ("html" | "svg" | "png")) = file.extension().and_then(|ending| ending.to_str())
-    {
-        return Err(Failure::Usage(format!(
-            "failed to write {}: `view` writes text, and no {ending}; leave the ending out, or print to the terminal",
-            file.display()
-        )));
-    }
     let mut views = Vec::new();
     for file in &args.files {
         let name = file.display();
@@ -38,8 +34,19 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     }
     let output = global.output.as_deref();
     let mut out = Out::open(output)?;
-    out.text(&screen(&views, output::width(output)))?;
+    match output.and_then(Drawn::of) {
+        None => out.text(&screen(&views, output::width(output)))?,
+        Some(kind) => {
+            let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
+            out.write(|out| Ok(out.write_all(&bytes)?))?;
+        }
+    }
     Ok(ExitCode::Done)
+}
+
+fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {
+    let nothing = "these files hold nothing that could be drawn; write .html, or print to the terminal";
+    sheet(views).ok_or_else(|| Failure::Usage(nothing.into()))
 }
 
 /// By content, never by name.

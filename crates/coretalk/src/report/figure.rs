@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod curves;
+mod distribution;
 pub mod heat_map;
 pub mod intervals;
 mod labels;
@@ -9,6 +10,7 @@ pub mod ladder;
 pub mod multiples;
 pub mod placements;
 pub mod sheet;
+pub mod spectra;
 pub mod timeline;
 
 use super::picture::{Picture, Type, Weight, text_width};

@@ -9,9 +9,11 @@ mod machine;
 mod sections;
 mod series;
 mod several;
+mod spectra;
 mod tables;
 
 use super::difference::Differing;
+use super::spectra::SpectrumView;
 use super::subject::{Drawing, Subject};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -50,26 +52,36 @@ pub fn page(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<St
     let script = SCRIPTS.concat();
     hashes.insert(0, hash(&script));
     let parts = sections(subjects, differing.as_ref());
+    let scripts = format!("{blocks}<script>{script}</script>\n");
+    Ok(assembled(&title(subjects), header(subjects), &parts, &scripts, &hashes))
+}
+
+/// The page of distributions as files hold them. It carries no script.
+pub fn page_of_spectra(views: &[SpectrumView]) -> String {
+    assembled(&spectra::title(views), spectra::header(views), &spectra::sections(views), "", &[])
+}
+
+/// The template with everything in its place; `hashes` are of the scripts.
+fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hashes: &[String]) -> String {
     let fill = [
-        ("{policy}", policy(&hashes)),
+        ("{policy}", policy(hashes)),
         ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
-        ("{title}", escaped(&title(subjects))),
+        ("{title}", escaped(title)),
         ("{style}", STYLE.to_owned()),
-        ("{header}", header(subjects)),
-        ("{contents}", contents(&parts)),
+        ("{header}", header),
+        ("{contents}", contents(parts)),
         ("{sections}", parts.iter().map(Section::html).collect()),
-        ("{data}", blocks),
-        ("{script}", script),
+        ("{scripts}", scripts.to_owned()),
     ];
-    Ok(filled(PAGE, &fill))
+    filled(PAGE, &fill)
 }
 
 /// What the page may do: run and read what it carries.
 fn policy(hashes: &[String]) -> String {
+    let scripts = if hashes.is_empty() { "'none'".to_owned() } else { hashes.join(" ") };
+    let style = hash(STYLE);
     format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        hashes.join(" "),
-        hash(STYLE)
+        "default-src 'none'; script-src {scripts}; style-src {style}; base-uri 'none'; form-action 'none'"
     )
 }
 

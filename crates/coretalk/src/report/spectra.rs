@@ -1,7 +1,7 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
 use super::table::{Align, Columns};
-use super::text::{columns, cut, grouped, left, plain, right, wrap};
+use super::text::{columns, count, cut, grouped, left, plain, right, wrap};
 use coretalk_model::formats::{Percentile, Spectrum};
 use std::collections::BTreeSet;
 
@@ -12,6 +12,15 @@ pub struct SpectrumView {
     pub title: String,
     /// Itself.
     pub spectrum: Spectrum,
+}
+
+/// What they are called together: their names, or how many there are.
+pub(super) fn name(views: &[SpectrumView]) -> String {
+    match views {
+        [one] => plain(&one.title),
+        [one, other] => format!("{} and {}", plain(&one.title), plain(&other.title)),
+        several => count(several.len() as u64, "distribution"),
+    }
 }
 
 const SHARES: [(&str, f64); 8] = [
@@ -32,29 +41,62 @@ const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
 const LOGARITHMIC: f64 = 30.0;
 /// Columns of a title in the table, at most.
 const WIDEST: usize = 24;
+/// From here on a value is written by its power of ten: 11 days in nanoseconds.
+const HUGE: f64 = 1e15;
+/// What `≤` means.
+pub(super) const BOUNDS: &str =
+    "≤: the table of the file steps over this percentile, which lies at or below the value.";
 
 /// The whole screen, with a line end after each line.
 pub fn screen(views: &[SpectrumView], width: usize) -> String {
     let mut lines = Vec::new();
-    let units: BTreeSet<Option<&str>> = views.iter().map(|view| view.spectrum.unit.as_deref()).collect();
-    let unit = match units.iter().collect::<Vec<_>>().as_slice() {
-        [Some(unit)] => format!("in {}", plain(unit)),
-        [None] => "in the unit of its file, which the file does not say".to_owned(),
-        _ => "each in the unit of its own file: they may differ".to_owned(),
-    };
-    lines.extend(wrap(&format!(" Values {unit}"), width, 1));
+    lines.extend(wrap(&format!(" Values {}", values_words(views)), width, 1));
     lines.push(String::new());
     lines.extend(tables(views, width));
-    if views.iter().any(bounds) {
-        let text = " ≤: the table of the file steps over this percentile, which lies at or below the value.";
-        lines.extend(wrap(text, width, 1));
+    if views.iter().any(has_bounds) {
+        lines.extend(wrap(&format!(" {BOUNDS}"), width, 1));
     }
     lines.push(String::new());
     lines.extend(plot(views, width));
     lines.join("\n") + "\n"
 }
 
-fn bounds(view: &SpectrumView) -> bool {
+/// The units of some distributions, each once; `None` where a file does not say it.
+pub(super) fn units(views: &[SpectrumView]) -> BTreeSet<Option<&str>> {
+    views.iter().map(|view| view.spectrum.unit.as_deref()).collect()
+}
+
+/// What stands at an axis of values.
+pub(super) fn unit_words(unit: Option<&str>) -> &str {
+    unit.unwrap_or("unit of the file")
+}
+
+/// The unit of all values, in words that follow `values`.
+pub(super) fn values_words(views: &[SpectrumView]) -> String {
+    match units(views).into_iter().collect::<Vec<_>>().as_slice() {
+        [Some(unit)] => format!("in {}", plain(unit)),
+        [None] if views.len() > 1 => "in the unit of their files, which do not say it".to_owned(),
+        [None] => "in the unit of the file, which does not say it".to_owned(),
+        _ => "each in the unit of its own file: they may differ".to_owned(),
+    }
+}
+
+/// Whether an axis of values divides its length by ratios: where those above zero are far apart. Zeros lie at its end;
+/// negative values need one that divides by differences.
+pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
+    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    for value in values {
+        if value < 0.0 {
+            return false;
+        }
+        high = high.max(value);
+        low = if value > 0.0 { low.min(value) } else { low };
+    }
+    high / low > LOGARITHMIC
+}
+
+/// Whether its table leaves out a percentile, so that only a bound is known.
+pub(super) fn has_bounds(view: &SpectrumView) -> bool {
     let at = |(_, share): &(&str, f64)| view.spectrum.percentile(*share);
     SHARES.iter().any(|share| matches!(at(share), Some(Percentile::AtMost(_))))
 }
@@ -84,33 +126,47 @@ fn table(views: &[SpectrumView], width: usize) -> Vec<String> {
     let mut heading = vec![("", Align::Left)];
     heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
-    let decimals = |view: &SpectrumView, value: f64| format!("{value:.0$}", view.spectrum.digits);
-    for (title, share) in SHARES {
-        let cells: Vec<Option<Percentile>> =
+    for (name, cells) in table_rows(views) {
+        table.row([name].into_iter().chain(cells).collect());
+    }
+    table.lines(width)
+}
+
+/// Percentiles, mean, deviation and count: the name of each and a cell for each distribution, `·` where its file does
+/// not say it. What no file says is left out.
+pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for (name, share) in SHARES {
+        let found: Vec<Option<Percentile>> =
             views.iter().map(|view| view.spectrum.percentile(share)).collect();
-        if cells.iter().all(Option::is_none) {
+        if found.iter().all(Option::is_none) {
             continue;
         }
         let cell = |(view, found): (&SpectrumView, Option<Percentile>)| match found {
             None => "·".to_owned(),
-            Some(Percentile::Exact(value)) => decimals(view, value),
-            Some(Percentile::AtMost(value)) => format!("≤{}", decimals(view, value)),
+            Some(Percentile::Exact(value)) => decimals(value, view.spectrum.digits),
+            Some(Percentile::AtMost(value)) => format!("≤{}", decimals(value, view.spectrum.digits)),
         };
-        table.row([title.to_owned()].into_iter().chain(views.iter().zip(cells).map(cell)).collect());
+        rows.push((name.to_owned(), views.iter().zip(found).map(cell).collect()));
     }
     // A mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
-        value.map_or("·".to_owned(), |value| format!("{value:.0$}", view.spectrum.digits.max(1)))
+        value.map_or("·".to_owned(), |value| decimals(value, view.spectrum.digits.max(1)))
     };
-    let row = |title: &str, of: &dyn Fn(&SpectrumView) -> String| {
-        [title.to_owned()].into_iter().chain(views.iter().map(of)).collect::<Vec<String>>()
+    let mut row = |name: &str, cell: &dyn Fn(&SpectrumView) -> String| {
+        rows.push((name.to_owned(), views.iter().map(cell).collect()))
     };
     if views.iter().any(|view| view.spectrum.mean.is_some()) {
-        table.row(row("mean", &|view| number(view, view.spectrum.mean)));
-        table.row(row("deviation", &|view| number(view, view.spectrum.deviation)));
+        row("mean", &|view| number(view, view.spectrum.mean));
+        row("deviation", &|view| number(view, view.spectrum.deviation));
     }
-    table.row(row("count", &|view| grouped(view.spectrum.total() as i64)));
-    table.lines(width)
+    row("count", &|view| grouped(i64::try_from(view.spectrum.total()).unwrap_or(i64::MAX)));
+    rows
+}
+
+/// A value with the decimals of its file; beyond what a file of times holds, by its power of ten.
+fn decimals(value: f64, digits: usize) -> String {
+    if value.abs() < HUGE { format!("{value:.digits$}") } else { format!("{value:.3e}") }
 }
 
 /// What the axes of a plot span.
@@ -133,7 +189,7 @@ impl Axes {
         if !high.is_finite() || high <= 0.0 || most == 0 {
             return None;
         }
-        let logarithmic = high / positive > LOGARITHMIC;
+        let logarithmic = is_logarithmic(rows().map(|row| row.value));
         let low = if logarithmic { positive } else { low.min(0.0) };
         Some(Axes { low, high, logarithmic, nines: (most as f64).log10().max(1.0), width })
     }
@@ -244,16 +300,18 @@ fn short(value: f64) -> String {
         magnitude if magnitude < 0.1 => format!("{value:.3}"),
         magnitude if magnitude < 9.995 => format!("{value:.2}"),
         magnitude if magnitude < 99.95 => format!("{value:.1}"),
+        magnitude if magnitude >= HUGE => format!("{value:.2e}"),
         _ => grouped(value.round() as i64),
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use coretalk_model::formats::SpectrumRow;
 
-    fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {
+    /// A distribution of rows: value, share, count.
+    pub fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {
         let rows = values.iter().map(|&(value, share, count)| SpectrumRow { value, share, count }).collect();
         let spectrum = Spectrum {
             name: None,
@@ -289,5 +347,20 @@ mod tests {
         let screen = screen(std::slice::from_ref(&flat), 60);
         assert!(screen.contains("7.00 ┤*") && screen.contains("0 ┤"), "{screen}");
         assert_eq!(plot(&[view("none", &[])], 60), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_no_clock_ever_says_stands_in_few_columns() {
+        let odd = view("odd", &[(1.0, 0.5, 50), (1e300, 1.0, 100)]);
+        let screen = screen(std::slice::from_ref(&odd), 60);
+        assert!(screen.contains("1.000e300") && screen.lines().all(|line| columns(line) <= 60), "{screen}");
+    }
+
+    #[test]
+    fn zeros_may_lie_at_the_end_of_ratios_and_what_is_negative_may_not() {
+        assert!(is_logarithmic([0.0, 1.0, 100.0].into_iter()));
+        assert!(!is_logarithmic([1.0, 20.0].into_iter()));
+        assert!(!is_logarithmic([-1.0, 1.0, 100.0].into_iter()));
+        assert!(!is_logarithmic([0.0].into_iter()) && !is_logarithmic(std::iter::empty()));
     }
 }

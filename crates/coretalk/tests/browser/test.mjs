@@ -18,8 +18,10 @@ function check(name, found, expected = true) {
   console.log(`${same ? 'ok    ' : 'FAILED'} ${name}${same ? '' : `: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`}`);
 }
 
-function tool(...words) {
-  const done = spawnSync(coretalk, [...words, '--store', store], { encoding: 'utf8', maxBuffer: 1 << 28 });
+const tool = (...words) => run(...words, '--store', store);
+
+function run(...words) {
+  const done = spawnSync(coretalk, words, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (done.status !== 0) throw new Error(`coretalk ${words.join(' ')}: ${done.stderr}`);
   return done.stdout;
 }
@@ -173,9 +175,21 @@ try {
   check('one pair is no map', await pair.run("document.querySelectorAll('canvas').length"), 0);
   quiet(pair, 'pair');
 
+  // Distributions of files, one with a name that wants to be markup.
+  tool('wait', '--machine', 'sim:chiplet-16', '--seed', '1', '--cpus', '0,1', '-q', '-o', join(folder, 'tables'), '--format', 'hgrm');
+  const tables = readdirSync(join(folder, 'tables')).map((name) => join(folder, 'tables', name));
+  const disguised = join(folder, '<b>caught<script>document.title="caught".hgrm');
+  writeFileSync(disguised, readFileSync(tables[0]));
+  run('view', ...tables, disguised, '-o', join(folder, 'view.html'));
+  const spectra = await browser.open(`file://${join(folder, 'view.html')}`);
+  check('a row for each file', await spectra.run("document.querySelectorAll('tbody tr').length"), tables.length + 1);
+  check('curves are drawn', await spectra.run("document.querySelectorAll('#curves > figure svg').length > 0"));
+  check('names are not markup', await spectra.run("[document.title.includes('caught'), document.querySelectorAll('tbody b, script').length]"), [false, 0]);
+  quiet(spectra, 'view');
+
   if (axe && existsSync(axe)) {
     const source = readFileSync(axe, 'utf8');
-    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some })) {
+    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some, spectra })) {
       for (const dark of [false, true]) {
         await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
         await page.run(source);

@@ -1,4 +1,4 @@
-//! `view`: files of any tool as a table and a plot.
+//! `view`: files of any tool as a table and a plot, a page or a picture.
 
 use super::tool::Tool;
 use std::path::PathBuf;
@@ -130,4 +130,58 @@ fn what_was_measured_here_reads_back_to_the_digit() {
     assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
     let none = tool.call(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables"]);
     assert_eq!((none.code, none.out.as_str()), (4, ""), "{}", none.err);
+}
+
+/// A percentile table whose values are in the unit of some other tool, cut before its end.
+const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
+                   \x20      1.000 0.000000000000          1           1.00\n\
+                   \x20     40.000 0.500000000000         50           2.00\n\
+                   \x20   9000.000 0.900000000000         90          10.00\n";
+
+#[test]
+fn files_become_a_page_that_needs_no_script_and_pictures() {
+    let tool = Tool::new();
+    let evil = "<img src=x onerror=alert(1)>&'.hgrm";
+    for name in ["one.hgrm", evil] {
+        std::fs::write(tool.path().join(name), CUT).unwrap();
+    }
+    let said = tool.done(&["view", "one.hgrm", evil, "-o", "page.html"]);
+    assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 2), "both are cut: {}", said.err);
+    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    assert!(page.contains("script-src 'none'") && !page.contains("<script"), "{page}");
+    assert!(
+        page.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&#39;") && !page.contains("<img"),
+        "{page}"
+    );
+    assert!(page.contains("the file is cut"), "{page}");
+    // A row for each file, with what the terminal says; the 99th percentile is in neither.
+    for part in ["<th scope=\"row\">one</th>", "<td>40.000</td>", "<td>9000.000</td>", "Value by percentile"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("99 %</th>"), "{page}");
+    let directory = tool.path().display().to_string();
+    assert!(!page.contains(&directory), "where the files are is nobody's business");
+
+    tool.done(&["view", "one.hgrm", "-o", "one.svg"]);
+    let svg = std::fs::read_to_string(tool.path().join("one.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("one: value by percentile"), "{svg}");
+    tool.done(&["view", "one.hgrm", "-o", "one.PNG"]);
+    assert!(std::fs::read(tool.path().join("one.PNG")).unwrap().starts_with(b"\x89PNG"));
+    // Any other ending is text.
+    tool.done(&["view", "one.hgrm", "-o", "one.txt"]);
+    assert!(std::fs::read_to_string(tool.path().join("one.txt")).unwrap().contains("9000.000"));
+}
+
+#[test]
+fn a_picture_of_nothing_is_refused_and_leaves_no_file() {
+    let tool = Tool::new();
+    let empty =
+        "       Value     Percentile TotalCount 1/(1-Percentile)\n\n       0.000 1.000000000000          1\n";
+    std::fs::write(tool.path().join("zero.hgrm"), empty).unwrap();
+    let said = tool.done(&["view", "zero.hgrm", "-o", "zero.svg"]);
+    assert_eq!(said.err, "", "a single zero is a line");
+    let missing = tool.call(&["view", "zero.hgrm", "none.hgrm", "-o", "none.html"]);
+    assert_eq!((missing.code, missing.err.lines().count()), (4, 1), "{}", missing.err);
+    assert!(!tool.path().join("none.html").exists());
 }

@@ -67,11 +67,13 @@ impl Axis {
         let [low, high] = self.ends;
         let inside = |value: &f64| (low..=high).contains(value);
         match self.kind {
-            Kind::Nines => [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999]
-                .into_iter()
-                .filter(inside)
-                .map(|share| (share, format!("{} %", (share * 1e8).round() / 1e6)))
-                .collect(),
+            Kind::Nines => {
+                [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999, 0.99999999, 0.999999999]
+                    .into_iter()
+                    .filter(inside)
+                    .map(|share| (share, format!("{} %", (share * 1e10).round() / 1e8)))
+                    .collect()
+            }
             Kind::Log => {
                 let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
                 let steps = |steps: &'static [f64]| -> Vec<f64> {
@@ -103,6 +105,7 @@ impl Axis {
 /// A value as it stands at an axis: `0.5`, `20`, `1 000`, `2 M`.
 pub fn number(value: f64) -> String {
     match value.abs() {
+        magnitude if magnitude >= 1e15 => format!("{value:.2e}"),
         magnitude if magnitude >= 999_999.5 => format!("{} M", (value / 1e4).round() / 100.0),
         magnitude if magnitude >= 100.0 => grouped(value.round() as i64),
         _ => format!("{}", (value * 1e4).round() / 1e4),
@@ -220,6 +223,8 @@ mod tests {
         );
         let words: Vec<String> = axis.ticks().into_iter().map(|(_, text)| text).collect();
         assert_eq!(words, ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+        let many = Axis { ends: [0.0, 1.0 - 1e-9], ..axis };
+        assert_eq!(many.ticks().last().map(|(_, text)| text.as_str()), Some("99.9999999 %"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! events and means of batches never share one.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use super::distribution::{self, MOST_CURVES, Steps, evenly};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use crate::report::view::SeriesView;
@@ -10,9 +11,6 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// More curves in one chart cannot be told apart.
-const MOST_CURVES: usize = 7;
 
 /// Fewer points are a line and no curve: the table has them.
 const FEWEST_POINTS: usize = 3;
@@ -36,16 +34,13 @@ impl<'a> Distribution<'a> {
     /// Share and value, at every step of the histogram up to the share that still rests on several events.
     fn points(&self) -> Vec<[f64; 2]> {
         let unit_ns = self.series.histogram_unit_ps as f64 / 1e3;
-        let total = self.histogram.len().max(1) as f64;
-        let mut below = 0.0;
-        let mut points = Vec::new();
-        for step in self.histogram.iter_recorded() {
-            let value = step.value_iterated_to() as f64 * unit_ns;
-            points.push([below, value]);
-            below += step.count_at_value() as f64 / total;
-            points.push([below.min(1.0 - 0.5 / total), value]);
-        }
-        points
+        let total = self.histogram.len();
+        let mut reached = 0.0;
+        let steps = self.histogram.iter_recorded().map(|step| {
+            reached += step.count_at_value() as f64 / total.max(1) as f64;
+            (step.value_iterated_to() as f64 * unit_ns, reached)
+        });
+        distribution::points(steps, total)
     }
 
     /// Its CPUs and its parameters; which view it is, the title says.
@@ -74,20 +69,12 @@ pub fn curves(series: &[SeriesView], title: &str) -> Curves {
     let mut curves = Curves::default();
     for ((kind, view), distributions) in together {
         let title = if view.is_empty() { title.to_owned() } else { format!("{title}, {}", plain(&view)) };
-        for some in evenly(&distributions) {
-            if let Some([percentiles, shares]) = both(some, kind, &title) {
-                curves.percentiles.push(percentiles);
-                curves.shares.push(shares);
-            }
-        }
+        let steps = steps(&distributions, kind);
+        let what = steps.what;
+        curves.percentiles.extend(steps.percentiles(&format!("{title}: percentiles of {what}")));
+        curves.shares.extend(steps.shares(&format!("{title}: share of {what} up to a value")));
     }
     curves
-}
-
-/// Parts of about equal size, none with more than can be told apart.
-fn evenly<T>(all: &[T]) -> std::slice::Chunks<'_, T> {
-    let parts = all.len().div_ceil(MOST_CURVES).max(1);
-    all.chunks(all.len().div_ceil(parts).max(1))
 }
 
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
@@ -116,37 +103,13 @@ pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
         .collect()
 }
 
-fn both(some: &[Distribution<'_>], kind: &str, title: &str) -> Option<[Picture; 2]> {
-    let curve = |one: &Distribution<'_>| Curve {
-        name: one.name(),
-        points: one.points(),
-        marks: Marks::Joined,
-        intervals: Vec::new(),
-    };
-    let curves: Vec<Curve> = some.iter().map(curve).collect();
-    let values = || curves.iter().flat_map(|curve| curve.points.iter().map(|[_, value]| *value));
-    let shares = curves.iter().flat_map(|curve| curve.points.iter().map(|[share, _]| *share));
-    let what = if kind == "event" { "single events" } else { "means of batches" };
-    let (Some(values_up), Some(nines), Some(values_right)) = (
-        Axis::over("ns, logarithmic", Kind::Log, values()),
-        Axis::over("share of the events that are not slower", Kind::Nines, shares),
-        Axis::over("ns, logarithmic", Kind::Log, values()),
-    ) else {
-        return None;
-    };
-    let turned = curves.iter().map(|curve| Curve {
-        points: curve.points.iter().map(|[share, value]| [*value, *share]).collect(),
-        ..curve.clone()
-    });
-    let cumulative = Chart {
-        title: format!("{title}: share of {what} up to a value"),
-        x: values_right,
-        y: Axis { label: "share".into(), ends: [0.0, 1.0], kind: Kind::Linear },
-        curves: turned.collect(),
-    };
-    let percentiles =
-        Chart { title: format!("{title}: percentiles of {what}"), x: nines, y: values_up, curves };
-    Some([percentiles.draw(900.0, 360.0), cumulative.draw(900.0, 320.0)])
+fn steps(some: &[Distribution<'_>], kind: &str) -> Steps<'static> {
+    Steps {
+        curves: some.iter().map(|one| distribution::curve(one.name(), one.points())).collect(),
+        what: if kind == "event" { "single events" } else { "means of batches" },
+        unit: "ns",
+        values: Kind::Log,
+    }
 }
 
 /// Up to so many placements each have a curve.

@@ -156,7 +156,7 @@ fn foot(subject: &Subject<'_>) -> Picture {
     picture
 }
 
-fn framed(inner: Picture) -> Picture {
+pub(super) fn framed(inner: Picture) -> Picture {
     let (width, height) = (inner.width + 2.0 * MARGIN, inner.height + 2.0 * MARGIN);
     let mut picture = Picture::new(inner.title.clone(), width, height);
     picture.place(inner, [MARGIN, MARGIN]);

@@ -1,0 +1,79 @@
+//! Distributions of files as curves.
+
+use super::chart::Kind;
+use super::distribution::{self, Steps};
+use super::sheet::framed;
+use super::{paragraph, wrapped};
+use crate::report::picture::{Picture, Type};
+use crate::report::spectra::{SpectrumView, is_logarithmic, name, unit_words, units};
+use crate::report::text::plain;
+
+const TITLE: Type = Type::of(20.0).strong();
+
+/// Percentiles of distributions, and their shares up to a value: as many pictures of each as there are units, more
+/// where curves could not be told apart.
+pub fn charts(views: &[SpectrumView]) -> [Vec<Picture>; 2] {
+    let mut charts = [Vec::new(), Vec::new()];
+    for unit in units(views) {
+        let alike: Vec<&SpectrumView> =
+            views.iter().filter(|view| view.spectrum.unit.as_deref() == unit).collect();
+        let steps = steps(&alike, unit);
+        // A lone curve has no legend.
+        let titles = match alike.as_slice() {
+            [one] => ["value by percentile", "share up to a value"]
+                .map(|what| format!("{}: {what}", plain(&one.title))),
+            _ => ["Value by percentile", "Share up to a value"].map(str::to_owned),
+        };
+        charts[0].extend(steps.percentiles(&titles[0]));
+        charts[1].extend(steps.shares(&titles[1]));
+    }
+    charts
+}
+
+/// The percentiles as one picture; `None` where nothing can be drawn.
+pub fn sheet(views: &[SpectrumView]) -> Option<Picture> {
+    let [percentiles, _] = charts(views);
+    let title = name(views);
+    let width = percentiles.first()?.width;
+    let mut head = Picture::new("", width, 0.0);
+    head.height = 4.0 + paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(&title, width, TITLE));
+    Some(framed(Picture::stacked(title, [vec![head], percentiles].concat(), 16.0)))
+}
+
+fn steps<'a>(views: &[&SpectrumView], unit: Option<&'a str>) -> Steps<'a> {
+    let curve = |view: &&SpectrumView| {
+        let rows = view.spectrum.rows.iter().map(|row| (row.value, row.share));
+        distribution::curve(plain(&view.title), distribution::points(rows, view.spectrum.total()))
+    };
+    let values = || views.iter().flat_map(|view| view.spectrum.rows.iter().map(|row| row.value));
+    Steps {
+        curves: views.iter().map(curve).collect(),
+        what: "values",
+        unit: unit_words(unit),
+        values: if is_logarithmic(values()) { Kind::Log } else { Kind::Linear },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::spectra::tests::view;
+
+    #[test]
+    fn units_never_share_an_axis_and_many_curves_are_divided() {
+        let named = |title: &str, unit: Option<&str>| {
+            let mut view = view(title, &[(10.0, 0.5, 50), (900.0, 1.0, 100)]);
+            view.spectrum.unit = unit.map(str::to_owned);
+            view
+        };
+        let mut views = vec![named("a", Some("ns")), named("b", None), named("c", Some("ns"))];
+        let [percentiles, shares] = charts(&views);
+        let titles: Vec<&str> = percentiles.iter().map(|picture| picture.title.as_str()).collect();
+        assert_eq!(titles, ["b: value by percentile", "Value by percentile"]);
+        assert_eq!(shares.len(), 2);
+        views.extend((0..12).map(|number| named(&number.to_string(), Some("ns"))));
+        assert_eq!(charts(&views)[0].len(), 3, "14 curves of one unit are two charts of seven");
+        assert_eq!(charts(&[view("nothing", &[])]), [Vec::new(), Vec::new()]);
+        assert!(sheet(&[view("nothing", &[])]).is_none());
+    }
+}

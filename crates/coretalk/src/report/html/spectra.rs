@@ -1,0 +1,70 @@
+//! Distributions of files on a page: what is odd about them, their curves, and a table.
+
+use super::escape::escaped;
+use super::sections::Section;
+use super::tables::{Cell, figure, table};
+use crate::report::figure::spectra::charts;
+use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
+use crate::report::text::{count, plain};
+use std::fmt::Write;
+
+/// What the window of a browser shows.
+pub(super) fn title(views: &[SpectrumView]) -> String {
+    format!("{} · coretalk", name(views))
+}
+
+pub(super) fn header(views: &[SpectrumView]) -> String {
+    let (name, about) = (escaped(&name(views)), escaped(&about(views)));
+    format!("<header>\n<h1>{name}</h1>\n<p class=\"about\">{about}</p>\n</header>")
+}
+
+fn about(views: &[SpectrumView]) -> String {
+    let counted: u64 = views.iter().map(|view| view.spectrum.total()).fold(0, u64::saturating_add);
+    format!("{}, as their files hold them · values {}", count(counted, "value"), values_words(views))
+}
+
+/// Doubts, curves, table.
+pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
+    let mut parts = Vec::new();
+    let odd = odd(views);
+    if !odd.is_empty() {
+        parts.push(Section::new("doubts", "What is odd about them", None, odd));
+    }
+    let [percentiles, shares] = charts(views);
+    if !percentiles.is_empty() {
+        let mut body: String = percentiles.iter().map(figure).collect();
+        body.push_str("<details><summary>The same as shares up to a value</summary>\n");
+        shares.iter().for_each(|picture| body.push_str(&figure(picture)));
+        body.push_str("</details>\n");
+        parts.push(Section::new("curves", "Curves", None, body));
+    }
+    parts.push(Section::new("percentiles", "Percentiles", None, whole_table(views)));
+    parts
+}
+
+fn odd(views: &[SpectrumView]) -> String {
+    let mut items = String::new();
+    for view in views {
+        for warning in &view.spectrum.warnings {
+            let (title, warning) = (escaped(&view.title), escaped(warning));
+            let _ = writeln!(items, "<li class=\"warn\"><strong>{title}</strong>: {warning}</li>");
+        }
+    }
+    if items.is_empty() { items } else { format!("<ul class=\"doubts\">\n{items}</ul>\n") }
+}
+
+/// A row for each distribution: on a page names are long, and there may be many.
+fn whole_table(views: &[SpectrumView]) -> String {
+    let columns = table_rows(views);
+    let heads: Vec<&str> =
+        std::iter::once("what").chain(columns.iter().map(|(head, _)| head.as_str())).collect();
+    let rows = views.iter().enumerate().map(|(at, view)| {
+        let cells = columns.iter().map(|(_, cells)| Cell::Number(cells[at].clone()));
+        std::iter::once(Cell::Words(plain(&view.title))).chain(cells).collect()
+    });
+    let mut body = table(&format!("Values {}", values_words(views)), &heads, &rows.collect::<Vec<_>>());
+    if views.iter().any(has_bounds) {
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(BOUNDS));
+    }
+    body
+}
