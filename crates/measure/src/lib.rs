@@ -3,6 +3,8 @@
 // Loom explores the handshakes alone; the system, the simulator and the session are compiled out there.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub mod asm;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+pub mod awake;
 pub mod counter;
 pub mod counters;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]

@@ -99,8 +99,7 @@ pub trait Machine {
     /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised, and
     /// [`TrialFailure::TimedOut`] where the limit of the order ended it.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let reason = "this machine runs no work".to_owned();
-        Err(TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() })
+        Err(TrialFailure::of("this machine runs no work"))
     }
 
     /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures

@@ -359,7 +359,7 @@ impl Machine for SimMachine {
         };
         let Some((name, rate, elapsed)) = done else {
             let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
-            return Err(TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() });
+            return Err(TrialFailure::of(reason));
         };
         self.now += elapsed;
         let mut observed = Observed::default();

@@ -115,7 +115,7 @@ pub enum TrialFailure {
         /// Counted by the responder.
         received: u64,
     },
-    /// A command did not do what it should: what happened, and what it printed.
+    /// The system or a command did not do what it should: what happened, and what the command printed.
     #[error("{reason}")]
     Command {
         /// What happened, ready to follow "failed: ".
@@ -128,4 +128,11 @@ pub enum TrialFailure {
     /// The run was interrupted before this trial ended.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl TrialFailure {
+    /// A failure that is one sentence, ready to follow "failed: ".
+    pub fn of(reason: impl Into<String>) -> TrialFailure {
+        TrialFailure::Command { reason: reason.into(), stdout: String::new(), stderr: String::new() }
+    }
 }

@@ -231,6 +231,10 @@ pub struct LatencyArgs {
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]
     pub gap: Option<value::Gaps>,
+    /// With --gap: wakes the receiver once more after each silence while no CPU may enter an idle state
+    /// (/dev/cpu_dma_latency, which takes root)
+    #[arg(long, requires = "gap")]
+    pub keep_awake: bool,
     /// Trials in place of a map: while neighbours are busy with none, compute, stream, pingpong
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",

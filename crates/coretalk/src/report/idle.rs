@@ -1,6 +1,7 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
 use super::text::{chosen_time, ns, plain, wrap};
+use coretalk_measure::probes::strain::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::series::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,26 +9,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A sentence: by silence, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
 /// explains steps between silences.
 pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
-    // Silences are whole numbers of nanoseconds.
-    let mut by_gap: BTreeMap<u64, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
+    // Silences are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
+    let mut by_gap: BTreeMap<(u64, bool), (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
     for trial in trials {
-        let Some(gap_ns) = trial.spec.parameters.number("gap_ns") else { continue };
+        let Some(gap_ns) = trial.spec.parameters.number(GAP_NS) else { continue };
+        let kept_out = trial.spec.parameters.text(IDLE_STATES).is_some();
         let states = trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(IDLE)?, *count)));
         let mut states = states.peekable();
         let Some(events) = trial.counts.get("samples").filter(|_| states.peek().is_some()) else { continue };
-        let (sum, entered) = by_gap.entry(gap_ns as u64).or_default();
+        let (sum, entered) = by_gap.entry((gap_ns as u64, kept_out)).or_default();
         *sum += events;
         states.for_each(|(state, count)| *entered.entry(state).or_default() += count);
     }
     let told: Vec<String> = by_gap
         .iter()
         .filter(|(_, (events, _))| *events > 0)
-        .map(|(gap_ns, (events, entered))| {
+        .map(|((gap_ns, kept_out), (events, entered))| {
             let each = |(state, count): (&&str, &u64)| {
                 format!("{} {}", plain(state), ns(*count as f64 / *events as f64))
             };
             let entered: Vec<String> = entered.iter().map(each).collect();
-            format!("after {} {}", chosen_time(*gap_ns as f64), entered.join(", "))
+            let kept_out = if *kept_out { " kept out of them" } else { "" };
+            format!("after {}{kept_out} {}", chosen_time(*gap_ns as f64), entered.join(", "))
         })
         .collect();
     if told.is_empty() {

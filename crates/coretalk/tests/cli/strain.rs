@@ -35,6 +35,26 @@ fn silences_and_loads_are_series_of_latency() {
 }
 
 #[test]
+fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
+    let tool = Tool::new();
+    let said = document(&tool, &["latency", "--gap", "1us,1ms,10ms", "--keep-awake", "--pairs", "0-1"]);
+    let series = said["series"].as_array().unwrap();
+    let medians = |kept_out: bool| -> Vec<f64> {
+        let slept = series.iter().filter(|one| one["parameters"]["view"] == "slept");
+        let meant = slept.filter(|one| (one["parameters"]["idle_states"] == "kept-out") == kept_out);
+        meant.map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
+    };
+    let ([free, kept], exits) = ([medians(false), medians(true)], [300.0, 18_000.0, 60_000.0]);
+    assert_eq!((free.len(), kept.len()), (3, 3), "{series:?}");
+    // The scenario says what the states cost that a CPU falls into: that is all the difference.
+    for ((free, kept), exit) in free.iter().zip(&kept).zip(exits) {
+        assert!((free - kept - exit).abs() < 0.03 * free, "{free} and {kept}");
+    }
+    let refused = tool.call(&["latency", "--keep-awake"]);
+    assert!(refused.code == 2 && refused.err.contains("--gap"), "{}", refused.err);
+}
+
+#[test]
 fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
     let tool = Tool::new();
     let said = document(&tool, &["sharing", "--pairs", "0-1"]);

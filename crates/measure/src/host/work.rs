@@ -92,8 +92,8 @@ impl Runner<'_> {
         workload: Workload,
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
-        let program =
-            std::env::current_exe().map_err(|error| refused(format!("it could not be found: {error}")))?;
+        let program = std::env::current_exe()
+            .map_err(|error| TrialFailure::of(format!("it could not be found: {error}")))?;
         let mut arguments: Vec<OsString> =
             ["work", &workload.to_string(), &order.threads.to_string()].map(OsString::from).to_vec();
         arguments.push(SPAN_MS.to_string().into());
@@ -246,18 +246,16 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         RunFailure::NotStarted { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
             TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
         }
-        RunFailure::NotStarted { source, .. } => refused(format!("it could not be started: {source}")),
+        RunFailure::NotStarted { source, .. } => {
+            TrialFailure::of(format!("it could not be started: {source}"))
+        }
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
             reason: format!("it ran for more than {} and was ended", Picos::from_secs(limit.as_secs_f64())),
             stdout: stdout.cut(KEPT_LETTERS),
             stderr: stderr.cut(KEPT_LETTERS),
         },
-        RunFailure::Watch(source) => refused(format!("it could not be watched: {source}")),
+        RunFailure::Watch(source) => TrialFailure::of(format!("it could not be watched: {source}")),
     }
-}
-
-fn refused(reason: String) -> TrialFailure {
-    TrialFailure::Command { reason, stdout: String::new(), stderr: String::new() }
 }
 
 fn failed(reason: String, finished: &Finished) -> TrialFailure {

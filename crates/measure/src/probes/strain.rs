@@ -17,6 +17,8 @@ use super::latency::Latency;
 #[cfg(not(loom))]
 use super::wake;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::awake::{self, Awake};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -43,6 +45,10 @@ pub mod names {
     pub const LOOKS: &str = "looks";
     /// It sleeps, in a semaphore over a futex.
     pub const SLEEPS: &str = "semaphore";
+    /// Whether CPUs may enter idle states: as the system decides where this is absent, or [`KEPT_OUT`].
+    pub const IDLE_STATES: &str = "idle_states";
+    /// No CPU enters an idle state that takes time to leave.
+    pub const KEPT_OUT: &str = "kept-out";
     /// What neighbours do.
     pub const LOAD: &str = "load";
     /// Where they are.
@@ -62,6 +68,7 @@ pub mod names {
 const COLUMNS: &[Column] = &[
     Column::Parameter(names::GAP_NS, "after"),
     Column::Parameter(names::RECEIVER, "receiver"),
+    Column::Parameter(names::IDLE_STATES, "idle states"),
     Column::Parameter(names::LOAD, "load"),
     Column::Parameter(names::WHERE, "neighbours"),
     Column::Percentiles(names::ROUND_TRIP, "round trip"),
@@ -83,7 +90,21 @@ impl SeriesProbe for Latency {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    fn lacks(&self, spec: &TrialSpec) -> Option<String> {
+        if !keeps_awake(spec) {
+            return None;
+        }
+        let error = Awake::hold().err()?;
+        Some(format!("what --keep-awake asks for cannot be measured: {}", awake::refusal(&error)))
+    }
+
+    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        let _awake = if keeps_awake(order.spec) {
+            Some(Awake::hold().map_err(|error| TrialFailure::of(awake::refusal(&error)))?)
+        } else {
+            None
+        };
         match (Load::of(order.spec), sleeps(order.spec)) {
             (Some(load), _) => load::perform(load, ensemble, order),
             (None, true) => wake::perform(names::SLEEPS, ensemble, order),
@@ -93,6 +114,9 @@ impl SeriesProbe for Latency {
 
     #[cfg(not(loom))]
     fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        if keeps_awake(order.spec) {
+            stage.keep_awake();
+        }
         Ok(match (Load::of(order.spec), sleeps(order.spec)) {
             (Some(load), _) => price::load(load, stage, order),
             (None, true) => wake::simulate(names::SLEEPS, stage, order),
@@ -119,6 +143,13 @@ impl SeriesProbe for Latency {
                     .to_owned(),
             );
         }
+        if trials.iter().any(|trial| keeps_awake(trial)) {
+            remarks.push(
+                "kept-out: while the system is asked to let no CPU enter an idle state that takes time to leave: what \
+                 remains is the scheduler's and the interrupt's; `·`: as the system decides"
+                    .to_owned(),
+            );
+        }
         if trials.iter().any(|trial| Load::of(trial).is_some()) {
             remarks.push(
                 "idle and loaded in turn within each pass; the interval of the ratio is over passes"
@@ -131,6 +162,10 @@ impl SeriesProbe for Latency {
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }
+}
+
+fn keeps_awake(spec: &TrialSpec) -> bool {
+    spec.parameters.text(names::IDLE_STATES).is_some()
 }
 
 fn sleeps(spec: &TrialSpec) -> bool {

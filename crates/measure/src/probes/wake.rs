@@ -269,8 +269,7 @@ fn priced_crowd(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, gap_ns: f64) -
 fn priced_sleeps(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut tally = Tally::new();
     while stage.elapsed() < order.span || tally.is_empty() {
-        let late_ns =
-            stage.costs().syscall_ns + stage.costs().wake_ns + stage.costs().idle_exit_ns(SLEEP_NS as f64);
+        let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);
         let late_ns = stage.event(late_ns);
         let slept_ns = SLEEP_NS as f64 + late_ns;
         let held_ns = stage.pass(slept_ns);

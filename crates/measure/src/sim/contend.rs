@@ -266,7 +266,7 @@ impl Play<'_, '_> {
         let Some(index) = longest else { return 0.0 };
         let costs = self.stage.costs();
         let slept_ns = now_ns - self.threads[index].wants_ns - self.cost.looks_ns;
-        let wake_ns = costs.wake_ns + costs.idle_exit_ns(slept_ns) + costs.syscall_ns;
+        let wake_ns = costs.wake_ns + self.stage.idle_exit_ns(slept_ns) + costs.syscall_ns;
         self.threads[index].woken_ns = Some(now_ns + self.stage.event(wake_ns));
         out.sleeps[index] += 1;
         costs.syscall_ns + costs.wake_ns / 3.0

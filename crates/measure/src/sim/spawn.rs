@@ -44,11 +44,11 @@ pub fn price(stage: &SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent
         return SpawnEvent { cost_ns, latency_ns, join_ns: latency_ns + end_ns + costs.switch_ns };
     }
     let lines_ns = created.map_or(0.0, |created| 4.0 * stage.transfer_ns(creator, created));
-    let start_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + lines_ns;
+    let start_ns = costs.wake_ns + stage.idle_exit_ns(idle_ns) + lines_ns;
     let latency_ns = cost.ready * cost_ns + start_ns + begin_ns;
     let ended_ns = latency_ns + end_ns;
     // Whoever sleeps until then has to be woken.
-    let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + costs.idle_exit_ns(0.0);
+    let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + stage.idle_exit_ns(0.0);
     SpawnEvent { cost_ns, latency_ns, join_ns }
 }
 

@@ -22,6 +22,8 @@ pub struct SimStage<'a> {
     noisy: bool,
     /// What the other trials of the moment do to this one.
     crowd: f64,
+    /// Whether CPUs stay out of idle states.
+    awake: bool,
     roles: Vec<RoleEvidence>,
 }
 
@@ -107,6 +109,7 @@ impl<'a> SimStage<'a> {
             stream: Stream::of(key),
             noisy: true,
             crowd: 1.0 + spec.noise.parallel_bias * active.saturating_sub(1) as f64,
+            awake: false,
             roles,
         }
     }
@@ -122,6 +125,7 @@ impl<'a> SimStage<'a> {
             stream: Stream::of(0),
             noisy: false,
             crowd: 1.0,
+            awake: false,
             roles: vec![RoleEvidence::default(); placement.len()],
         }
     }
@@ -149,6 +153,16 @@ impl<'a> SimStage<'a> {
     /// What everything beside line transfers costs.
     pub fn costs(&self) -> &'a Costs {
         &self.world.spec.costs
+    }
+
+    /// Keeps CPUs out of idle states for the rest of the pass.
+    pub fn keep_awake(&mut self) {
+        self.awake = true;
+    }
+
+    /// What a CPU that has been idle so long needs to come back: nothing where idle loops poll.
+    pub fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
+        if self.awake { 0.0 } else { self.world.spec.costs.idle_exit_ns(idle_ns) }
     }
 
     /// What one transfer of a line between two CPUs takes right now in nanoseconds, on the mean line and the better

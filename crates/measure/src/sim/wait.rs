@@ -109,7 +109,7 @@ fn hop_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f
     if asleep {
         // The word and the kernel's queue of it; the waker's call before, the waiter's return behind.
         let lines_ns = 2.0 * stage.transfer_ns(from, to);
-        return lines_ns + 2.0 * costs.syscall_ns + costs.wake_ns + costs.idle_exit_ns(0.0);
+        return lines_ns + 2.0 * costs.syscall_ns + costs.wake_ns + stage.idle_exit_ns(0.0);
     }
     let transfer_ns =
         if cost.eager { stage.eager_transfer_ns(from, to) } else { stage.transfer_ns(from, to) };

@@ -43,7 +43,7 @@ pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
     if gap_ns < cost.spins_ns {
         return WakeEvent { wake_ns: lines_ns, waker_ns: lines_ns / 2.0, slept: false };
     }
-    let back_ns = costs.wake_ns + costs.idle_exit_ns(gap_ns - cost.spins_ns);
+    let back_ns = costs.wake_ns + stage.idle_exit_ns(gap_ns - cost.spins_ns);
     let wake_ns = lines_ns + calls_ns + back_ns + cost.waiter_calls * costs.syscall_ns;
     // The waker finds the sleeper, puts it on a queue and sends an interrupt: about a third of the scheduler's work.
     WakeEvent { wake_ns, waker_ns: calls_ns + costs.wake_ns / 3.0, slept: true }
@@ -61,7 +61,7 @@ pub fn price_all(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3]
     let costs = stage.costs();
     let waiters = &stage.placement()[1..];
     let step_ns = costs.wake_ns / 3.0;
-    let back_ns = costs.wake_ns + costs.idle_exit_ns(gap_ns) + cost.waiter_calls * costs.syscall_ns;
+    let back_ns = costs.wake_ns + stage.idle_exit_ns(gap_ns) + cost.waiter_calls * costs.syscall_ns;
     let calls_ns = cost.waker_calls * costs.syscall_ns;
     let each = waiters.iter().enumerate().map(|(index, &waiter)| {
         calls_ns + index as f64 * step_ns + back_ns + cost.transfers * stage.transfer_ns(waker, waiter)

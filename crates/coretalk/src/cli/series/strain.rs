@@ -24,7 +24,10 @@ impl Family for LatencyArgs {
             .as_ref()
             .map(|gaps| gaps.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
         let loads = (!self.load.is_empty()).then(|| self.load.join(","));
-        Parameters::default().with_some(names::GAP_NS, gaps).with_some(names::LOAD, loads)
+        Parameters::default()
+            .with_some(names::GAP_NS, gaps)
+            .with_some(names::IDLE_STATES, self.keep_awake.then_some(names::KEPT_OUT))
+            .with_some(names::LOAD, loads)
     }
 
     fn pairs(&self) -> Option<&PairsWord> {

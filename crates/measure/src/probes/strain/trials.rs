@@ -97,12 +97,19 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         placement,
     };
     for pair in request.pairs {
-        for receiver in [names::LOOKS, names::SLEEPS] {
-            for gap_ns in gaps(request.asked.text(names::GAP_NS))? {
+        let gaps = gaps(request.asked.text(names::GAP_NS))?;
+        let mut after_each = |receiver: &str, more: Option<&str>| {
+            for &gap_ns in &gaps {
                 let parameters =
                     Parameters::default().with(names::GAP_NS, gap_ns).with(names::RECEIVER, receiver);
-                trials.push(spec(parameters, pair.to_vec()));
+                trials.push(spec(parameters.with_some(names::IDLE_STATES, more), pair.to_vec()));
             }
+        };
+        after_each(names::LOOKS, None);
+        after_each(names::SLEEPS, None);
+        // Whoever looks is never idle: only a sleeper's CPU has states to be kept out of.
+        if request.asked.text(names::IDLE_STATES).is_some() {
+            after_each(names::SLEEPS, Some(names::KEPT_OUT));
         }
     }
     let Some(listed) = request.asked.text(names::LOAD) else { return Ok(trials) };
