@@ -39,6 +39,11 @@ pub trait SeriesProbe: Probe {
         None
     }
 
+    /// How long a pass of a trial takes at least, however little it is given: one after long silences.
+    fn least_span(&self, _spec: &TrialSpec) -> Picos {
+        Picos::ZERO
+    }
+
     /// How many distributions a trial can have.
     fn distributions(&self, _spec: &TrialSpec) -> usize {
         self.columns().iter().filter(|column| matches!(column, Column::Percentiles(..))).count()

@@ -108,7 +108,7 @@ fn neighbours_are_others_and_no_place_is_asked_twice() {
     let (topology, pair) = (alone.topology(), [[CpuId(0), CpuId(1)]]);
     let request = SeriesRequest { topology, cpus: &pair[0], pairs: &pair, asked: &asked };
     let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err();
-    assert!(refused.contains("there are none among those chosen"), "{refused}");
+    assert!(refused.contains("too few among those chosen for compute"), "{refused}");
 }
 
 #[cfg(target_os = "linux")]

@@ -172,6 +172,17 @@ pub(crate) fn too_wide(width: f64) -> String {
     }
 }
 
+/// Why a median has [`Flag::CoarseClock`].
+pub(crate) fn too_coarse(width: f64) -> String {
+    match width {
+        width if width < 1.0 => format!(
+            "± {:.1} %, for the clock reads in steps and a median is known to half of one",
+            width * 100.0
+        ),
+        _ => "the clock reads in steps that are longer than the value itself".to_owned(),
+    }
+}
+
 /// Why a number has [`Flag::FewPasses`].
 pub(crate) fn too_few(passes: u32) -> String {
     if passes == 1 { "only 1 pass".to_owned() } else { format!("only {passes} passes") }

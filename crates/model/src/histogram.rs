@@ -87,6 +87,19 @@ impl Histogram {
         })
     }
 
+    /// The same where it means something: above the median at least one value lies beyond it, or it would be the maximum by
+    /// another name. The maximum itself (share 1) always does.
+    ///
+    /// ```
+    /// # use coretalk_model::Histogram;
+    /// let mut waits = Histogram::new();
+    /// waits.record_ns(20.0, 200);
+    /// assert_eq!((waits.telling_percentile_ns(0.99), waits.telling_percentile_ns(0.999)), (Some(20.0), None));
+    /// ```
+    pub fn telling_percentile_ns(&self, share: f64) -> Option<f64> {
+        tells(self.count(), share).then(|| self.percentile_ns(share)).flatten()
+    }
+
     /// The share that lies at or below a duration in nanoseconds; `None` where nothing was counted.
     pub fn share_within(&self, ns: f64) -> Option<f64> {
         let within: u64 =
@@ -94,6 +107,12 @@ impl Histogram {
         let count = self.count();
         (count > 0).then(|| within as f64 / count as f64)
     }
+}
+
+/// Whether the percentile of a share means something of so many values: as
+/// [`telling_percentile_ns`](Histogram::telling_percentile_ns).
+pub fn tells(count: u64, share: f64) -> bool {
+    share <= 0.5 || share >= 1.0 || count as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
 
 const UNIT_NS: f64 = Histogram::UNIT_PS as f64 / 1e3;

@@ -41,6 +41,12 @@ pub mod names {
     pub const WATCHED_SHARE: &str = "watched_share";
 }
 
+/// Whether what a pass says under a name adds up over time, so that passes are told by their mean: time lost by cause, and
+/// gaps. What a look takes does not.
+pub fn adds_up(name: &str) -> bool {
+    [names::LOST, names::RATE].contains(&name) || names::CAUSES.iter().any(|(cause, _)| *cause == name)
+}
+
 /// One CPU of a run of `jitter`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quietness {
@@ -48,21 +54,33 @@ pub struct Quietness {
     pub cpu: CpuId,
     /// The share of its time that it lost.
     pub lost: f64,
+    /// How far the interval of that reaches, where there is one.
+    pub lost_reach: Option<f64>,
     /// Its longest gap in nanoseconds; 0 where it had none.
     pub longest_ns: f64,
     /// The share of its time that it lost in all its other gaps: one event is no habit.
     pub lost_besides: f64,
 }
 
+impl Quietness {
+    /// Whether it loses more than another for all that their intervals say; by the points alone where one has none.
+    fn surely_loses_more_than(&self, other: &Quietness) -> bool {
+        let reach = |cpu: &Quietness| cpu.lost_reach.unwrap_or(0.0);
+        self.lost - reach(self) > other.lost + reach(other)
+    }
+}
+
 /// The CPUs of a run, the quietest first: who lost less, and of equals whose longest gap was shorter.
 pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
     let of = |trial: &TrialResult| {
         let longest_ns = trial.histogram(names::GAPS)?.percentile_ns(1.0).unwrap_or(0.0);
-        let lost = trial.values.get(names::LOST)?.point;
+        let share = trial.values.get(names::LOST)?;
+        let lost = share.point;
         let watched_ns = trial.counts.get(names::WATCHED).map_or(f64::INFINITY, |ms| *ms as f64 * 1e6);
         Some(Quietness {
             cpu: *trial.spec.placement.first()?,
             lost,
+            lost_reach: share.is_sure().then(|| share.reach()),
             longest_ns,
             lost_besides: (lost - longest_ns / watched_ns).max(0.0),
         })
@@ -76,16 +94,22 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
 /// How far the noisiest must lie from the quietest to be called noisy, and how near a CPU must be to be called quiet.
 const APART: f64 = 1.5;
 
-/// The quiet CPUs, at most so many, and the noisy ones, the noisiest first; none of either where all are alike.
+/// The quiet CPUs, at most so many, and the noisy ones, the noisiest first; none of either where all are alike, or where
+/// what is rare decides and intervals do not tell them apart.
 pub fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Default::default() };
     if last.lost <= first.lost * APART {
         return Default::default();
     }
-    let middle = sorted[sorted.len() / 2].lost;
+    // Among many CPUs chance alone sets the ends apart: a noisy one is told from the middle.
+    let middle = &sorted[(sorted.len() - 1) / 2];
     let quiet = sorted.iter().filter(|cpu| cpu.lost <= first.lost * APART && cpu.lost * APART <= last.lost);
-    let noisy = sorted.iter().rev().filter(|cpu| cpu.lost > first.lost * APART && cpu.lost >= middle);
-    [quiet.take(most).copied().collect(), noisy.take(most).copied().collect()]
+    let is_noisy = |cpu: &&Quietness| cpu.lost > first.lost * APART && cpu.surely_loses_more_than(middle);
+    let noisy: Vec<Quietness> = sorted.iter().rev().filter(is_noisy).take(most).copied().collect();
+    if noisy.is_empty() {
+        return Default::default();
+    }
+    [quiet.take(most).copied().collect(), noisy]
 }
 
 /// A CPU that loses less than this disturbs one message in a thousand at most, and is not worth leaving alone.
@@ -97,8 +121,11 @@ const BEYOND_QUIET: f64 = 2.0;
 /// more than twice what a CPU at the quieter quarter does. `sorted` is by quietness.
 pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
     let Some(quiet) = sorted.get(sorted.len() / 4) else { return Vec::new() };
-    let is_noisy =
-        |cpu: &&Quietness| cpu.lost_besides >= MATTERS && cpu.lost_besides > BEYOND_QUIET * quiet.lost;
+    let is_noisy = |cpu: &&Quietness| {
+        cpu.lost_besides >= MATTERS
+            && cpu.lost_besides > BEYOND_QUIET * quiet.lost
+            && cpu.surely_loses_more_than(quiet)
+    };
     sorted.iter().rev().filter(is_noisy).copied().collect()
 }
 
@@ -110,6 +137,7 @@ mod tests {
         let of = |(cpu, &lost): (usize, &f64)| Quietness {
             cpu: CpuId(cpu as u32),
             lost,
+            lost_reach: None,
             longest_ns: 9e3,
             lost_besides: lost,
         };
@@ -125,6 +153,15 @@ mod tests {
         assert_eq!(quiet.len(), 3);
         assert_eq!(extremes(&cpus(&[0.001, 0.0011, 0.0012]), 4), [vec![], vec![]]);
         assert_eq!(extremes(&[], 4), [vec![], vec![]]);
+    }
+
+    #[test]
+    fn nobody_is_noisy_whose_interval_holds_what_the_quietest_loses() {
+        let mut all = cpus(&[0.002, 0.006]);
+        all[1].lost_reach = Some(0.003);
+        assert_eq!(extremes(&all, 4)[1].len(), 1);
+        all[1].lost_reach = Some(0.005);
+        assert_eq!(extremes(&all, 4), [vec![], vec![]]);
     }
 
     #[test]

@@ -95,8 +95,8 @@ pub enum TrialFailure {
         /// The CPU.
         cpu: CpuId,
     },
-    /// The pair did not finish within the limit of its trial.
-    #[error("the pair did not finish within {limit}")]
+    /// The threads did not finish within the limit of their trial.
+    #[error("the threads did not finish within {limit}")]
     TimedOut {
         /// The limit.
         limit: Picos,

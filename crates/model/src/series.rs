@@ -7,6 +7,7 @@ mod company;
 mod load;
 mod outcome;
 mod record;
+mod resolution;
 mod result;
 mod rungs;
 mod settings;

@@ -12,6 +12,7 @@ mod interval;
 pub mod latin;
 mod lines;
 mod location;
+mod mean;
 pub mod multiple;
 pub mod normal;
 mod order_statistic;
@@ -29,6 +30,7 @@ pub use location::{
     MadScale, NORMAL_MAD_SCALE, mad, mean, median, median_in_place, median_of_sorted, quantile,
     quantile_of_sorted, trimmed_mean, variance,
 };
+pub use mean::mean_interval;
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};

@@ -163,6 +163,11 @@ fn sit(
         place: None,
     };
     end.write(stop, |name| outputs.write(&report, name, wish))?;
+    if let Some(reason) = report.series.as_ref().and_then(|series| series.result.nothing_said()) {
+        return Err(Failure::Environment(format!(
+            "no trial gave a value: {reason}; `coretalk doctor` looks for the cause"
+        )));
+    }
     if strictness == Strictness::Lenient || doubted == 0 {
         return Ok(ExitCode::Done);
     }

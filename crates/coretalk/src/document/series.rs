@@ -3,6 +3,7 @@
 use super::{Ci, ci, known, rounded, significant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
 use coretalk_model::series::{TrialResult, Value};
@@ -54,7 +55,7 @@ pub enum ValueDoc {
     Text(String),
 }
 
-/// The usual percentiles; null in an empty series.
+/// The usual percentiles; null in an empty series, and where no value lies beyond.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PercentilesDoc {
     #[serde(rename = "50")]
@@ -207,7 +208,11 @@ impl ValueDoc {
 
 impl PercentilesDoc {
     fn of(counts_ps: &[(u64, u64)]) -> PercentilesDoc {
-        let at = |share| counts_percentile(counts_ps, share).map(|ps| rounded(ps as f64 / 1e3));
+        let all = counts_total(counts_ps);
+        let at = |share| {
+            let ps = tells(all, share).then(|| counts_percentile(counts_ps, share)).flatten();
+            ps.map(|ps| rounded(ps as f64 / 1e3))
+        };
         PercentilesDoc {
             p50: at(0.5),
             p90: at(0.9),
@@ -219,7 +224,7 @@ impl PercentilesDoc {
     }
 
     pub(super) fn of_histogram(counts: &Histogram) -> PercentilesDoc {
-        let at = |share| counts.percentile_ns(share).map(rounded);
+        let at = |share| counts.telling_percentile_ns(share).map(rounded);
         PercentilesDoc {
             p50: at(0.5),
             p90: at(0.9),

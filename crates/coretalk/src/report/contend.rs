@@ -117,7 +117,8 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
         let Some(trial) = sheet.at(method, threads).filter(|trial| trial.passes > 0) else { continue };
         let number = |name, show: &dyn Fn(f64) -> String| value(trial, name).map_or("·".to_owned(), show);
         let acquire = |share| {
-            let ns = trial.histogram(names::ACQUIRE).and_then(|histogram| histogram.percentile_ns(share));
+            let ns =
+                trial.histogram(names::ACQUIRE).and_then(|histogram| histogram.telling_percentile_ns(share));
             ns.map(|ns| if share < 1.0 { super::text::ns(ns) } else { super::text::ns(ns / 1e3) })
         };
         let unknown = || "·".to_owned();

@@ -86,8 +86,8 @@ fn table<'a>(
     let mut heading = vec![
         ("CPU", Align::Right),
         ("lost", Align::Right),
-        ("gaps", Align::Right),
-        ("per s", Align::Right),
+        ("±", Align::Right),
+        ("gaps/s", Align::Right),
         ("p50", Align::Right),
         ("p99.9", Align::Right),
         ("longest", Align::Right),
@@ -100,14 +100,14 @@ fn table<'a>(
         let Some(trial) = of_cpu(trials, cpu.cpu) else { continue };
         let gaps = trial.histogram(names::GAPS);
         let at = |share| {
-            let ns = gaps.and_then(|gaps| gaps.percentile_ns(share));
+            let ns = gaps.and_then(|gaps| gaps.telling_percentile_ns(share));
             ns.map_or("·".to_owned(), |ns| duration(ns * 1e-9))
         };
         let value = |name: &str| trial.values.get(name).map(|estimate| estimate.point);
         let mut row = vec![
             cpu.cpu.to_string(),
             percent(cpu.lost),
-            gaps.map_or("·".to_owned(), |gaps| grouped(gaps.count() as i64)),
+            cpu.lost_reach.map_or("?".to_owned(), |reach| percent(reach)),
             value(names::RATE).map_or("·".to_owned(), |per_s| grouped(per_s.round() as i64)),
             at(0.5),
             at(0.999),

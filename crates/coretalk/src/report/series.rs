@@ -458,7 +458,7 @@ fn view_cells(
     let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
     cells.push(time(histogram.percentile_ns(0.5)));
     cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
-    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.percentile_ns(*share))));
+    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
     cells
 }
 

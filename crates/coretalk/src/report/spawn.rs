@@ -4,6 +4,7 @@ use super::table::{Align, Columns};
 use super::text::{duration, ns, percent, plain, wrap};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::series::TrialResult;
+use coretalk_model::stats::Estimate;
 
 /// From this width on the table has its tails.
 const ROOMY: usize = 96;
@@ -27,7 +28,7 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
     let mut table = Columns::new(&heading);
     for trial in trials {
         let at = |name: &str, share: f64| {
-            let ns = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(share));
+            let ns = trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share));
             ns.map_or("·".to_owned(), micros)
         };
         let half_width = trial.medians_ns.get("latency").map(|median| percent(median.relative_half_width()));
@@ -48,12 +49,13 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
             row.extend([at("latency", 0.999), at("latency", 1.0)]);
         }
         row.push(at("join", 0.5));
-        row.push(trial.values.get("after_return_ns").map_or("·".to_owned(), |value| micros(value.point)));
+        row.push(trial.values.get("after_return_ns").map_or("·".to_owned(), signed));
         table.row(row);
     }
     let mut lines = wrap(
         " µs, medians: until the creator goes on (cost), until the new one runs, with its tail, and until its end is known \
-         (joined). C−B: first statement minus return; below zero the new one ran first.",
+         (joined). C−B: first statement minus return, the median of passes; below zero the new one ran first; a range \
+         where its sign is not sure.",
         width,
         1,
     );
@@ -70,6 +72,15 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
 /// Microseconds with three significant digits.
 fn micros(value_ns: f64) -> String {
     ns(value_ns / 1e3)
+}
+
+/// A difference; where its interval holds zero, both ends in its place: in some passes the one is first, in some the other.
+fn signed(difference: &Estimate) -> String {
+    if difference.low < 0.0 && difference.high > 0.0 {
+        format!("{}..{}", micros(difference.low), micros(difference.high))
+    } else {
+        micros(difference.point)
+    }
 }
 
 /// Where creator and created run: `0 → 8`, `0 → any`.

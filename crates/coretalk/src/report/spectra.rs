@@ -160,7 +160,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
         row("mean", &|view| number(view, view.spectrum.mean));
         row("deviation", &|view| number(view, view.spectrum.deviation));
     }
-    row("count", &|view| grouped(i64::try_from(view.spectrum.total()).unwrap_or(i64::MAX)));
+    row("count", &|view| grouped(view.spectrum.total()));
     rows
 }
 

@@ -2,6 +2,7 @@
 
 use super::table::{Align, Columns};
 use super::text::{count, duration, ns, wrap};
+use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_percentile, counts_total};
 
@@ -18,7 +19,10 @@ pub fn tail_table(tails: &[TailSeries], width: usize) -> Vec<String> {
     let percentiles = |of: &dyn Fn(f64) -> Option<f64>| -> Vec<String> {
         [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| of(share).map_or("·".to_owned(), ns)).to_vec()
     };
-    let counted = |counts: &[(u64, u64)], share: f64| Some(counts_percentile(counts, share)? as f64 / 1e3);
+    let counted = |counts: &[(u64, u64)], share: f64| {
+        let ps = tells(counts_total(counts), share).then(|| counts_percentile(counts, share))??;
+        Some(ps as f64 / 1e3)
+    };
     for series in tails {
         let [a, b] = series.placement;
         let rate = format!("at {} messages/s", super::text::grouped(series.rate_per_s.round() as i64));

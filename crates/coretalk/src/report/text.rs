@@ -144,7 +144,8 @@ pub fn plus_minus(point: f64, half_width: f64) -> String {
 }
 
 /// A whole number in groups of three: `1 300`.
-pub fn grouped(value: i64) -> String {
+pub fn grouped(value: impl Into<i128>) -> String {
+    let value = value.into();
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
     for (index, digit) in digits.chars().enumerate() {

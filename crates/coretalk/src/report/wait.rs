@@ -121,7 +121,12 @@ fn of_placement(trials: &[&TrialResult], width: usize) -> Vec<String> {
 fn name(trial: &TrialResult) -> String {
     let text = |name: &str| trial.spec.parameters.text(name).map(plain);
     let strategy = text("strategy").unwrap_or_else(|| "clock".to_owned());
-    let both = text("partner").map_or(strategy.clone(), |partner| format!("{strategy} : {partner}"));
+    let both = match text("partner") {
+        Some(partner) => format!("{strategy} : {partner}"),
+        // Its numbers are of both phases.
+        None if trial.histogram(names::HINT).is_some() => format!("{strategy}, busy in turn"),
+        None => strategy,
+    };
     let doubt = if trial.flags.has_doubt() { " !" } else { "" };
     let guest = if trial.flags.contains(Flag::PauseExits) { " g" } else { "" };
     let slices = if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" };
@@ -136,7 +141,7 @@ fn percentiles(trials: &[&TrialResult], width: usize) -> Vec<String> {
     for trial in trials {
         let view = if trial.spec.parameters.text("mode").is_some() { names::CLOCK } else { names::TRIP };
         let histogram = trial.histogram(view);
-        let at = |share: f64| histogram.and_then(|histogram| histogram.percentile_ns(share));
+        let at = |share: f64| histogram.and_then(|histogram| histogram.telling_percentile_ns(share));
         let mut row = vec![name(trial), trial.medians_ns.get(view).map_or("·".to_owned(), half_width)];
         row.extend(SHARES.map(|(_, share)| known(at(share))));
         row.push(known(at(1.0)));
@@ -158,9 +163,12 @@ fn side_by_side(trial: &TrialResult, width: usize) -> Vec<String> {
         ("busy", Align::Right),
         ("difference", Align::Right),
     ]);
+    let width_of = |view: &str| trial.medians_ns.get(view).map_or("·".to_owned(), half_width);
+    table.row(vec!["± of p50".to_owned(), width_of(names::HINT), width_of(names::PLAIN), String::new()]);
     let views = [names::HINT, names::PLAIN].map(|view| trial.histogram(view));
     for (title, share) in SHARES.into_iter().chain([("max", 1.0)]) {
-        let [hint, plain] = views.map(|view| view.and_then(|histogram| histogram.percentile_ns(share)));
+        let [hint, plain] =
+            views.map(|view| view.and_then(|histogram| histogram.telling_percentile_ns(share)));
         let ratio = hint.zip(plain).map(|(hint, plain)| hint / plain - 1.0);
         let ratio = ratio.map_or("·".to_owned(), |ratio| {
             format!("{}{}", if ratio > 0.0 { "+" } else { "" }, percent(ratio))

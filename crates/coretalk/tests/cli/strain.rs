@@ -55,6 +55,39 @@ fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
 }
 
 #[test]
+fn a_clock_with_steps_widens_what_it_cannot_tell() {
+    let tool = Tool::new();
+    let words =
+        ["latency", "--gap", "1us", "--pairs", "0-1,0-4", "--machine", "sim:arm-coarse-clock", "--seed", "1"];
+    let said = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    let looks =
+        said["series"].as_array().unwrap().iter().filter(|one| one["parameters"]["receiver"] == "looks");
+    // What the map of the same machine says, whose batches are long enough for its clock.
+    let truth = [36.0, 81.0];
+    for (one, truth) in looks.zip(truth) {
+        let [low, high] = [0, 1].map(|end| one["intervals"]["half_net_ns"][end].as_f64().unwrap());
+        assert!(low < truth && truth < high, "{truth} is not in {low} to {high}");
+        assert!(one["flags"].to_string().contains("coarse-clock"), "{}", one["flags"]);
+    }
+}
+
+#[test]
+fn long_silences_leave_time_for_the_others_and_percentiles_mean_something() {
+    let tool = Tool::new();
+    let words = ["latency", "--gap", "1us..1s", "--machine", "sim:chiplet-16", "--seed", "1"];
+    let said = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
+    let said: Value = serde_json::from_str(&said.out).unwrap();
+    let series = said["series"].as_array().unwrap();
+    assert!(series.len() >= 28 && series.iter().all(|one| one["passes"].as_u64() >= Some(8)), "{series:?}");
+    for one in series {
+        let [p90, p999] = ["90", "99.9"].map(|name| one["percentiles"][name].as_f64());
+        let count = one["count"].as_u64().unwrap();
+        assert_eq!((p90.is_some(), p999.is_some()), (count >= 10, count >= 1_000), "{count} events");
+    }
+}
+
+#[test]
 fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
     let tool = Tool::new();
     let said = document(&tool, &["sharing", "--pairs", "0-1"]);
@@ -134,7 +167,10 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         (&["--keep-raw", "latency", "--gap", "1us"], "--keep-raw has no effect with --gap"),
         (&["--by", "core", "latency", "--load", "compute"], "--by has no effect with --load"),
         (&["latency", "--load", "computer"], "a similar name exists: `compute`"),
-        (&["latency", "--load", "compute", "--cpus", "0,1"], "there are none among those chosen"),
+        (
+            &["latency", "--load", "compute,pingpong", "--cpus", "0,1"],
+            "too few among those chosen for compute, pingpong",
+        ),
         (&["sharing", "--distance", "12"], "a multiple of 8"),
         (&["sharing", "--distance", "8,8"], "names 8 twice"),
         (&["broadcast", "--readers", "32"], "31 CPUs"),

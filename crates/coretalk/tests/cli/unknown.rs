@@ -25,7 +25,7 @@ fn a_batch_that_outlasts_its_counter_has_no_value() {
     assert!((median / 1000.0 - 1.0).abs() < 0.06, "{median}");
     let long = tool.call(&[&words[..], &json, &["1000000"]].concat());
     assert_eq!(long.code, 3, "{}", long.err);
-    assert!(long.err.contains("no pair gave a value: the pair did not finish within 1.6"), "{}", long.err);
+    assert!(long.err.contains("no pair gave a value: the threads did not finish within 1.6"), "{}", long.err);
     assert!(cells(&long.out)[0]["median"].is_null(), "{}", long.out);
 }
 

@@ -63,8 +63,7 @@ impl Hands for Players<'_> {
                     Err(error) => {
                         guard.give_up(Halt::Partner);
                         self.watch(cast, guard, left, running.len());
-                        let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
-                        return Err(TrialFailure::NotPinned { cpu, errno });
+                        return Err(not_started(cast.cpus.len(), &error));
                     }
                 }
             }
@@ -90,6 +89,12 @@ impl Hands for Players<'_> {
     fn cpu_ns(&self) -> Option<u64> {
         thread_cpu_ns()
     }
+}
+
+/// Why a pass could not begin: one of so many threads was refused. Mostly a limit of processes or of memory.
+pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
+    let threads = if threads == 1 { "a thread".to_owned() } else { format!("one of {threads} threads") };
+    TrialFailure::of(format!("the system starts no further thread: {threads} was refused ({error})"))
 }
 
 impl Players<'_> {

@@ -2,7 +2,7 @@
 
 use super::clock::os;
 use super::evidence;
-use super::players::Players;
+use super::players::{self, Players};
 use super::priority::Priority;
 use crate::ensemble::Ensemble;
 use crate::series::TrialOrder;
@@ -66,10 +66,7 @@ impl Troupe {
             let begun: Vec<_> = orders.iter().map(begin).collect();
             let ended = begun.into_iter().zip(orders).map(|(thread, order)| {
                 let cpu = order.spec.placement.first().copied().unwrap_or(CpuId(0));
-                let thread = thread.map_err(|error| TrialFailure::NotPinned {
-                    cpu,
-                    errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
-                })?;
+                let thread = thread.map_err(|error| players::not_started(orders.len(), &error))?;
                 thread.join().unwrap_or(Err(TrialFailure::PartnerLost { cpu }))
             });
             ended.collect()

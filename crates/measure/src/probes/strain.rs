@@ -25,6 +25,7 @@ use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::sim::SimStage;
+use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 #[cfg(not(loom))]
@@ -87,6 +88,11 @@ impl SeriesProbe for Latency {
     /// Three silences, and whatever neighbours can be had, on one pair of each relation.
     fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         trials::brief(request)
+    }
+
+    /// A pass holds so many silences at least, however long they are.
+    fn least_span(&self, spec: &TrialSpec) -> Picos {
+        spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]

@@ -10,7 +10,7 @@ use crate::probes;
 use crate::series::{InCompany, SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
-    CompanyGate, Gathering, PassOutcome, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings,
+    CompanyGate, Gathering, PassOutcome, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, TrialSpec,
     analyse_series, is_done,
 };
 use coretalk_model::stats::{Key, LOOKS};
@@ -111,7 +111,8 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     };
     shares.divide_by(&company);
     let sweeps = |passes: usize, pace: f64, span: &dyn Fn(&str) -> Picos| {
-        let sweep: u64 = settings.trials.iter().map(|trial| span(&trial.probe).0).sum();
+        let pass = |trial: &TrialSpec| span(&trial.probe).max(least_span(trial));
+        let sweep: u64 = settings.trials.iter().map(|trial| pass(trial).0).sum();
         let sweep = Picos::from_secs(Picos(sweep).secs() / pace);
         Picos(sweep.max(PASS_GAP).0 * passes as u64)
     };
@@ -149,6 +150,11 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             times
         },
     }
+}
+
+/// How long a pass of a trial takes at least.
+pub fn least_span(spec: &TrialSpec) -> Picos {
+    probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
 /// Share of the budget for the first look: the rest is for trials that are wide then. 1,280 cells of a queue (16 simulated
@@ -298,6 +304,10 @@ impl<'a> Driver<'a> {
             if open.is_empty() {
                 return Ok(Ended::Complete);
             }
+            // A trial with long passes leaves time to the others: every look is made of those with short ones first.
+            let first = open.iter().map(|&trial| self.precedence(trial)).min();
+            let open: Vec<usize> =
+                open.into_iter().filter(|&trial| Some(self.precedence(trial)) == first).collect();
             // Who has the fewest passes comes first: a pass that broke off goes on where it did.
             let fewest = open.iter().map(|&trial| self.counting(trial)).min().unwrap_or(0);
             let due: Vec<usize> =
@@ -321,6 +331,12 @@ impl<'a> Driver<'a> {
             self.pace = pace;
             self.rest(began + PASS_GAP)?;
         }
+    }
+
+    /// What a trial waits for: looks before its own, and in them passes that are shorter than its own can be.
+    fn precedence(&self, trial: usize) -> (bool, Picos) {
+        let second = self.counting(trial) as usize >= LOOKS[0];
+        (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(LONGEST_PASS))
     }
 
     /// How long passes of a sweep should be, by probe; `pace` says how many of them go at the same time.
@@ -477,7 +493,9 @@ impl<'a> Driver<'a> {
             let made = self.counting(trial) as usize;
             let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
-            let pass = known.unwrap_or(self.shares.first(&self.settings.trials[trial].probe));
+            let spec = &self.settings.trials[trial];
+            let pass =
+                known.unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
             left += Picos(pass.0 * look.saturating_sub(made) as u64);
         }
         elapsed + Picos::from_secs(left.secs() / self.pace)

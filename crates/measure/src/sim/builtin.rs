@@ -174,7 +174,7 @@ fn management() -> Stall {
 }
 
 fn stall(name: &str, per_second: f64, us: [f64; 2], seen_as: Evidence) -> Stall {
-    Stall { name: name.to_owned(), per_second, us, rhythm: Rhythm::Random, seen_as }
+    Stall { name: name.to_owned(), per_second, us, rhythm: Rhythm::Random, seen_as, cpus: None }
 }
 
 fn table(values: &[(Relation, f64)]) -> BTreeMap<Relation, f64> {

@@ -53,6 +53,8 @@ pub struct Contended {
     pub elapsed_ns: f64,
     /// Changes of the owner.
     pub runs: u64,
+    /// Those of them that were wanted before the owner before had finished.
+    pub crossed: u64,
     /// CPU time of each thread.
     pub busy_ns: Vec<f64>,
     /// How often each thread slept.
@@ -233,7 +235,9 @@ impl Play<'_, '_> {
             let take_ns = take_ns + self.stage.event(travel_ns) - travel_ns;
             acquire(self.stage, take_ns - wished_ns);
             in_row = if owner == Some(thread) { in_row + 1 } else { 1 };
-            out.runs += u64::from(owner != Some(thread));
+            let changes = owner != Some(thread);
+            out.runs += u64::from(changes);
+            out.crossed += u64::from(changes && owner.is_some() && wished_ns < free_ns);
             let inside_ns = self.alone_ns(thread) + self.sections.critical_ns;
             let inside_ns = self.stage.event(inside_ns);
             free_ns = self.after(thread, take_ns, inside_ns);

@@ -180,6 +180,9 @@ pub struct Stall {
     pub us: [f64; 2],
     pub rhythm: Rhythm,
     pub seen_as: Evidence,
+    /// The CPUs that it happens to; all where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,7 +35,8 @@ impl<'a> Stalls<'a> {
     ) -> Stalls<'a> {
         let mut sources = Vec::with_capacity(stalls.len() * cpus.len());
         for (index, stall) in stalls.iter().enumerate() {
-            for &cpu in cpus {
+            let concerns = |cpu: &&CpuId| stall.cpus.as_ref().is_none_or(|of| of.contains(**cpu));
+            for &cpu in cpus.iter().filter(concerns) {
                 let mut stream = Stream::of(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
                 let mean_ns = 1e9 / stall.per_second;
                 let next_ns = match stall.rhythm {

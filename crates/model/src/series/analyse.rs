@@ -1,10 +1,11 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
+use super::resolution::half_step_ns;
 use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
     load_curve,
 };
-use crate::stats::{Decision, Estimate, LOOKS, Look, decide, median, passes_interval};
+use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
 use crate::{Flag, Flags, Grade, Histogram, Topology, flags, jitter};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,9 @@ const CLOCK_DRIFT: f32 = 0.02;
 const STEAL_SHARE: f64 = 0.01;
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
 const FEWEST_PASSES: u32 = 6;
+
+/// Why a trial says nothing that was never begun.
+pub(super) const NOT_REACHED: &str = "the run ended before this trial was reached";
 
 /// Passes of the second look that take so many times those of the first are passes of another kind.
 const MUCH_LONGER: f64 = 1.5;
@@ -52,9 +56,9 @@ pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRec
         return true;
     }
     let alike = alike(&passes);
-    let medians = estimates(&by_name(alike, medians), settings.precision);
-    let values = estimates(&by_name(alike, |pass| pass.observed.values.clone()), settings.precision);
     let probe = settings.trials.get(trial).map_or("", |spec| spec.probe.as_str());
+    let medians = estimates(&by_name(alike, medians), settings.precision);
+    let values = values(probe, alike, settings.precision);
     let width = headline(settings, probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision) != Decision::More
 }
@@ -121,7 +125,7 @@ fn trial(
     let mut result = TrialResult {
         spec: spec.clone(),
         passes: passes.len() as u32,
-        values: estimates(&by_name(alike, |pass| pass.observed.values.clone()), settings.precision),
+        values: values(&spec.probe, alike, settings.precision),
         medians_ns: estimates(&by_name(alike, medians), settings.precision),
         histograms,
         counts,
@@ -134,8 +138,32 @@ fn trial(
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    judge(settings, record, index, &mut result);
+    let steps = widen_to_steps(&mut result);
+    judge(settings, record, index, &steps, &mut result);
     result
+}
+
+/// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
+const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
+
+/// Widens what rests on medians of events that the clock has read in steps; says by how much, by name.
+fn widen_to_steps(result: &mut TrialResult) -> BTreeMap<String, f64> {
+    let mut steps: BTreeMap<String, f64> = result
+        .histograms
+        .iter()
+        .filter_map(|(name, histogram)| Some((name.clone(), half_step_ns(histogram)?)))
+        .collect();
+    for (name, of, factor) in OF_A_MEDIAN {
+        if let Some(half_ns) = steps.get(of).filter(|_| result.values.contains_key(name)) {
+            steps.insert(name.to_owned(), half_ns * factor);
+        }
+    }
+    for (name, estimate) in result.medians_ns.iter_mut().chain(&mut result.values) {
+        if let Some(half_ns) = steps.get(name) {
+            *estimate = estimate.widened_by(*half_ns);
+        }
+    }
+    steps
 }
 
 /// What stands between a name and the number of the role that it is of.
@@ -174,19 +202,30 @@ fn of_role<T: Clone>(all: &BTreeMap<String, T>, wanted: usize) -> BTreeMap<Strin
     mine.collect()
 }
 
-fn judge(settings: &SeriesSettings, record: &SeriesRecord, index: usize, result: &mut TrialResult) {
+fn judge(
+    settings: &SeriesSettings,
+    record: &SeriesRecord,
+    index: usize,
+    steps: &BTreeMap<String, f64>,
+    result: &mut TrialResult,
+) {
     let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
     if result.passes == 0 {
         result.reason = Some(match failure {
             Some(failure) => failure.to_string(),
-            None => "the run ended before this trial was reached".into(),
+            None => NOT_REACHED.into(),
         });
         return;
     }
-    let judged = headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
-    let width = judged.map(Estimate::relative_half_width);
+    let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
+    let width = judged.map(|(_, estimate)| estimate.relative_half_width());
+    let coarse = judged.is_some_and(|(name, estimate)| {
+        steps.get(name).is_some_and(|step| *step > settings.precision * estimate.point.abs())
+    });
     if result.passes < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
+    } else if coarse {
+        result.flags.set(Flag::CoarseClock);
     } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9))
         && !result.flags.contains(Flag::SharedSpin)
     {
@@ -216,6 +255,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
         Flag::Steal => "the hypervisor or interrupts took time".into(),
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::WideCi => flags::too_wide(width),
+        Flag::CoarseClock => flags::too_coarse(width),
         Flag::FewPasses => flags::too_few(result.passes),
         Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
@@ -243,6 +283,26 @@ fn by_name(
 fn medians(pass: &PassOutcome) -> BTreeMap<String, f64> {
     let medians = pass.observed.histograms.iter();
     medians.filter_map(|(name, histogram)| Some((name.clone(), histogram.percentile_ns(0.5)?))).collect()
+}
+
+/// What passes say in numbers, with intervals over them: medians, and means of what adds up over time.
+fn values(probe: &str, passes: &[&PassOutcome], precision: f64) -> BTreeMap<String, Estimate> {
+    let said = by_name(passes, |pass| pass.observed.values.clone());
+    let mut values = estimates(&said, precision);
+    for (name, estimate) in &mut values {
+        if probe == jitter::names::PROBE && jitter::adds_up(name.split(OF_ROLE).next().unwrap_or(name)) {
+            *estimate = mean_interval(&said[name]).unwrap_or(*estimate);
+        }
+        if is_a_part(name) && (0.0..=1.0).contains(&estimate.point) {
+            *estimate = estimate.within([0.0, 1.0]);
+        }
+    }
+    values
+}
+
+/// Whether a value is a part of a whole, so that no interval of it reaches beyond 0 or 1.
+fn is_a_part(name: &str) -> bool {
+    name.split(OF_ROLE).next().is_some_and(|name| name.ends_with("_share") || name.starts_with("jain"))
 }
 
 fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<String, Estimate> {
@@ -425,6 +485,37 @@ mod tests {
         assert_eq!(second.spec.placement, [CpuId(1)]);
         assert!((second.values["lost_share"].point - 1.1).abs() < 1e-12);
         assert_eq!((second.counts["samples"], second.counts["watched_ms"]), (5, 7));
+    }
+
+    #[test]
+    fn why_nothing_was_said_is_told_where_no_trial_says_anything() {
+        let failed = |trials: &[u32]| {
+            let mut record = SeriesRecord::new();
+            for &trial in trials {
+                let outcome = Err(TrialFailure::of("no thread"));
+                record.push(SeriesEntry { segment: 0, pass: 0, trial, outcome });
+            }
+            analyse_series(&flat(), &settings(), &record)
+        };
+        assert_eq!(failed(&[1]).nothing_said(), Some("no thread"));
+        assert_eq!(failed(&[]).nothing_said(), None, "the run ended before");
+        assert_eq!(analyse_series(&flat(), &settings(), &said(&[100.0])).nothing_said(), None);
+    }
+
+    #[test]
+    fn what_adds_up_over_time_is_a_mean_and_no_share_leaves_its_bounds() {
+        let mut record = SeriesRecord::new();
+        for pass in 0..8u32 {
+            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+            outcome.observed.value("lost_share", if pass == 3 { 0.8 } else { 0.0 });
+            outcome.observed.value("jain", if pass == 3 { 0.9 } else { 0.999 });
+            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
+        }
+        let mut settings = settings();
+        settings.trials.iter_mut().for_each(|trial| trial.probe = "jitter".into());
+        let values = &analyse_series(&flat(), &settings, &record).trials[0].values;
+        assert!((values["lost_share"].point - 0.1).abs() < 1e-12 && values["lost_share"].low == 0.0);
+        assert!(values["jain"].point > 0.99 && values["jain"].high <= 1.0, "{:?}", values["jain"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
+use super::analyse::NOT_REACHED;
 use super::{LoadCurve, TrialSpec};
 use crate::latency::Regime;
 use crate::stats::Estimate;
@@ -19,6 +20,16 @@ pub struct SeriesResult {
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.
     pub budget_ended: bool,
+}
+
+impl SeriesResult {
+    /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, and
+    /// where the run ended before any.
+    pub fn nothing_said(&self) -> Option<&str> {
+        let failed = |trial: &TrialResult| trial.reason.as_deref() != Some(NOT_REACHED);
+        let said = self.trials.iter().any(|trial| trial.passes > 0);
+        self.trials.iter().find(|trial| !said && failed(trial))?.reason.as_deref()
+    }
 }
 
 /// What follows for one trial.

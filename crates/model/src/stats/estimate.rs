@@ -64,8 +64,19 @@ impl Estimate {
     /// The same estimate with an interval that reaches at least `relative` of the point to both sides.
     #[must_use]
     pub fn widened_to(&self, relative: f64) -> Estimate {
-        let reach = self.point.abs() * relative;
+        self.widened_by(self.point.abs() * relative)
+    }
+
+    /// The same estimate with an interval that reaches at least so far to both sides, in the unit of the point.
+    #[must_use]
+    pub fn widened_by(&self, reach: f64) -> Estimate {
         Estimate { low: self.low.min(self.point - reach), high: self.high.max(self.point + reach), ..*self }
+    }
+
+    /// The same estimate with no end outside of what its quantity can be.
+    #[must_use]
+    pub fn within(&self, [least, most]: [f64; 2]) -> Estimate {
+        Estimate { low: self.low.max(least), high: self.high.min(most), ..*self }
     }
 }
 

@@ -8,10 +8,12 @@ use crate::cli::resolve::{
 use crate::cli::value::PairsWord;
 use crate::exit::Failure;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Crew, Machine, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
-use coretalk_model::{CpuId, Relation, Topology};
+use coretalk_model::stats::LOOKS;
+use coretalk_model::{CpuId, Picos, Relation, Topology};
 
 /// The half-width asked for where nothing was said.
 const PRECISION: f64 = 0.02;
@@ -83,13 +85,14 @@ pub fn request(
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked })
         .map_err(Failure::Usage)?;
     let (trials, notices) = possible(machine, trials)?;
+    let budget = family.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {
         probes: vec![family.probe().to_owned()],
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
         asked,
         trials,
         precision: global.precision.unwrap_or(PRECISION),
-        budget: global.budget.unwrap_or(family.budget()),
+        budget: global.budget.unwrap_or(budget),
         seed,
         cpus,
     };
@@ -146,4 +149,12 @@ pub fn possible(
         Some(notice) if kept.is_empty() => Err(Failure::Environment(notice.replace(", and is left out", ""))),
         _ => Ok((kept, notices)),
     }
+}
+
+/// What trials with long passes add to a budget that nobody chose: their first look, and no more than a person waits for.
+fn of_long_passes(trials: &[TrialSpec]) -> Picos {
+    const LONG: Picos = Picos::from_ms(250);
+    const MOST: Picos = Picos::from_ms(90_000);
+    let long = trials.iter().map(least_span).filter(|span| *span > LONG);
+    Picos(long.map(|span| span.0 * LOOKS[0] as u64).sum::<u64>()).min(MOST)
 }

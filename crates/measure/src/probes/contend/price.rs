@@ -91,11 +91,11 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     // Those that only read add nothing.
     let made = (observed.counts[names::OPERATIONS] as f64 * (1.0 - meant.read_share)).round() as u64;
     let lost = match meant.method.id {
-        // Each change of the owner loses one, as far as somebody else is there; of threads that read the same value all
-        // but one store in vain.
+        // Who wants the line while another adds reads what that one is about to replace, so that one of the two additions
+        // is lost; of threads that read the same value all but one store in vain.
         "racy" if plain.operations.len() > 1 => {
             let threads = plain.operations.len() as u64;
-            (made * plain.runs / plain.total().max(1)).min(made * (threads - 1) / threads)
+            (made * plain.crossed / plain.total().max(1)).min(made * (threads - 1) / threads)
         }
         _ => 0,
     };

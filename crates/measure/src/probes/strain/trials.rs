@@ -114,7 +114,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     }
     let Some(listed) = request.asked.text(names::LOAD) else { return Ok(trials) };
     let loads = loads(listed)?;
-    let before = trials.len();
+    let mut placed: Vec<Load> = Vec::new();
     let busy: Vec<Load> = loads.iter().copied().filter(|&load| load != Load::Nothing).collect();
     for &pair in request.pairs {
         if busy.len() < loads.len() {
@@ -128,18 +128,25 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
             if neighbours.is_empty() || known.contains(&neighbours) {
                 continue;
             }
-            for &load in busy.iter().filter(|&&load| load != Load::PingPong || neighbours.len() > 1) {
+            let fits = |load: &Load| *load != Load::PingPong || neighbours.len() > 1;
+            for &load in busy.iter().filter(|load| fits(load)) {
                 let parameters =
                     Parameters::default().with(names::LOAD, load.name()).with(names::WHERE, place.name());
                 trials.push(spec(parameters, pair.iter().chain(&neighbours).copied().collect()));
+                placed.push(load);
             }
             known.push(neighbours);
         }
     }
-    if trials.len() == before {
-        return Err("--load keeps CPUs beside the pair busy, and there are none among those chosen (`pingpong` needs \
-                    two)"
-            .to_owned());
+    // What was asked for by name is measured or refused, and never left out without a word.
+    let homeless: Vec<&str> =
+        busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
+    if !homeless.is_empty() {
+        return Err(format!(
+            "--load keeps CPUs beside the pair busy, and there are too few among those chosen for {} (`pingpong` needs \
+             two, others one); choose more CPUs, or leave that out",
+            homeless.join(", ")
+        ));
     }
     Ok(trials)
 }
