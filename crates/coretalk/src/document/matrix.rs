@@ -302,7 +302,7 @@ impl<'a> CellDoc<'a> {
             passes: trial.passes,
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_deref(),
+            reason: trial.reason.as_ref().map(coretalk_model::series::Reason::as_str),
             queue: Some(QueueCellDoc::of(cell)),
             ..CellDoc::default()
         }

@@ -192,7 +192,7 @@ impl SeriesDoc {
             passes: Some(trial.passes),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.clone(),
+            reason: trial.reason.as_ref().map(ToString::to_string),
         }
     }
 }

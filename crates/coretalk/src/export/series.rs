@@ -108,7 +108,7 @@ fn row(
     row.push(trial.passes.to_string());
     row.push(trial.grade.map_or_else(String::new, |grade| grade.to_string()));
     row.push(trial.flags.iter().map(coretalk_model::Flag::name).collect::<Vec<_>>().join(" "));
-    row.push(trial.reason.clone().unwrap_or_default());
+    row.push(trial.reason.as_ref().map(ToString::to_string).unwrap_or_default());
     row
 }
 

@@ -142,7 +142,7 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     }
     let text = format!(
         " With {}: all operations; fairness after Jain over the pass and in windows of 1 ms (1 is even); the share of the \
-         slowest thread{}; additions in a row by one thread; ns until a thread is in{}.",
+         slowest thread{}; additions in a row by one thread; ns until a thread is in, a clock read among them{}.",
         count(threads as u64, "thread"),
         if roomy { " and of the fastest" } else { "" },
         if roomy { "; CPU time and sleeps of an operation" } else { "" },

@@ -2,46 +2,30 @@
 
 use super::text::{count, plain, wrap};
 use super::view::parameters;
-use coretalk_model::series::TrialResult;
+use coretalk_model::series::{About, TrialResult};
 
 /// Reasons that are told one by one; more are counted.
 const MOST_REASONS: usize = 4;
 
 /// Trials that cannot be trusted, by their reason.
 pub(super) fn of_trials(trials: &[TrialResult], width: usize) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&TrialResult>)> = Vec::new();
+    let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
-        let reason = trial.reason.as_deref().unwrap_or("no reason is known");
-        // However wide: one doubt.
-        let reason = if width_of(reason).is_some() { TOO_WIDE } else { reason };
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+        let alike = Alike::of(trial);
+        match reasons.iter_mut().find(|(known, _)| *known == alike) {
             Some((_, doubted)) => doubted.push(trial),
-            None => reasons.push((reason, vec![trial])),
+            None => reasons.push((alike, vec![trial])),
         }
     }
     // What concerns most comes first; the order of the trials decides between equals.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
     let mut lines = Vec::new();
-    for (reason, doubted) in reasons.iter().take(MOST_REASONS) {
+    for (alike, doubted) in reasons.iter().take(MOST_REASONS) {
         let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
-        let widths: Vec<f64> = doubted
-            .iter()
-            .filter_map(|trial| width_of(trial.reason.as_deref().unwrap_or_default()))
-            .collect();
-        let reason = &match (*reason, doubted.len()) {
-            (TOO_WIDE, 1) => format!("± {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
-            (TOO_WIDE, _) => format!("± up to {:.1} %{TOO_WIDE}", widths.iter().copied().fold(0.0, f64::max)),
-            (reason, _) => reason.to_owned(),
-        };
+        let reason = plain(&alike.words(doubted));
         let text = match doubted.len() {
-            1 => format!(" ! {first}: {}", plain(reason)),
-            many => {
-                format!(
-                    " ! {many} of {}: {}; first {first}",
-                    count(trials.len() as u64, "trial"),
-                    plain(reason)
-                )
-            }
+            1 => format!(" ! {first}: {reason}"),
+            many => format!(" ! {many} of {}: {reason}; first {first}", count(trials.len() as u64, "trial")),
         };
         lines.extend(wrap(&text, width, 3));
     }
@@ -57,12 +41,41 @@ pub(super) fn of_trials(trials: &[TrialResult], width: usize) -> Vec<String> {
     lines
 }
 
-/// How the reason ends that an interval is wider than it should be; its width stands before.
-const TOO_WIDE: &str = " is wider than asked for";
+/// Reasons that are one doubt, whatever their numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Alike<'a> {
+    Wide,
+    Coarse,
+    Words(&'a str),
+}
 
-/// Half the interval in percent, where its width is the reason.
-fn width_of(reason: &str) -> Option<f64> {
-    reason.strip_suffix(TOO_WIDE)?.strip_prefix("± ")?.strip_suffix(" %")?.parse().ok()
+impl<'a> Alike<'a> {
+    fn of(trial: &'a TrialResult) -> Alike<'a> {
+        let Some(reason) = &trial.reason else { return Alike::Words("no reason is known") };
+        match reason.about {
+            About::Width(width) if width < 1.0 => Alike::Wide,
+            About::Steps(width) if width < 1.0 => Alike::Coarse,
+            _ => Alike::Words(reason.as_str()),
+        }
+    }
+
+    /// The sentence about all of them.
+    fn words(self, doubted: &[&TrialResult]) -> String {
+        let why = match (self, doubted) {
+            (Alike::Words(words), _) => return words.to_owned(),
+            (_, [one]) => return one.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+            (Alike::Wide, _) => " is wider than asked for",
+            (Alike::Coarse, _) => ", for the clock reads in steps and a median is known to half of one",
+        };
+        let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {
+            About::Width(width) | About::Steps(width) => Some(width),
+            About::Words => None,
+        });
+        let percent = 100.0 * widths.fold(0.0, f64::max);
+        // 2.04 % is not 2 %.
+        let decimals = if percent < 9.95 { 2 } else { 1 };
+        format!("± up to {percent:.decimals$} %{why}")
+    }
 }
 
 /// CPUs that are named in a sentence about a trial.

@@ -6,11 +6,14 @@ use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::series::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Wake-ups, and how often CPUs entered each state meanwhile.
+type Entered<'a> = (u64, BTreeMap<&'a str, u64>);
+
 /// A sentence: by silence, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
 /// explains steps between silences.
 pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
     // Silences are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
-    let mut by_gap: BTreeMap<(u64, bool), (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
+    let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(gap_ns) = trial.spec.parameters.number(GAP_NS) else { continue };
         let kept_out = trial.spec.parameters.text(IDLE_STATES).is_some();

@@ -2,8 +2,8 @@
 
 use super::resolution::half_step_ns;
 use super::{
-    CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
-    load_curve,
+    CompanyGate, Counted, PassOutcome, Reason, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
+    TrialSpec, load_curve,
 };
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
 use crate::{Flag, Flags, Grade, Histogram, Topology, flags, jitter};
@@ -212,7 +212,7 @@ fn judge(
     let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
     if result.passes == 0 {
         result.reason = Some(match failure {
-            Some(failure) => failure.to_string(),
+            Some(failure) => failure.to_string().into(),
             None => NOT_REACHED.into(),
         });
         return;
@@ -245,18 +245,18 @@ fn judge(
     let doubt = result.flags.iter().find(|flag| flag.is_doubt());
     result.reason = doubt
         .map(|flag| words(flag, result, width))
-        .or(failure.map(|failure| format!("{failure} in some passes")));
+        .or(failure.map(|failure| format!("{failure} in some passes").into()));
 }
 
-fn words(flag: Flag, result: &TrialResult, width: f64) -> String {
+fn words(flag: Flag, result: &TrialResult, width: f64) -> Reason {
     match flag {
         Flag::Preempted => "the scheduler took a CPU away".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
         Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
-        Flag::WideCi => flags::too_wide(width),
-        Flag::CoarseClock => flags::too_coarse(width),
-        Flag::FewPasses => flags::too_few(result.passes),
+        Flag::WideCi => Reason::too_wide(width),
+        Flag::CoarseClock => Reason::too_coarse(width),
+        Flag::FewPasses => flags::too_few(result.passes).into(),
         Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn few_and_wide_passes_say_so() {
         let few = analyse_series(&flat(), &settings(), &said(&[100.0, 101.0]));
-        assert_eq!(few.trials[0].reason.as_deref(), Some("only 2 passes"));
+        assert_eq!(few.trials[0].reason.as_ref().map(Reason::as_str), Some("only 2 passes"));
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(!is_done(&settings(), &CompanyGate::default(), &wide, 0), "a second look is due");
@@ -525,6 +525,6 @@ mod tests {
         record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
         let lost = &analyse_series(&flat(), &settings(), &record).trials[1];
         assert_eq!((lost.passes, lost.grade, lost.switches), (0, None, None));
-        assert_eq!(lost.reason.as_deref(), Some("the thread on CPU 1 stopped answering"));
+        assert_eq!(lost.reason.as_ref().map(Reason::as_str), Some("the thread on CPU 1 stopped answering"));
     }
 }

@@ -1,7 +1,7 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
 use super::analyse::NOT_REACHED;
-use super::{LoadCurve, TrialSpec};
+use super::{LoadCurve, Reason, TrialSpec};
 use crate::latency::Regime;
 use crate::stats::Estimate;
 use crate::{Flags, Grade, Histogram};
@@ -26,9 +26,9 @@ impl SeriesResult {
     /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, and
     /// where the run ended before any.
     pub fn nothing_said(&self) -> Option<&str> {
-        let failed = |trial: &TrialResult| trial.reason.as_deref() != Some(NOT_REACHED);
+        let failed = |trial: &TrialResult| trial.reason.as_ref().map(Reason::as_str) != Some(NOT_REACHED);
         let said = self.trials.iter().any(|trial| trial.passes > 0);
-        self.trials.iter().find(|trial| !said && failed(trial))?.reason.as_deref()
+        self.trials.iter().find(|trial| !said && failed(trial))?.reason.as_ref().map(Reason::as_str)
     }
 }
 
@@ -56,7 +56,7 @@ pub struct TrialResult {
     /// How far it may be trusted; `None` where nothing was said.
     pub grade: Option<Grade>,
     /// The gravest doubt in words, or why there is nothing.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
 }
 
 impl TrialResult {
