@@ -94,7 +94,7 @@ pub struct Export<'a> {
     pub file: Option<&'a crate::store::RunFile>,
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
-    /// The probe whose trials tables hold in place of a map; all of them where the run has no map.
+    /// The probe whose trials alone tables hold; a map and all trials where it is left out.
     pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
@@ -190,6 +190,8 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         }
         (series, None) => series.is_some() && what.report.settings.ask_for_nothing(),
     };
+    // Of a run that has both a map and trials, tables hold both, unless one of them was chosen.
+    let beside = !series && what.protocol.is_none() && what.report.series.is_some();
     let place = what.report.place.is_some();
     match format {
         Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),
@@ -207,10 +209,22 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
             Some(file) => write_jsonl(file, out),
             None => Err(ExportError::NotSaved),
         },
-        Format::Csv => csv::write(what, out),
+        Format::Csv => {
+            csv::write(what, out)?;
+            if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
+        }
         Format::C2cCsv => c2c_csv::write(what, out),
-        Format::Markdown => markdown::write(what, out),
+        Format::Markdown => {
+            markdown::write(what, out)?;
+            if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
+        }
     }
+}
+
+/// A blank line stands between two tables.
+fn after_a_blank_line(out: &mut dyn Write) -> Result<&mut dyn Write, ExportError> {
+    writeln!(out)?;
+    Ok(out)
 }
 
 /// The map that a format for one map shows.
@@ -228,7 +242,6 @@ fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, Expo
     }
 }
 
-/// The values of a map in nanoseconds; `None` where not measured.
 /// What a metadata block says of every run.
 fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     let environment = &report.environment;
@@ -249,6 +262,7 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     facts
 }
 
+/// The values of a map in nanoseconds; `None` where not measured.
 fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
     map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
 }

@@ -37,9 +37,20 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     let screen = tool.done(&["runs", "show", "first"]).out;
     assert!(screen.contains("futex") && screen.contains("longer: coretalk jitter"), "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    // A table holds the map, or the trials of one probe.
-    let map = tool.done(&["export", "first", "--format", "csv"]).out;
-    assert!(!map.contains("semaphore"), "{map}");
+    // Tables hold the map and the trials, or what is chosen of them.
+    let map = tool.done(&["export", "first", "--format", "csv", "--protocol", "cas"]).out;
+    assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
+    let both = tool.done(&["export", "first", "--format", "csv"]).out;
+    let rows = both.strip_prefix(&format!("{map}\n# run=")).unwrap_or_else(|| panic!("{both}"));
+    assert!(rows.contains("\nwake,") && rows.contains("\njitter,"), "{rows}");
+    std::fs::write(tool.path().join("both.csv"), &both).unwrap();
+    assert!(
+        tool.done(&["import", "both.csv", "--format", "csv"])
+            .out
+            .ends_with(&map[map.find("\ncpu,").unwrap()..])
+    );
+    let table = tool.done(&["export", "first", "--format", "markdown"]).out;
+    assert!(table.contains("|   ns |") && table.contains("\n\n| probe | cpus |"), "{table}");
     let trials = tool.done(&["export", "first", "--format", "csv", "--probe", "wake"]).out;
     assert!(trials.contains("semaphore") && !trials.contains("jitter"), "{trials}");
     let other = tool.call(&["export", "first", "--format", "csv", "--probe", "queue"]);
