@@ -62,7 +62,7 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 /// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`, `strain` or `compared`.
-const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "load"];
+const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "keep_awake", "load"];
 
 fn resolved(words: &str) -> Request {
     let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
