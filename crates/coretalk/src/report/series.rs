@@ -54,7 +54,7 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
     }
     lines.push(String::new());
     lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(series, saved, width));
+    lines.extend(ending(report, series, saved, width));
     lines.extend(words::doubt(report, width));
     lines.extend(next(series, saved, width));
     lines.join("\n") + "\n"
@@ -109,7 +109,7 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, wid
     }
     lines.extend(queue::words(report, series, width));
     lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(series, saved, width));
+    lines.extend(ending(report, series, saved, width));
     lines
 }
 
@@ -498,8 +498,19 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize
     found.iter().flat_map(|found| wait::crossover(report, found, width)).collect()
 }
 
-pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+/// How a run of trials ended, where that matters to a reader.
+pub(super) fn ending(
+    report: &RunReport,
+    series: &SeriesReport,
+    saved: Saved<'_>,
+    width: usize,
+) -> Vec<String> {
+    let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
     let text = if !series.result.complete {
+        // What is said of the map holds for the whole run.
+        if beside_a_map {
+            return Vec::new();
+        }
         let how = match saved {
             Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
             Saved::Not => String::new(),
@@ -509,7 +520,7 @@ pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> V
         format!(
             " The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
              longer --budget.",
-            duration(series.settings.budget.secs())
+            duration(report.budget().secs())
         )
     } else {
         return Vec::new();

@@ -1,9 +1,13 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
 use super::tool::Tool;
+use coretalk::report::look::Look;
+use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::store::RunFile;
 use coretalk_measure::probes::REGISTRY;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const MACHINE: [&str; 4] = ["--machine", "sim:laptop-smt", "--seed", "1"];
 
@@ -70,6 +74,27 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
     assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
     let screen = tool.done(&["runs", "show", "all"]).out;
+    // Every number is named, by the name that it has in the table of its command.
+    for named in
+        ["half, net (", "trip, median (", "slept, median (", "latency, median (", " wall (", " both ("]
+    {
+        assert!(screen.contains(named), "{named}: {screen}");
+    }
+    assert!(screen.contains("\n thread, 1 ms apart ") && screen.contains(" on 0-7 "), "{screen}");
+    // Looking and sleeping receivers are not ranked among each other, nor silences of two lengths.
+    assert!(!screen.lines().any(|line| line.contains("least") && line.contains("looks")), "{screen}");
+    assert!(screen.contains("same L3, gap 20 µs: least"), "{screen}");
+    // The budget is that which was asked for.
+    assert!(!screen.contains("The budget of") || screen.contains("The budget of 10 s ended"), "{screen}");
+    let rows = tool.done(&["export", "all", "--format", "csv"]).out;
+    for probe in asked.iter().filter(|probe| **probe != "jitter") {
+        assert!(rows.contains(&format!("\n{probe},")), "{probe}: {rows}");
+    }
+    let path = tool.done(&["runs", "path", "all"]).out;
+    let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
+    report.series.as_mut().unwrap().result.complete = false;
+    let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Look::default());
+    assert_eq!(interrupted.matches("Interrupted").count(), 1, "{interrupted}");
     for probe in REGISTRY.iter().filter(|probe| probe.series().is_some()) {
         let question = &probe.spec().question[1..20];
         assert!(screen.contains(question), "{question}: {screen}");
