@@ -75,6 +75,24 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
 }
 
 #[test]
+fn options_that_change_nothing_measured_may_stand_beside_the_command_of_a_run_that_is_resumed() {
+    let tool = Tool::new();
+    let asked = ["wait", "--machine", "sim:laptop-smt", "--strategy", "busy,futex"];
+    tool.done(&[&asked[..], &["--seed", "1", "--budget", "200ms", "-q", "--name", "short"]].concat());
+    for beside in [&["-q"][..], &["--color", "never"], &["--budget", "300ms"], &["-v", "--order", "id"]] {
+        for command in [&asked[..1], &asked[..]] {
+            tool.done(&[command, &["--resume", "short"], beside].concat());
+        }
+    }
+    let json =
+        [&asked[..], &["--resume", "short", "--format", "json", "-o", "x.json", "--export-csv", "x.csv"]];
+    tool.done(&json.concat());
+    assert!(tool.path().join("x.json").exists());
+    let other = tool.call(&["wait", "--resume", "short", "-q", "--strategy", "pause"]);
+    assert_eq!((other.code, other.err.contains("--strategy differs")), (2, true), "{}", other.err);
+}
+
+#[test]
 fn percentile_tables_go_into_a_directory_and_not_onto_standard_output() {
     let tool = Tool::new();
     let refused = tool.call(&wake(&["--format", "hgrm"]));
