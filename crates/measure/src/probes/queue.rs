@@ -90,6 +90,11 @@ impl SeriesProbe for Queue {
         trials::in_company(spec)
     }
 
+    /// Only messages that are meant to be sent at some time are late.
+    fn distributions(&self, spec: &TrialSpec) -> usize {
+        if spec.parameters.number("rate_per_s").is_some() { 2 } else { 0 }
+    }
+
     fn headlines(&self) -> &'static [&'static str] {
         // At a rate: how late messages are, and not how many were asked for.
         &[names::CORRECTED, names::RATE]
