@@ -72,6 +72,11 @@ pub trait SeriesProbe: Probe {
         InCompany::Never
     }
 
+    /// What it can measure, by the names that its command takes, and what each does; empty where it takes no names.
+    fn subjects(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// What the names in some trials mean, a sentence each: for whoever reads the table.
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
         Vec::new()
