@@ -21,6 +21,7 @@ use crate::RunReport;
 use crate::document::Identity;
 use crate::report::Look;
 use coretalk_model::latency::LatencyMap;
+use coretalk_model::series::Gathering;
 use coretalk_model::{Matrix, Protocol};
 use std::fmt;
 use std::io::Write;
@@ -94,7 +95,7 @@ pub struct Export<'a> {
     pub file: Option<&'a crate::store::RunFile>,
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
-    /// The probe whose trials tables hold in place of a map; all of them where the run has no map.
+    /// The probe whose trials alone tables hold; a map and all trials where it is left out.
     pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
@@ -190,6 +191,9 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         }
         (series, None) => series.is_some() && what.report.settings.ask_for_nothing(),
     };
+    // Of a suite tables hold both its map and its trials, unless one of them was chosen. The quick look is a map: who
+    // reads its square expects nothing behind it.
+    let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     let place = what.report.place.is_some();
     match format {
         Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),
@@ -207,10 +211,22 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
             Some(file) => write_jsonl(file, out),
             None => Err(ExportError::NotSaved),
         },
-        Format::Csv => csv::write(what, out),
+        Format::Csv => {
+            csv::write(what, out)?;
+            if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
+        }
         Format::C2cCsv => c2c_csv::write(what, out),
-        Format::Markdown => markdown::write(what, out),
+        Format::Markdown => {
+            markdown::write(what, out)?;
+            if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
+        }
     }
+}
+
+/// A blank line stands between two tables.
+fn after_a_blank_line(out: &mut dyn Write) -> Result<&mut dyn Write, ExportError> {
+    writeln!(out)?;
+    Ok(out)
 }
 
 /// The map that a format for one map shows.
@@ -228,7 +244,6 @@ fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, Expo
     }
 }
 
-/// The values of a map in nanoseconds; `None` where not measured.
 /// What a metadata block says of every run.
 fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     let environment = &report.environment;
@@ -249,6 +264,7 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     facts
 }
 
+/// The values of a map in nanoseconds; `None` where not measured.
 fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
     map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
 }

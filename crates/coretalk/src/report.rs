@@ -17,6 +17,7 @@ pub mod html;
 mod idle;
 pub mod imported;
 pub mod jitter;
+mod labels;
 pub mod ladder;
 pub mod lint;
 mod load;

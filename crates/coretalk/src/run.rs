@@ -4,7 +4,7 @@ use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{Environment, Finding, Topology};
+use coretalk_model::{Environment, Finding, Picos, Topology};
 
 /// What a run is called, how it came to be and how it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +72,16 @@ impl RunReport {
     pub fn complete_the_ladder(&mut self) {
         if let Some(series) = self.series.as_ref().filter(|_| self.settings.ladder) {
             self.result.ladder.extend(rungs(&self.topology, &series.settings, &series.result));
+        }
+    }
+
+    /// The budget that was asked for: a map and the trials beside it have a part of it each.
+    pub fn budget(&self) -> Picos {
+        let map = self.settings.budget;
+        match &self.series {
+            Some(series) if self.settings.ask_for_nothing() => series.settings.budget,
+            Some(series) => series.settings.budget + map,
+            None => map,
         }
     }
 

@@ -465,7 +465,16 @@ fn small_views_read_well() {
         id: "latency".into(),
         unit: "ns".into(),
         question: "how soon does another core have my cache line?".into(),
-        kernels: ["cas", "cas+pause", "one-way", "as:c2clat"].map(str::to_owned).to_vec(),
+        kernels: ["cas", "cas+pause", "ring+pause", "one-way", "as:c2clat"].map(str::to_owned).to_vec(),
+        subjects: Vec::new(),
     };
-    insta::assert_snapshot!("probes", probes::probes(&[probe], 80));
+    let of_names = probes::ProbeRow {
+        id: "contend".into(),
+        question: "what does it cost when many threads change one number?".into(),
+        kernels: Vec::new(),
+        subjects: vec![("fetch-add".into(), "one atomic addition".into())],
+        ..probe.clone()
+    };
+    let of_places = probes::ProbeRow { id: "jitter".into(), subjects: Vec::new(), ..of_names.clone() };
+    insta::assert_snapshot!("probes", probes::probes(&[probe, of_names, of_places], 80));
 }

@@ -77,6 +77,11 @@ pub trait SeriesProbe: Probe {
         InCompany::Never
     }
 
+    /// What it can measure, by the names that its command takes, and what each does; empty where it takes no names.
+    fn subjects(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// What the names in some trials mean, a sentence each: for whoever reads the table.
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
         Vec::new()
@@ -165,17 +170,31 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
     found.into_iter().map(|(_, pair)| pair).collect()
 }
 
-/// The name that was perhaps meant: the one that fewest letters differ from, if these are few.
+/// The name that was perhaps meant: the one that fewest letters differ from, if these are few; else the one that shares
+/// most with what was typed, if one holds the other. Case makes no difference.
 ///
 /// ```
 /// # use coretalk_measure::series::nearest;
 /// assert_eq!(nearest("eventfs", &["pipe", "eventfd"]), Some("eventfd"));
+/// assert_eq!(nearest("PIPE", &["pipe", "eventfd"]), Some("pipe"));
+/// assert_eq!(nearest("mutex", &["pipe", "std-mutex", "parking-lot-mutex"]), Some("std-mutex"));
+/// assert_eq!(nearest("mcs-lock", &["mcs", "ttas"]), Some("mcs"));
 /// assert_eq!(nearest("smoke", &["pipe", "eventfd"]), None);
 /// ```
 pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
-    let near = names.iter().map(|name| (distance(typed, name), *name)).min()?;
-    (near.0 <= typed.chars().count().max(3) / 3).then_some(near.1)
+    let typed = typed.to_lowercase();
+    let near = names.iter().map(|name| (distance(&typed, name), *name)).min()?;
+    if near.0 <= typed.chars().count().max(3) / 3 {
+        return Some(near.1);
+    }
+    let holds = |name: &&&'static str| {
+        typed.len().min(name.len()) >= FEWEST_SHARED && (name.contains(&typed) || typed.contains(**name))
+    };
+    names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len())).copied()
 }
+
+/// Fewer letters are part of many a name by chance.
+const FEWEST_SHARED: usize = 3;
 
 /// Letters to insert, delete or replace (Wagner and Fischer 1974).
 fn distance(a: &str, b: &str) -> usize {

@@ -15,8 +15,7 @@ mod settings;
 pub mod summary;
 mod trial;
 
-pub(crate) use analyse::named_headline;
-pub use analyse::{analyse_series, is_done};
+pub use analyse::{analyse_series, is_done, named_headline};
 pub use company::{CompanyGate, Counted, company_margin};
 pub use load::{LoadCurve, load_curve};
 pub use outcome::{Observed, PassOutcome, RoleEvidence};

@@ -291,10 +291,10 @@ pub enum RunsCommand {
 pub struct ExportArgs {
     /// latest, latest~1, a tag, the beginning or end of an id, or a path
     pub run: String,
-    /// Which matrix, for formats that hold one and runs that have several
+    /// Which matrix, for formats that hold one and runs that have several; it alone, for tables of runs with trials
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
-    /// The trials of a probe instead of the map, for tables (csv, markdown) of runs that have both
+    /// The trials of one probe alone, for tables (csv, markdown) of runs that have a map or several probes
     #[arg(long, value_name = "NAME", conflicts_with = "protocol")]
     pub probe: Option<String>,
 }

@@ -62,6 +62,14 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
              --help`)"
         )));
     }
+    let mut built = Cli::command();
+    built.build();
+    if let Some([option, other]) = relevance::excluding_each_other(&built, &typed) {
+        return Err(Failure::Usage(format!(
+            "the argument '{option}' cannot be used with '{other}'; see `{} --help`",
+            command_of(&words)
+        )));
+    }
     let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, &words))?;
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words })))
@@ -127,6 +135,22 @@ mod tests {
             };
             assert_eq!(invocation.cli.global.seed, Some(7));
             assert!(invocation.has("seed") && !invocation.has("budget"));
+        }
+    }
+
+    #[test]
+    fn options_exclude_each_other_wherever_they_stand() {
+        for words in [
+            ["--store", "x", "wait", "--no-save"],
+            ["wait", "--store", "x", "--no-save"],
+            ["--no-save", "wait", "--store", "x"],
+        ] {
+            let refusal = refusal(&words);
+            assert!(refusal.contains("'--no-save'") && refusal.contains("cannot be used with"), "{refusal}");
+            assert!(
+                refusal.contains("'--store <DIR>'") && refusal.ends_with("`coretalk wait --help`"),
+                "{refusal}"
+            );
         }
     }
 

@@ -114,8 +114,21 @@ pub fn typed(leaf: &ArgMatches) -> Vec<String> {
 /// The first option that was typed and does not concern the command.
 pub fn without_effect(cli: &Command, path: &str, typed: &[String]) -> Option<String> {
     let concerns = concerning(path);
-    let global = |id: &str| cli.get_arguments().any(|arg| arg.is_global_set() && arg.get_id() == id);
-    typed.iter().find(|id| global(id) && !concerns.contains(&id.as_str())).map(|id| flag(id))
+    typed.iter().find(|id| is_global(cli, id) && !concerns.contains(&id.as_str())).map(|id| flag(id))
+}
+
+/// Whether an option is accepted before and after every command.
+pub fn is_global(cli: &Command, id: &str) -> bool {
+    cli.get_arguments().any(|arg| arg.is_global_set() && arg.get_id() == id)
+}
+
+/// Two global options that exclude each other, as they are defined: clap looks at those before the command and at those
+/// after it, and not at both together.
+pub fn excluding_each_other(cli: &Command, typed: &[String]) -> Option<[String; 2]> {
+    let is_typed = |arg: &&clap::Arg| typed.iter().any(|id| arg.get_id() == id.as_str());
+    let excluded = |arg: &clap::Arg| cli.get_arg_conflicts_with(arg).into_iter().find(is_typed);
+    let mut options = cli.get_arguments().filter(|arg| arg.is_global_set()).filter(is_typed);
+    options.find_map(|arg| Some([arg.to_string(), excluded(arg)?.to_string()]))
 }
 
 /// Global options of a map, and what asks for trials in its place.

@@ -388,14 +388,14 @@ fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     };
     if global.cpus.is_none() && !left_out.is_empty() {
         return Failure::Environment(format!(
-            "{why}, and a latency needs two CPUs; its affinity mask is inherited and leaves CPUs {left_out} out, which \
+            "{why}, and this needs two CPUs; its affinity mask is inherited and leaves CPUs {left_out} out, which \
              --cpus can choose: try --cpus {}",
             chosen.union(left_out)
         ));
     }
     Failure::Environment(format!(
-        "{why}, and a latency needs two CPUs; `coretalk doctor`, `topology`, `clock`, `import` and simulated machines \
-         (--machine sim:chiplet-16) work here"
+        "{why}, and this needs two CPUs; `coretalk wait`, `queue`, `contend`, `spawn`, `jitter`, `suite`, `doctor`, \
+         `topology`, `clock`, `import` and simulated machines (--machine sim:chiplet-16) work here"
     ))
 }
 

@@ -1,5 +1,6 @@
 //! The screen of `compare`: conditions, a table of levels, the cells that stand out, and one sentence.
 
+use super::labels::Labels;
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
 use super::text::{count, cut, figure, ns, percent, plain, wrap};
@@ -90,8 +91,12 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         text.push_str(&format!("\n{}\n\n", escaped(&heading(sheet))));
         text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", sheet.unit));
         text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
-        for level in &sheet.levels {
-            text.push_str(&format!("| {} |\n", level_row(level, view.levels.topology()).join(" | ")));
+        let labels = labels(sheet);
+        for level in in_order(sheet, &labels) {
+            text.push_str(&format!(
+                "| {} |\n",
+                level_row(level, view.levels.topology(), &labels).join(" | ")
+            ));
         }
         let shown = standing_out(sheet);
         if !shown.is_empty() {
@@ -152,12 +157,25 @@ pub(super) fn heading(sheet: &SheetComparison) -> String {
         }
         Basis::AsRead => "shifts as read".to_owned(),
     };
-    format!("{}, {}: {basis}", series_words(&sheet.name), sheet.quantity.replace('_', " "))
+    let every = labels(sheet).shared().map_or(String::new(), |shared| format!("; every row: {shared}"));
+    format!("{}, {}: {basis}{every}", series_words(&sheet.name), sheet.quantity.replace('_', " "))
+}
+
+/// What the rows of a sheet are called.
+pub(super) fn labels(sheet: &SheetComparison) -> Labels {
+    Labels::of(sheet.levels.iter().map(|level| level.level.as_str()))
+}
+
+/// The rows of a sheet as a reader looks for them; levels of a matrix as they are.
+pub(super) fn in_order<'a>(sheet: &'a SheetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
+    let mut levels: Vec<&LevelDifference> = sheet.levels.iter().collect();
+    levels.sort_by_key(|level| labels.rank(&level.level));
+    levels
 }
 
 fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Columns {
     let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
-    let mut table = Columns::new(&[
+    let mut heading = vec![
         ("level", Align::Left),
         ("pairs", Align::Right),
         (&a, Align::Right),
@@ -165,18 +183,54 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
         ("shift", Align::Right),
         ("95 %", Align::Right),
         ("verdict", Align::Left),
-    ]);
-    for level in &sheet.levels {
-        // The CPUs of a large placement would leave no room for the numbers.
-        let mut row = level_row(level, topology);
-        row[0] = cut(&row[0], width / 2);
-        table.row(row);
+    ];
+    // A series is no group of pairs: its rows have the room.
+    let are_series = sheet.levels.iter().all(|level| level.level.contains('='));
+    if are_series {
+        heading.remove(1);
+    }
+    let labels = labels(sheet);
+    let mut sections: Vec<(String, Vec<&LevelDifference>)> = Vec::new();
+    for level in in_order(sheet, &labels) {
+        let section = labels.section(&level.level);
+        match sections.iter_mut().find(|(known, _)| *known == section) {
+            Some((_, levels)) => levels.push(level),
+            None => sections.push((section, vec![level])),
+        }
+    }
+    let mut table = Columns::new(&heading);
+    for (section, levels) in sections {
+        let below = !section.is_empty();
+        if below {
+            table.row(
+                [cut(&section, width / 2)]
+                    .into_iter()
+                    .chain(heading[1..].iter().map(|_| String::new()))
+                    .collect(),
+            );
+        }
+        for level in levels {
+            let mut row = level_row(level, topology, &labels);
+            if below {
+                row[0] = format!("  {}", labels.row(&level.level));
+            }
+            // The CPUs of a large placement would leave no room for the numbers.
+            row[0] = cut(&row[0], width / 2);
+            if are_series {
+                row.remove(1);
+            }
+            table.row(row);
+        }
     }
     table
 }
 
-pub(super) fn level_row(level: &LevelDifference, topology: Option<&Topology>) -> Vec<String> {
-    let mut row = vec![level_words(&level.level, topology), level.pairs.to_string()];
+pub(super) fn level_row(
+    level: &LevelDifference,
+    topology: Option<&Topology>,
+    labels: &Labels,
+) -> Vec<String> {
+    let mut row = vec![level_words(&level.level, topology, labels), level.pairs.to_string()];
     row.extend(numbers(&level.difference));
     row
 }
@@ -231,12 +285,12 @@ pub(super) fn verdict_words(difference: &Difference) -> String {
     }
 }
 
-fn level_words(name: &str, topology: Option<&Topology>) -> String {
+fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> String {
     let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
     match (relation, topology) {
         (Some(relation), Some(topology)) => relation_words(relation, topology),
         _ if name == "all" => "all pairs".to_owned(),
-        _ => series_words(name),
+        _ => labels.whole(name),
     }
 }
 
@@ -327,8 +381,11 @@ fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&To
         Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
         Subject::Series(name) => series_words(name),
     };
-    let level =
-        sheet.levels.get(cell.level).map_or_else(String::new, |level| level_words(&level.level, topology));
+    let labels = labels(sheet);
+    let level = sheet
+        .levels
+        .get(cell.level)
+        .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
     let mut row = vec![pair, level];
     row.extend(numbers(&cell.difference));
     row
@@ -339,18 +396,20 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
     let sheets = &view.comparison.sheets;
     let several = sheets.len() > 1;
     let named = |wanted: Verdict| -> Vec<String> {
-        let levels = sheets.iter().flat_map(|sheet| sheet.levels.iter().map(move |level| (sheet, level)));
-        levels
-            .filter(|(_, level)| level.difference.verdict == wanted)
-            .map(|(sheet, level)| {
-                let of = if several { format!("{}, ", series_words(&sheet.name)) } else { String::new() };
+        let mut named = Vec::new();
+        for sheet in sheets {
+            let labels = labels(sheet);
+            let of = if several { format!("{}, ", series_words(&sheet.name)) } else { String::new() };
+            let levels = sheet.levels.iter().filter(|level| level.difference.verdict == wanted);
+            named.extend(levels.map(|level| {
                 format!(
                     "{of}{} ({})",
-                    level_words(&level.level, view.levels.topology()),
+                    level_words(&level.level, view.levels.topology(), &labels),
                     signed(level.difference.shift.point)
                 )
-            })
-            .collect()
+            }));
+        }
+        named
     };
     let (slower, faster) = (named(Verdict::Slower), named(Verdict::Faster));
     let untold = named(Verdict::CannotTell);

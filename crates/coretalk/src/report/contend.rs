@@ -140,6 +140,10 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
         }
         table.row(row);
     }
+    let rows = table.lines(width);
+    if rows.is_empty() {
+        return rows;
+    }
     let text = format!(
         " With {}: all operations; fairness after Jain over the pass and in windows of 1 ms (1 is even); the share of the \
          slowest thread{}; additions in a row by one thread; ns until a thread is in, a clock read among them{}.",
@@ -147,9 +151,7 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
         if roomy { " and of the fastest" } else { "" },
         if roomy { "; CPU time and sleeps of an operation" } else { "" },
     );
-    let mut lines = wrap(&text, width, 1);
-    lines.extend(table.lines(width));
-    lines
+    wrap(&text, width, 1).into_iter().chain(rows).collect()
 }
 
 /// Something that happens for some of the operations.

@@ -107,7 +107,7 @@ fn table<'a>(
         let mut row = vec![
             cpu.cpu.to_string(),
             percent(cpu.lost),
-            cpu.lost_reach.map_or("?".to_owned(), |reach| percent(reach)),
+            cpu.lost_reach.map_or("?".to_owned(), percent),
             value(names::RATE).map_or("·".to_owned(), |per_s| grouped(per_s.round() as i64)),
             at(0.5),
             at(0.999),

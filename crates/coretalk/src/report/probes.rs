@@ -15,6 +15,8 @@ pub struct ProbeRow {
     pub unit: String,
     /// The stable names of its kernels.
     pub kernels: Vec<String>,
+    /// Of a probe of trials: what it measures, by name, and what each does.
+    pub subjects: Vec<(String, String)>,
 }
 
 /// Probes and their kernels in the order of the registry.
@@ -23,19 +25,28 @@ pub fn probes(rows: &[ProbeRow], width: usize) -> String {
     for row in rows {
         let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
         lines.extend(wrap(&question, width, 2));
-        let mut table = Columns::new(&[("kernel", Align::Left), ("what is timed", Align::Left)]);
+        let heading =
+            if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
+        let mut table = Columns::new(&heading.map(|title| (title, Align::Left)));
         for kernel in &row.kernels {
             table.row(vec![plain(kernel), timed(kernel)]);
         }
-        // A probe of trials has no kernels: its command stands for all of them.
-        if !row.kernels.is_empty() {
-            lines.extend(table.lines(width));
+        for (name, does) in &row.subjects {
+            table.row(vec![plain(name), plain(does)]);
         }
+        lines.extend(match table.lines(width) {
+            // What it measures are numbers and places, which its options choose.
+            none if none.is_empty() => wrap(&format!(" see coretalk {} --help", plain(&row.id)), width, 1),
+            table => table,
+        });
         lines.push(String::new());
     }
     lines.extend(wrap(" machine code of a timed loop: coretalk probes --asm KERNEL", width, 1));
     lines.join("\n") + "\n"
 }
+
+/// Of the ladder alone: no protocol that a map can have.
+const RING: &str = "ring";
 
 /// What a kernel does, in a line; empty for one that has no words yet.
 fn timed(kernel: &str) -> String {
@@ -44,6 +55,9 @@ fn timed(kernel: &str) -> String {
     }
     let (protocol, hint) =
         kernel.split_once('+').map_or((kernel, Hint::None), |(name, _)| (name, Hint::Pause));
+    if protocol == RING {
+        return "a message each way through two rings, one each way; waiting with a pause".to_owned();
+    }
     let Some(protocol) = Protocol::ALL.into_iter().find(|known| known.name() == protocol) else {
         return String::new();
     };
@@ -70,7 +84,7 @@ mod tests {
         let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
         let tools = Tool::ALL.map(|tool| format!("as:{tool}"));
         let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
-        told.push(timed("cas+pause"));
+        told.extend(["cas+pause", "ring+pause"].map(timed));
         let count = told.len();
         told.sort();
         told.dedup();

@@ -76,10 +76,10 @@ fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, l
     let saved = match screen {
         Screen::Measured(saved) | Screen::Shown(saved) => saved,
     };
-    lines.extend(words::ending(report, screen.saved(), look.width));
-    if report.result.complete {
-        lines.extend(super::series::ending(series, saved, look.width));
+    if !report.settings.ask_for_nothing() {
+        lines.extend(words::ending(report, screen.saved(), look.width));
     }
+    lines.extend(super::series::ending(report, series, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
     lines.extend(super::series::next(series, saved, look.width));

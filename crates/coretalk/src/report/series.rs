@@ -11,7 +11,7 @@ use super::queue;
 use super::screen::{Saved, Screen};
 use super::spawn;
 use super::table::{Align, Columns};
-use super::text::{self, chosen_time, count, duration, flow, grouped, ns, percent, plain, wrap};
+use super::text::{self, chosen_time, count, duration, flow, grouped, ns, percent, plain, spaced, wrap};
 use super::view::parameters;
 use super::wait;
 use super::words;
@@ -54,7 +54,7 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
     }
     lines.push(String::new());
     lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(series, saved, width));
+    lines.extend(ending(report, series, saved, width));
     lines.extend(words::doubt(report, width));
     lines.extend(next(series, saved, width));
     lines.join("\n") + "\n"
@@ -62,12 +62,13 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
 
 /// What one probe found: its tables, and what is to be said below them.
 pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
-    found_with(report, series, name, look, queue::lines)
+    spaced(found_with(report, series, name, look, queue::lines))
 }
 
 /// The same on a page, which draws the maps of queues and says in its summary what follows from them.
 pub fn found_on_a_page(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
-    found_with(report, series, name, look, |report, series, look| queue::tables(report, series, look.width))
+    let queues = |report: &_, series: &_, look: &Look| queue::tables(report, series, look.width);
+    spaced(found_with(report, series, name, look, queues))
 }
 
 fn found_with(
@@ -109,7 +110,7 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, wid
     }
     lines.extend(queue::words(report, series, width));
     lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(series, saved, width));
+    lines.extend(ending(report, series, saved, width));
     lines
 }
 
@@ -161,7 +162,7 @@ fn body(
         lines.extend(wrap(&format!(" {}", plain(&remark)), look.width, 3));
     }
     lines.extend(idle::lines(trials, look.width));
-    lines.extend(heaps(report, series, trials, look.width));
+    lines.extend(heaps(report, series, trials, &listed, look.width));
     lines
 }
 
@@ -221,7 +222,15 @@ pub(super) fn map(
 }
 
 /// Distributions that fall into several heaps, and whether a placement that was measured explains it.
-fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
+///
+/// `listed` are those that stand in tables: they are told in the unit of their table, and the others in that of maps.
+fn heaps(
+    report: &RunReport,
+    series: &SeriesReport,
+    trials: &[&TrialResult],
+    listed: &[&TrialResult],
+    width: usize,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let mut left_out = 0u64;
     for trial in trials {
@@ -237,9 +246,13 @@ fn heaps(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult], wid
             left_out += 1;
             continue;
         }
+        let is_listed = listed.iter().any(|other| std::ptr::eq(*other, *trial));
+        let times = if is_listed { times_beside(trial, listed) } else { MICROSECONDS };
         let shares: Vec<String> = heaps
             .iter()
-            .map(|heap| format!("{} at {} µs", percent(heap.share), micros(heap.median_ns)))
+            .map(|heap| {
+                format!("{} at {} {}", percent(heap.share), ns(heap.median_ns / times.ns), times.name)
+            })
             .collect();
         let alike = |other: &&&TrialResult| {
             other.spec.parameters == trial.spec.parameters && other.spec.placement != trial.spec.placement
@@ -409,12 +422,20 @@ struct Times {
     ns: f64,
 }
 
+const MICROSECONDS: Times = Times { name: "µs", ns: 1e3 };
+
 /// Nanoseconds where no median reaches a microsecond and a half.
 fn times_of(medians_ns: impl Iterator<Item = f64>) -> Times {
     match medians_ns.fold(0.0, f64::max) {
         ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
-        _ => Times { name: "µs", ns: 1e3 },
+        _ => MICROSECONDS,
     }
+}
+
+/// The unit of the times of a trial in a table of all these.
+fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
+    let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
+    times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
 /// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
@@ -434,8 +455,7 @@ fn by_unit<'a>(
             }
             continue;
         }
-        let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
-        let times = times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point));
+        let times = times_beside(trial, all);
         latest = tables.iter().position(|(known, _)| *known == times).unwrap_or(tables.len());
         match tables.get_mut(latest) {
             Some((_, rows)) => rows.push(trial),
@@ -460,11 +480,6 @@ fn view_cells(
     cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
     cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
     cells
-}
-
-/// Microseconds with three significant digits.
-fn micros(value_ns: f64) -> String {
-    ns(value_ns / 1e3)
 }
 
 pub(super) fn half_width(estimate: &Estimate) -> String {
@@ -498,8 +513,19 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize
     found.iter().flat_map(|found| wait::crossover(report, found, width)).collect()
 }
 
-pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+/// How a run of trials ended, where that matters to a reader.
+pub(super) fn ending(
+    report: &RunReport,
+    series: &SeriesReport,
+    saved: Saved<'_>,
+    width: usize,
+) -> Vec<String> {
+    let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
     let text = if !series.result.complete {
+        // What is said of the map holds for the whole run.
+        if beside_a_map {
+            return Vec::new();
+        }
         let how = match saved {
             Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
             Saved::Not => String::new(),
@@ -509,7 +535,7 @@ pub(super) fn ending(series: &SeriesReport, saved: Saved<'_>, width: usize) -> V
         format!(
             " The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
              longer --budget.",
-            duration(series.settings.budget.secs())
+            duration(report.budget().secs())
         )
     } else {
         return Vec::new();

@@ -4,18 +4,20 @@ use super::ladder::relation_words;
 use super::look::Look;
 use super::series::{crossovers, question};
 use super::table::{Align, Columns};
-use super::text::{count, ns, plain, wrap};
+use super::text::{chosen_time, count, ns, plain, wrap};
 use super::{jitter, queue};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes;
-use coretalk_model::Flag;
-use coretalk_model::series::summary::headline;
-use coretalk_model::series::{TrialResult, Value};
+use coretalk_measure::probes::{self, broadcast, sharing, spawn, strain, wake};
+use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_model::series::{TrialResult, Value, named_headline};
+use coretalk_model::{Flag, contend, wait};
 
 /// Rows of a table; the rest is in the data.
 const MOST_ROWS: usize = 24;
 /// Parameters that tell columns apart, or that are the same everywhere.
-const NOT_IN_ROWS: [&str; 4] = ["threads", "arrange", "payload", "parent_mib"];
+const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
+/// Where something may run that is not sent to one CPU.
+const MASK: &str = "mask";
 
 /// A table and some words for each probe of a run.
 pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> Vec<String> {
@@ -30,7 +32,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
             lines.extend(jitter::one_line(&trials, look.width));
             continue;
         }
-        lines.extend(table(report, series, &trials, probe.spec().unit, look.width));
+        lines.extend(table(report, series, &trials, probe, look.width));
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
             let text = " s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
@@ -46,13 +48,24 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
     lines
 }
 
+/// A number of a table, and what it is.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    value: f64,
+    /// Its name in the data.
+    name: &'a str,
+    unit: &'a str,
+    trial: &'a TrialResult,
+}
+
 fn table(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
-    unit: &str,
+    probe: &dyn SeriesProbe,
     width: usize,
 ) -> Vec<String> {
+    let unit = probe.spec().unit;
     // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut places): (Vec<String>, Vec<String>) = Default::default();
@@ -67,22 +80,24 @@ fn table(
         }
         cells.push((row, place, trial));
     }
-    let value = |row: &str, place: &str| {
+    let told = |row: &str, place: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
-        Some((headline(&series.settings, trial)?.point, *trial, unit_of(trial, unit)))
+        let probe = &trial.spec.probe;
+        let (name, estimate) = named_headline(&series.settings, probe, &trial.medians_ns, &trial.values)?;
+        Some(Told { value: estimate.point, name, unit: unit_of(trial, unit), trial })
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(places.iter().map(|place| (place.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
     for row in rows.iter().take(MOST_ROWS) {
-        let cell = |place: &String| match value(row, place) {
+        let cell = |place: &String| match told(row, place) {
             // That is no rate of the pair.
-            Some((_, trial, _))
+            Some(Told { trial, .. })
                 if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
             {
                 "s".to_owned()
             }
-            Some((value, trial, unit)) => {
+            Some(Told { value, trial, unit, .. }) => {
                 let mark = match (of_slices(trial), trial.flags.has_doubt()) {
                     (true, _) => " s",
                     (false, true) => " !",
@@ -94,39 +109,97 @@ fn table(
         };
         table.row([row.clone()].into_iter().chain(places.iter().map(cell)).collect());
     }
-    let mut lines = table.lines(width);
+    let every = rows.iter().flat_map(|row| places.iter().filter_map(|place| told(row, place)));
+    let mut lines = quantities(probe, every, width);
+    lines.extend(table.lines(width));
     if rows.len() > MOST_ROWS {
         let more = count((rows.len() - MOST_ROWS) as u64, "more row");
         lines.extend(wrap(&format!(" {more} in the data"), width, 1));
     }
     // Only what stands alike in one column can be said to be more or less.
-    if let Some(place) =
-        places.iter().max_by_key(|place| rows.iter().filter(|row| value(row, place).is_some()).count())
+    if let (Some(place), "ns") =
+        (places.iter().max_by_key(|place| rows.iter().filter_map(|row| told(row, place)).count()), unit)
     {
-        let mut told: Vec<(f64, &String)> = rows
-            .iter()
-            .filter_map(|row| {
-                let comparable =
-                    |&(_, trial, of): &(f64, &TrialResult, &str)| of == unit && !of_slices(trial);
-                Some((value(row, place).filter(comparable)?.0, row))
-            })
-            .collect();
-        told.sort_by(|a, b| a.0.total_cmp(&b.0));
-        if let ([first, .., last], true) = (&told[..], unit == "ns") {
-            lines.extend(wrap(
-                &format!(
-                    " {place}: least {}, {}; most {}, {}.",
-                    shown(first.0, unit),
-                    first.1,
-                    shown(last.0, unit),
-                    last.1
-                ),
-                width,
-                1,
-            ));
-        }
+        let column = rows.iter().filter_map(|row| told(row, place));
+        lines.extend(extremes(place, column.filter(|told| told.unit == unit), width));
     }
     lines
+}
+
+/// What the numbers of a table are, by the names that they have in the table of their probe. Where they are several
+/// things, that of the most rows is named first, and the others with their rows.
+fn quantities<'a>(
+    probe: &dyn SeriesProbe,
+    every: impl Iterator<Item = Told<'a>>,
+    width: usize,
+) -> Vec<String> {
+    let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
+    for told in every {
+        let row = first_word(told.trial);
+        match kinds.iter_mut().find(|(name, _)| *name == told.name) {
+            Some((_, rows)) if rows.contains(&row) => {}
+            Some((_, rows)) => rows.push(row),
+            None => kinds.push((told.name, vec![row])),
+        }
+    }
+    // Sorting keeps the order of those with as many.
+    kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
+    let parts = kinds.into_iter().enumerate().map(|(index, (name, rows))| {
+        let of = if index == 0 { String::new() } else { format!("of {}: ", rows.join(", ")) };
+        format!("{of}{}", quantity(probe, name))
+    });
+    let text = parts.collect::<Vec<_>>().join("; ");
+    if text.is_empty() { Vec::new() } else { wrap(&format!(" {text}"), width, 1) }
+}
+
+fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
+    let title = probe.columns().iter().find_map(|column| match column {
+        Column::Percentiles(of, title) if *of == name => Some(format!("{title}, median")),
+        // Each number of the table says its unit.
+        Column::Value(of, title) if *of == name => {
+            Some(title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "))
+        }
+        _ => None,
+    });
+    let title = title.unwrap_or_else(|| plain(&name.replace('_', " ")));
+    meaning(probe.spec().id, name).map_or(title.clone(), |meaning| format!("{title} ({meaning})"))
+}
+
+/// What a name leaves open where its table has no room to say it.
+fn meaning(probe: &str, name: &str) -> Option<&'static str> {
+    match (probe, name) {
+        ("latency", strain::names::HALF_NET_NS) => Some("half a round trip, less half a read of the clock"),
+        ("latency", strain::names::RATIO) => Some("loaded over idle"),
+        ("wait", wait::names::TRIP) => Some("there and back, one clock read included"),
+        ("wake", wake::names::SLEPT) => Some("until a thread that slept runs again"),
+        ("spawn", spawn::names::LATENCY) => Some("until the first statement"),
+        ("contend", contend::names::WALL_NS) => {
+            Some("wall time / operations of all threads; `contend` tells wall time × threads / operations")
+        }
+        ("sharing", sharing::names::SHARED_NS) => Some("an addition while both threads add"),
+        ("broadcast", broadcast::names::LAST) => Some("until the last reader"),
+        _ => None,
+    }
+}
+
+/// The least and the most of rows that are the same thing under the same numbers.
+fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usize) -> Vec<String> {
+    let mut alike: Vec<(&str, String, Vec<Told<'a>>)> = Vec::new();
+    for told in column.filter(|told| !of_slices(told.trial)) {
+        let numbers = numbers(told.trial);
+        match alike.iter_mut().find(|(name, of, _)| *name == told.name && *of == numbers) {
+            Some((.., rows)) => rows.push(told),
+            None => alike.push((told.name, numbers, vec![told])),
+        }
+    }
+    let sentence = |(_, numbers, mut rows): (&str, String, Vec<Told<'a>>)| {
+        rows.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let [first, .., last] = rows.as_slice() else { return None };
+        let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
+        let one = |told: &Told<'_>| format!("{}, {}", shown(told.value, told.unit), names(told.trial));
+        Some(format!(" {place}{of}: least {}; most {}.", one(first), one(last)))
+    };
+    alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()
 }
 
 /// Whether threads that look instead of sleeping shared a CPU.
@@ -152,14 +225,32 @@ fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-/// What a trial is, but for its place.
+/// What a trial is, but for its place: what it is first, then how much of it.
 fn label(trial: &TrialResult) -> String {
-    let told = trial.spec.parameters.iter().filter(|(name, _)| !NOT_IN_ROWS.contains(name));
-    // What it is first, then how much of it.
-    let (names, numbers): (Vec<_>, Vec<_>) = told.partition(|(_, value)| matches!(value, Value::Text(_)));
-    let words: Vec<String> =
-        names.into_iter().chain(numbers).map(|(name, value)| super::view::telling(name, value)).collect();
-    plain(&words.join(", "))
+    let parts = [names(trial), numbers(trial)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn names(trial: &TrialResult) -> String {
+    told(trial, |value| matches!(value, Value::Text(_))).join(", ")
+}
+
+fn numbers(trial: &TrialResult) -> String {
+    told(trial, |value| matches!(value, Value::Number(_))).join(", ")
+}
+
+fn first_word(trial: &TrialResult) -> String {
+    told(trial, |value| matches!(value, Value::Text(_))).into_iter().next().unwrap_or_else(|| label(trial))
+}
+
+fn told(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String> {
+    let told =
+        trial.spec.parameters.iter().filter(|(name, value)| !NOT_IN_ROWS.contains(name) && which(value));
+    told.map(|(name, value)| match (name, value) {
+        ("pause_ns", Value::Number(ns)) => format!("{} apart", chosen_time(*ns)),
+        _ => plain(&super::view::telling(name, value)),
+    })
+    .collect()
 }
 
 /// The threads or the relation that a trial stands for.
@@ -170,6 +261,9 @@ fn place(report: &RunReport, trial: &TrialResult) -> String {
     // Many readers are told apart by their rows.
     if trial.spec.parameters.number("readers").is_some() {
         return "until the last".to_owned();
+    }
+    if let Some(cpus) = trial.spec.parameters.text(MASK) {
+        return format!("on {}", plain(cpus));
     }
     let pair_and_neighbours = trial.spec.parameters.text("load").is_some();
     match trial.spec.placement.as_slice() {

@@ -15,6 +15,7 @@ pub enum Align {
 #[derive(Debug, Clone)]
 pub struct Columns {
     align: Vec<Align>,
+    has_heading: bool,
     rows: Vec<Vec<String>>,
 }
 
@@ -22,10 +23,11 @@ impl Columns {
     /// A table with a heading; an empty heading is left out.
     pub fn new(heading: &[(&str, Align)]) -> Columns {
         let mut rows = Vec::new();
-        if heading.iter().any(|(title, _)| !title.is_empty()) {
+        let has_heading = heading.iter().any(|(title, _)| !title.is_empty());
+        if has_heading {
             rows.push(heading.iter().map(|(title, _)| (*title).to_owned()).collect());
         }
-        Columns { align: heading.iter().map(|(_, align)| *align).collect(), rows }
+        Columns { align: heading.iter().map(|(_, align)| *align).collect(), has_heading, rows }
     }
 
     /// Adds a row; it has as many cells as the heading.
@@ -41,7 +43,7 @@ impl Columns {
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
-    /// Numbers that do not fit stand in blocks below each other, each with the first column.
+    /// Numbers that do not fit stand in blocks below each other, each with the columns of words before them.
     fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
         let cell = |row: &[String], column: usize| {
             let text = row.get(column).map_or("", String::as_str);
@@ -50,18 +52,26 @@ impl Columns {
                 Align::Right => right(text, widths[column]),
             }
         };
+        let words = self.align.iter().take_while(|align| **align == Align::Left).count();
+        let takes = |columns: usize| 1 + widths[..columns].iter().map(|width| width + 2).sum::<usize>();
+        // Words that leave no room to numbers are told by the first.
+        let names = if words > 0 && takes(words) <= width / 2 { words } else { 1 };
         let mut lines = Vec::new();
-        let mut from = 1;
+        let mut from = names;
         while from < widths.len() {
-            let mut used = 1 + widths[0];
+            let mut used = takes(names) - 2;
             let fits = widths[from..].iter().take_while(|column| {
                 used += 2 + **column;
                 used <= width
             });
             let end = from + fits.count().max(1);
-            for row in &self.rows {
+            // A row may go on what stands above it, and have nothing in this block.
+            let told = |row: &&Vec<String>| {
+                !row[0].is_empty() || row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty())
+            };
+            for row in self.rows.iter().filter(told) {
                 let cells: Vec<String> =
-                    [0].into_iter().chain(from..end).map(|column| cell(row, column)).collect();
+                    (0..names).chain(from..end).map(|column| cell(row, column)).collect();
                 lines.push(format!(" {}", cells.join("  ")).trim_end().to_owned());
             }
             from = end;
@@ -69,8 +79,16 @@ impl Columns {
         lines
     }
 
-    /// The lines, two columns apart and one in from the edge.
+    /// Whether there is nothing below the heading.
+    fn is_empty(&self) -> bool {
+        self.rows.len() <= usize::from(self.has_heading)
+    }
+
+    /// The lines, two columns apart and one in from the edge; none where there is nothing but a heading.
     pub fn lines(&self, width: usize) -> Vec<String> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         let last = self.align.len().saturating_sub(1);
         let widths: Vec<usize> = (0..self.align.len())
             .map(|column| {
@@ -112,7 +130,7 @@ impl Columns {
             };
             if self.align[last] == Align::Right {
                 line.push_str(&text);
-                lines.push(line);
+                lines.push(line.trim_end().to_owned());
                 continue;
             }
             let mut parts = wrap(&text, width - before, 0).into_iter();
@@ -145,5 +163,13 @@ mod tests {
             ]
         );
         assert_eq!(table.lines(80).len(), 2);
+    }
+
+    #[test]
+    fn a_heading_with_nothing_below_is_no_table_and_no_line_ends_in_blanks() {
+        let mut table = Columns::new(&[("method", Align::Left), ("ns", Align::Right)]);
+        assert!(table.lines(80).is_empty());
+        table.row(["mcs", "1.5 "].map(str::to_owned).to_vec());
+        assert_eq!(table.lines(80), [" method    ns", " mcs     1.5"]);
     }
 }

@@ -23,6 +23,18 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
+/// Lines with at most one blank line between them, and none before the first or after the last.
+pub fn spaced(lines: Vec<String>) -> Vec<String> {
+    let mut spaced: Vec<String> = Vec::with_capacity(lines.len());
+    for line in lines {
+        if !line.is_empty() || spaced.last().is_some_and(|before| !before.is_empty()) {
+            spaced.push(line);
+        }
+    }
+    spaced.pop_if(|last| last.is_empty());
+    spaced
+}
+
 /// Columns that a line takes; its colours take none.
 pub fn columns(line: &str) -> usize {
     strip(line).chars().map(|c| c.width().unwrap_or(0)).sum()

@@ -190,7 +190,7 @@ pub fn json_parameter(name: &str, value: &Value) -> String {
 }
 
 /// A parameter as words; times are told by their names.
-fn parameter(name: &str, value: &series::Value) -> String {
+pub(super) fn parameter(name: &str, value: &series::Value) -> String {
     match (name.strip_suffix("_ns"), value) {
         (Some(name), series::Value::Number(ns)) => {
             format!("{} {}", name.replace('_', " "), chosen_time(*ns))

@@ -203,6 +203,32 @@ fn every_probe_is_compared() {
 }
 
 #[test]
+fn rows_of_two_runs_of_trials_are_told_apart_at_100_columns() {
+    let tool = Tool::new();
+    let (method, threads) = ("cas-backoff,parking-lot-mutex", "2,4,16");
+    for seed in ["1", "2"] {
+        let words = ["contend", "--machine", "sim:chiplet-16", "--method", method, "--threads", threads];
+        tool.done(
+            &[&words[..], &["--budget", "3s", "-q", "--seed", seed, "--name", &format!("c{seed}")]].concat(),
+        );
+    }
+    let text = tool.done(&["compare", "c1", "c2"]).out;
+    assert!(text.contains("; every row: arrange compact-core\n"), "{text}");
+    assert!(text.contains("\n critical 50 ns, parallel 500 ns\n"), "{text}");
+    let rows: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("   cas-") || line.starts_with("   parking-")).collect();
+    let named: std::collections::BTreeSet<String> =
+        rows[..6].iter().map(|row| row.split("  ").take(2).collect()).collect();
+    assert_eq!((rows.len(), named.len()), (12, 6), "{text}");
+    assert!(named.contains(" parking-lot-mutex, threads 16"), "{text}");
+    let markdown = tool.done(&["compare", "c1", "c2", "--format", "markdown"]).out;
+    assert!(
+        markdown.contains("| parking-lot-mutex, threads 16, critical 50 ns, parallel 500 ns | 1 |"),
+        "{markdown}"
+    );
+}
+
+#[test]
 fn files_are_grouped_by_what_both_show() {
     let tool = Tool::new();
     let halves = |factor: f64| {

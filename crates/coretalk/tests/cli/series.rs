@@ -6,9 +6,14 @@ use coretalk::cli::args::{Cli, Command};
 use coretalk::cli::machine;
 use coretalk::cli::parse::{Typed, parse};
 use coretalk::cli::series::{Family, SeriesRequested, request};
+use coretalk::report::look::Look;
+use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::store::RunFile;
+use coretalk_model::Histogram;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::Path;
 
 const WAKE: [&str; 9] =
     ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore", "--samples", "200"];
@@ -72,6 +77,72 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
         tool.call(&["wake", "--resume", "half", "--primitive", "pipe", "--machine", "sim:stops.toml"]);
     assert_eq!(other.code, 2, "{}", other.err);
     assert!(other.err.contains("--primitive differs"), "{}", other.err);
+}
+
+#[test]
+fn options_that_change_nothing_measured_may_stand_beside_the_command_of_a_run_that_is_resumed() {
+    let tool = Tool::new();
+    let asked = ["wait", "--machine", "sim:laptop-smt", "--strategy", "busy,futex"];
+    tool.done(&[&asked[..], &["--seed", "1", "--budget", "200ms", "-q", "--name", "short"]].concat());
+    for beside in [&["-q"][..], &["--color", "never"], &["--budget", "300ms"], &["-v", "--order", "id"]] {
+        for command in [&asked[..1], &asked[..]] {
+            tool.done(&[command, &["--resume", "short"], beside].concat());
+        }
+    }
+    let json =
+        [&asked[..], &["--resume", "short", "--format", "json", "-o", "x.json", "--export-csv", "x.csv"]];
+    tool.done(&json.concat());
+    assert!(tool.path().join("x.json").exists());
+    let other = tool.call(&["wait", "--resume", "short", "-q", "--strategy", "pause"]);
+    assert_eq!((other.code, other.err.contains("--strategy differs")), (2, true), "{}", other.err);
+}
+
+#[test]
+fn screens_of_trials_have_no_doubled_blank_lines_and_no_blanks_at_the_end_of_lines() {
+    let tool = Tool::new();
+    let on = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
+    for words in [
+        &["wait", "--strategy", "clock"][..],
+        &["queue", "--rate", "100k/s", "--pairs", "0-1,1-2", "--capacity", "1,10"],
+        &["queue", "--queue", "spsc", "--capacity", "1"],
+        &["contend", "--threads", "1,2"],
+        &["spawn", "--kind", "pool"],
+        &["broadcast"],
+        &["wake", "--primitive", "pipe"],
+    ] {
+        let screen = tool.done(&[words, &on].concat()).out;
+        assert!(!screen.contains("\n\n\n"), "{words:?}: {screen}");
+        assert!(screen.lines().all(|line| line == line.trim_end()), "{words:?}: {screen}");
+    }
+}
+
+#[test]
+fn a_part_of_a_table_that_stands_below_names_every_row() {
+    let tool = Tool::new();
+    let words = ["queue", "--rate", "100k/s", "--pairs", "0-1", "--capacity", "1,10", "--queue", "spsc"];
+    let on = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
+    let screen = tool.done(&[&words[..], &on].concat()).out;
+    let below =
+        screen.split_once("messages/s\n").map(|(_, below)| below).unwrap_or_else(|| panic!("{screen}"));
+    let rows: Vec<Vec<&str>> = below.lines().take(2).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows[0][..3], ["spsc", "1", "u64"], "{screen}");
+    assert_eq!(rows[1][..3], ["spsc", "10", "u64"], "{screen}");
+}
+
+#[test]
+fn heaps_are_told_in_the_unit_of_their_table() {
+    let tool = Tool::new();
+    let words = ["broadcast", "--readers", "2", "--machine", "sim:laptop-smt", "--seed", "1"];
+    tool.done(&[&words[..], &["--budget", "500ms", "-q", "--name", "heaps"]].concat());
+    let path = tool.done(&["runs", "path", "heaps"]).out;
+    let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
+    let mut two = Histogram::new();
+    for (ns, count) in [(64.7, 900), (400.0, 100)] {
+        two.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
+    }
+    report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), two);
+    let text = screen::of(&report, Screen::Shown(Saved::As("heaps")), &Look::default());
+    assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
 }
 
 #[test]

@@ -117,6 +117,9 @@ fn the_other_commands_answer_on_a_simulated_machine() {
         (&["plan", "latency", "--machine", "sim:chiplet-16"], "120"),
         (&["plan", "--machine", "sim:chiplet-16"], "120"),
         (&["probes"], "cas+pause"),
+        (&["probes"], " ring+pause               a message each way"),
+        (&["probes"], "\n spin-futex:N  up to N looks"),
+        (&["probes"], "\n see coretalk jitter --help"),
     ] {
         let said = tool.done(words);
         assert!(said.out.contains(part), "{words:?}: {}", said.out);

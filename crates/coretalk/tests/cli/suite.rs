@@ -1,9 +1,13 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
 use super::tool::Tool;
+use coretalk::report::look::Look;
+use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::store::RunFile;
 use coretalk_measure::probes::REGISTRY;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 const MACHINE: [&str; 4] = ["--machine", "sim:laptop-smt", "--seed", "1"];
 
@@ -37,9 +41,9 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     let screen = tool.done(&["runs", "show", "first"]).out;
     assert!(screen.contains("futex") && screen.contains("longer: coretalk jitter"), "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    // A table holds the map, or the trials of one probe.
+    // Its square is all that a reader of tables expects.
     let map = tool.done(&["export", "first", "--format", "csv"]).out;
-    assert!(!map.contains("semaphore"), "{map}");
+    assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
     let trials = tool.done(&["export", "first", "--format", "csv", "--probe", "wake"]).out;
     assert!(trials.contains("semaphore") && !trials.contains("jitter"), "{trials}");
     let other = tool.call(&["export", "first", "--format", "csv", "--probe", "queue"]);
@@ -59,6 +63,39 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
     assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
     let screen = tool.done(&["runs", "show", "all"]).out;
+    // Every number is named, by the name that it has in the table of its command.
+    for named in
+        ["half, net (", "trip, median (", "slept, median (", "latency, median (", " wall (", " both ("]
+    {
+        assert!(screen.contains(named), "{named}: {screen}");
+    }
+    assert!(screen.contains("\n thread, 1 ms apart ") && screen.contains(" on 0-7 "), "{screen}");
+    // Looking and sleeping receivers are not ranked among each other, nor silences of two lengths.
+    assert!(!screen.lines().any(|line| line.contains("least") && line.contains("looks")), "{screen}");
+    assert!(screen.contains("same L3, gap 20 µs: least"), "{screen}");
+    // The budget is that which was asked for.
+    assert!(!screen.contains("The budget of") || screen.contains("The budget of 10 s ended"), "{screen}");
+    // Tables hold the map and the trials, or what is chosen of them.
+    let map = tool.done(&["export", "all", "--format", "csv", "--protocol", "cas"]).out;
+    assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
+    let both = tool.done(&["export", "all", "--format", "csv"]).out;
+    let rows = both.strip_prefix(&format!("{map}\n# run=")).unwrap_or_else(|| panic!("{both}"));
+    for probe in asked.iter().filter(|probe| **probe != "jitter") {
+        assert!(rows.contains(&format!("\n{probe},")), "{probe}: {rows}");
+    }
+    std::fs::write(tool.path().join("both.csv"), &both).unwrap();
+    assert!(
+        tool.done(&["import", "both.csv", "--format", "csv"])
+            .out
+            .ends_with(&map[map.find("\ncpu,").unwrap()..])
+    );
+    let table = tool.done(&["export", "all", "--format", "markdown"]).out;
+    assert!(table.contains("|   ns |") && table.contains("\n\n| probe | cpus |"), "{table}");
+    let path = tool.done(&["runs", "path", "all"]).out;
+    let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
+    report.series.as_mut().unwrap().result.complete = false;
+    let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Look::default());
+    assert_eq!(interrupted.matches("Interrupted").count(), 1, "{interrupted}");
     for probe in REGISTRY.iter().filter(|probe| probe.series().is_some()) {
         let question = &probe.spec().question[1..20];
         assert!(screen.contains(question), "{question}: {screen}");

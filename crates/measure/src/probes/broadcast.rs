@@ -148,7 +148,12 @@ fn asked(listed: &str, most: usize) -> Result<Vec<usize>, String> {
     for text in listed.split(',').map(str::trim) {
         let count = text.parse().ok().filter(|count| (1..=most).contains(count));
         let count = count.ok_or_else(|| {
-            format!("`{text}` readers: beside the writer there are {most} CPUs here, each for one reader")
+            let has = match most {
+                0 => "there is no CPU".to_owned(),
+                1 => "there is 1 CPU".to_owned(),
+                most => format!("there are {most} CPUs"),
+            };
+            format!("`{text}` readers: beside the writer {has} here, each for one reader")
         })?;
         if counts.contains(&count) {
             return Err(format!("--readers names {count} twice; name it once"));

@@ -10,7 +10,7 @@ mod trials;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod work;
 
-use crate::counters::catalogue::REPLACED_WIDE;
+use crate::counters::catalogue::{METHODS, REPLACED_WIDE};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
 use crate::probe::{Probe, ProbeSpec};
@@ -91,6 +91,10 @@ impl SeriesProbe for Contend {
     #[cfg(not(loom))]
     fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         Ok(price::simulate(stage, order))
+    }
+
+    fn subjects(&self) -> Vec<(String, String)> {
+        METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned())).collect()
     }
 
     fn headlines(&self) -> &'static [&'static str] {

@@ -11,6 +11,7 @@ mod trials;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
 use crate::probe::{Probe, ProbeSpec};
+use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, InCompany, SeriesProbe, SeriesRequest};
@@ -88,6 +89,15 @@ impl SeriesProbe for Queue {
 
     fn in_company(&self, spec: &TrialSpec) -> InCompany {
         trials::in_company(spec)
+    }
+
+    fn subjects(&self) -> Vec<(String, String)> {
+        KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned())).collect()
+    }
+
+    /// Only messages that are meant to be sent at some time are late.
+    fn distributions(&self, spec: &TrialSpec) -> usize {
+        if spec.parameters.number("rate_per_s").is_some() { 2 } else { 0 }
     }
 
     fn headlines(&self) -> &'static [&'static str] {

@@ -110,6 +110,10 @@ impl SeriesProbe for Spawn {
         Ok(price::simulate(stage, order))
     }
 
+    fn subjects(&self) -> Vec<(String, String)> {
+        catalogue::KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
+    }
+
     fn headlines(&self) -> &'static [&'static str] {
         &[names::LATENCY]
     }

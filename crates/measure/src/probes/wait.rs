@@ -119,6 +119,10 @@ impl SeriesProbe for Wait {
         price::simulate(stage, order)
     }
 
+    fn subjects(&self) -> Vec<(String, String)> {
+        crate::strategies::catalogue::every()
+    }
+
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
         for meant in

@@ -133,6 +133,10 @@ impl SeriesProbe for Wake {
         remarks
     }
 
+    fn subjects(&self) -> Vec<(String, String)> {
+        catalogue::every()
+    }
+
     fn headlines(&self) -> &'static [&'static str] {
         &[names::SLEPT, names::HOT, names::LAST_OF_ALL, names::ALONE_NS]
     }

@@ -90,6 +90,16 @@ pub fn meant(name: &str) -> Result<Meant, String> {
     })
 }
 
+/// Every strategy by its name, and what it does; N stands for a number.
+pub fn every() -> Vec<(String, String)> {
+    let with = |name: &str, number: u32| meant(&name.replace('N', &number.to_string()));
+    let told = |name: &str| {
+        let of_one = with(name, MOST).ok()?.mechanism();
+        Some((name.to_owned(), of_one.replace(&MOST.to_string(), "N")))
+    };
+    NAMES.into_iter().filter_map(told).collect()
+}
+
 impl fmt::Display for Meant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

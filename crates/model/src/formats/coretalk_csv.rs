@@ -108,10 +108,20 @@ pub(super) fn read(document: &Document) -> Result<ImportedMatrix, ImportError> {
         .map_while(|line| line.strip_prefix('#'))
         .filter_map(|line| split_unescaped(line.strip_prefix(' ').unwrap_or(line)))
         .collect();
-    let (square, labels) = read_square(document, &rows(document, 1, document.len())?)?;
+    let (square, labels) = read_square(document, &rows(document, 1, end_of_square(document))?)?;
     debug_assert_eq!(labels, Labels::FromFile);
     let imported = square.finish(FormatId::CoretalkCsv, unit, labels, shape)?;
     Ok(ImportedMatrix { metadata, ..imported })
+}
+
+/// Where a blank line and another block follow: the rows of trials that a run has beside its map.
+fn end_of_square(document: &Document) -> usize {
+    let begins_another = |line: &usize| {
+        document.line(*line).trim().is_empty()
+            && document.line(line + 1).starts_with("# ")
+            && !document.line(line + 1).starts_with(MAGIC)
+    };
+    (1..document.len().saturating_sub(1)).find(begins_another).unwrap_or(document.len())
 }
 
 fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {

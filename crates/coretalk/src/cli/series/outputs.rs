@@ -7,7 +7,7 @@ use super::super::resolve::Wish;
 use super::views;
 use crate::RunReport;
 use crate::exit::Failure;
-use crate::export::{Export, hgrm_files};
+use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
 use coretalk_model::series::SeriesSettings;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,10 @@ impl Outputs {
                         .into(),
                 ));
             }
+        }
+        let mut formats = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+        if formats.any(|format| format == FormatWord::Hgrm) && views(settings) == 0 {
+            return Err(Failure::Usage(ExportError::NoSeries.to_string()));
         }
         if wish.format == FormatWord::Hgrm && wish.output.is_none() && views(settings) > 1 {
             return Err(Failure::Usage(format!(

@@ -2,12 +2,14 @@
 
 use super::outputs::Outputs;
 use super::{Family, request, sit};
+use crate::cli::args::{Cli, Global};
 use crate::cli::parse::Invocation;
 use crate::cli::place;
-use crate::cli::relevance::flag;
+use crate::cli::relevance::{flag, is_global};
 use crate::cli::resume::{self, Found, GoingOn};
 use crate::cli::sitting::Ways;
 use crate::exit::{ExitCode, Failure};
+use clap::CommandFactory;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
@@ -89,10 +91,17 @@ fn same_settings(
             was.probes.join(", ")
         )));
     }
-    let own = |id: &&String| {
-        !["resume", "budget", "seed", "precision", "store", "format", "output"].contains(&id.as_str())
+    // The others say how long, where to and how it is shown, and change nothing of what is measured.
+    let cli = Cli::command();
+    let chooses = |id: &&String| ["cpus", "smt"].contains(&id.as_str()) || !is_global(&cli, id);
+    let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
+    let is_same = |global: &Global| -> Result<bool, Failure> {
+        let now = request(machine, global, family, was.seed)?.settings;
+        Ok(now.trials == was.trials && now.asked == was.asked)
     };
-    let Some(option) = invocation.typed.iter().find(own) else { return Ok(()) };
-    let now = request(machine, global, family, was.seed)?.settings;
-    if now.trials != was.trials || now.asked != was.asked { differs(flag(option)) } else { Ok(()) }
+    let unordered = Global { order: None, ..global.clone() };
+    match is_same(global)? || is_same(&unordered)? {
+        true => Ok(()),
+        false => differs(flag(option)),
+    }
 }

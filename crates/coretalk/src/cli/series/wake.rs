@@ -8,7 +8,7 @@ use coretalk_model::series::Parameters;
 /// Options of `wake`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WakeArgs {
-    /// Primitives, for example semaphore,std-mutex,pipe (default: all)
+    /// Primitives; `coretalk probes` lists them (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub primitive: Vec<String>,
     /// Which pairs, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)

@@ -3,7 +3,9 @@
 use super::machine;
 use super::sections::{Maps, Section, heat_map_body, results};
 use super::tables::{Cell, paragraphs, table};
-use crate::report::compare::{conclusion, heading, level_row, mismatch_words, remarks, side_words, tally};
+use crate::report::compare::{
+    conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
+};
 use crate::report::difference::Differing;
 use crate::report::overview::{about, group_words};
 use crate::report::subject::Subject;
@@ -74,8 +76,9 @@ fn difference(differing: &Differing<'_>) -> Section {
     lines.extend(view.mismatches.iter().map(|mismatch| format!("! {}", mismatch_words(mismatch))));
     let mut body = paragraphs(lines);
     for sheet in &view.comparison.sheets {
-        let rows = sheet.levels.iter().map(|level| {
-            let mut row = level_row(level, view.levels.topology());
+        let labels = labels(sheet);
+        let rows = in_order(sheet, &labels).into_iter().map(|level| {
+            let mut row = level_row(level, view.levels.topology(), &labels);
             let verdict = row.pop().map(Cell::Words);
             row.into_iter().map(Cell::Number).chain(verdict).collect()
         });

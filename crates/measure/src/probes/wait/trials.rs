@@ -124,7 +124,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     };
     let mut sides: Vec<[Option<Meant>; 2]> = Vec::new();
     if asked.is_some_and(|asked| asked.split(',').any(|name| name.trim().is_empty())) {
-        return Err("--strategy names nothing: give it names such as `busy,pause`".into());
+        return Err(
+            "--strategy holds an empty name: give it names such as `busy,pause`, without a comma too many"
+                .into(),
+        );
     }
     let names: Vec<&str> = asked.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
     for (index, name) in names.iter().enumerate() {

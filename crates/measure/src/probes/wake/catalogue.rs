@@ -126,6 +126,19 @@ fn entry(name: &str) -> Result<&'static Entry, String> {
     })
 }
 
+/// Every name by its form, and how it wakes.
+pub fn every() -> Vec<(String, String)> {
+    let plain = ENTRIES.iter().map(|(name, ..)| (*name, *name));
+    let forms = [
+        ("uncontended:LOCK", "uncontended:ttas"),
+        ("notify-idle:NAME", "notify-idle:park"),
+        ("notify-all:N", "notify-all:2"),
+        (SLEEP, SLEEP),
+    ];
+    let told = |(form, name)| Some((str::to_owned(form), mechanism(name)?.to_owned()));
+    plain.chain(forms).filter_map(told).collect()
+}
+
 /// How a primitive wakes, in words; nothing for a name that is none.
 pub fn mechanism(name: &str) -> Option<&'static str> {
     match variant(name).ok()? {
@@ -223,6 +236,7 @@ mod tests {
         for name in ["notify-all:0", "notify-all:x", "uncontended:", "sleep-2ms"] {
             assert!(variant(name).is_err(), "{name}");
         }
+        assert_eq!(every().len(), ENTRIES.len() + 4);
         assert!(variant("parking-lot-mutx").unwrap_err().ends_with("exists: `parking-lot-mutex`"));
     }
 }

@@ -1,0 +1,217 @@
+//! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
+//! what tells it from the others.
+
+use super::text::{columns, plain};
+use super::view::{parameter, series_words, telling};
+use coretalk_model::series::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A longer label leaves too little of a line to its numbers, so that some of its parameters stand above its rows.
+const MOST_COLUMNS: usize = 34;
+/// Follows from what is created, and is the same for every process.
+const FOLLOWS: &str = "parent_mib";
+/// Longer lists of CPUs are left out where rows are told apart without them.
+const SHORT_PLACES: usize = 11;
+
+/// Labels of some series, by their names.
+#[derive(Debug, Clone, Default)]
+pub struct Labels {
+    shared: Option<String>,
+    rows: BTreeMap<String, Label>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Label {
+    section: String,
+    row: String,
+    rank: usize,
+}
+
+/// A name in its parts: `critical_ns=50 method=mcs threads=2 0-1`.
+struct Parts {
+    parameters: BTreeMap<String, Value>,
+    places: Option<String>,
+}
+
+impl Labels {
+    /// Labels of names beside each other. What holds no parameter stays as it is.
+    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
+        let names: BTreeSet<&str> = names.filter(|name| name.contains('=')).collect();
+        let mut parts: Vec<Parts> = names.iter().map(|name| Parts::of(name)).collect();
+        let shared = if parts.len() > 1 { take_shared(&mut parts) } else { Vec::new() };
+        leave_out_places(&mut parts);
+        let above = above_rows(&parts);
+        let mut ordered: Vec<(&str, Parts)> = names.into_iter().zip(parts).collect();
+        ordered.sort_by_cached_key(|(_, parts)| parts.order());
+        let rows = ordered.iter().enumerate().map(|(rank, (name, parts))| {
+            let section = parts.words(|parameter| above.contains(parameter), telling_alone);
+            let mut row = parts.words(|parameter| !above.contains(parameter), telling_alone);
+            row.extend(parts.places.clone());
+            ((*name).to_owned(), Label { section: section.join(", "), row: row.join(", "), rank })
+        });
+        Labels { shared: (!shared.is_empty()).then(|| plain(&shared.join(", "))), rows: rows.collect() }
+    }
+
+    /// What every row shares.
+    pub fn shared(&self) -> Option<&str> {
+        self.shared.as_deref()
+    }
+
+    /// What stands above the row of a name; empty where nothing does.
+    pub fn section(&self, name: &str) -> String {
+        self.rows.get(name).map_or_else(String::new, |label| plain(&label.section))
+    }
+
+    /// The row of a name below that.
+    pub fn row(&self, name: &str) -> String {
+        self.rows.get(name).map_or_else(|| series_words(name), |label| plain(&label.row))
+    }
+
+    /// Where a row stands among the others: names by their letters, numbers by what they count.
+    pub fn rank(&self, name: &str) -> usize {
+        self.rows.get(name).map_or(0, |label| label.rank)
+    }
+
+    /// Both, for a sentence.
+    pub fn whole(&self, name: &str) -> String {
+        let parts = [self.row(name), self.section(name)];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Parts {
+    fn of(name: &str) -> Parts {
+        let mut parts = Parts { parameters: BTreeMap::new(), places: None };
+        for word in name.split(' ').filter(|word| !word.is_empty()) {
+            match word.split_once('=') {
+                Some((FOLLOWS, _)) => {}
+                Some((name, value)) => {
+                    let value = value.parse().map_or_else(|_| Value::Text(value.to_owned()), Value::Number);
+                    parts.parameters.insert(name.to_owned(), value);
+                }
+                None if word.contains('-') => parts.places = Some(format!("CPUs {word}")),
+                None => parts.places = Some(format!("CPU {word}")),
+            }
+        }
+        parts
+    }
+
+    fn order(&self) -> (Vec<String>, Vec<u64>, Option<String>) {
+        let names = self.parameters.values().filter_map(|value| match value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Number(_) => None,
+        });
+        // The bits of numbers that are not negative are ordered as they are.
+        let numbers = self.parameters.values().filter_map(|value| match value {
+            Value::Number(number) => Some(number.max(0.0).to_bits()),
+            Value::Text(_) => None,
+        });
+        (names.collect(), numbers.collect(), self.places.clone())
+    }
+
+    /// Names first, then numbers.
+    fn words(&self, which: impl Fn(&str) -> bool, word: impl Fn(&str, &Value) -> String) -> Vec<String> {
+        let chosen = self.parameters.iter().filter(|(name, _)| which(name));
+        let (names, numbers): (Vec<_>, Vec<_>) =
+            chosen.partition(|(_, value)| matches!(value, Value::Text(_)));
+        names.into_iter().chain(numbers).map(|(name, value)| word(name, value)).collect()
+    }
+}
+
+/// Takes out what is the same in all, and gives it in words.
+fn take_shared(parts: &mut [Parts]) -> Vec<String> {
+    let Some(first) = parts.first() else { return Vec::new() };
+    let in_all =
+        |name: &String, value: &Value| parts.iter().all(|other| other.parameters.get(name) == Some(value));
+    let shared: BTreeMap<String, Value> =
+        first.parameters.clone().into_iter().filter(|(name, value)| in_all(name, value)).collect();
+    let places = first.places.clone().filter(|_| parts.iter().all(|other| other.places == first.places));
+    for part in parts.iter_mut() {
+        part.parameters.retain(|name, _| !shared.contains_key(name));
+        part.places.take_if(|_| places.is_some());
+    }
+    let words = Parts { parameters: shared, places: None }.words(|_| true, parameter);
+    words.into_iter().chain(places).collect()
+}
+
+fn leave_out_places(parts: &mut [Parts]) {
+    let longest = parts.iter().filter_map(|part| part.places.as_deref()).map(columns).max();
+    let told: BTreeSet<String> =
+        parts.iter().map(|part| part.words(|_| true, parameter).join(", ")).collect();
+    if told.len() == parts.len() && longest > Some(SHORT_PLACES) {
+        parts.iter_mut().for_each(|part| part.places = None);
+    }
+}
+
+/// The parameters that stand above rows, those first that divide them into the fewest parts.
+fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
+    let mut above = BTreeSet::new();
+    let mut left: BTreeSet<&String> = parts.iter().flat_map(|part| part.parameters.keys()).collect();
+    let longest = |above: &BTreeSet<String>| {
+        let row = |part: &Parts| {
+            let words = part.words(|name| !above.contains(name), telling_alone);
+            columns(&words.into_iter().chain(part.places.clone()).collect::<Vec<_>>().join(", "))
+        };
+        parts.iter().map(row).max().unwrap_or(0)
+    };
+    while left.len() > 1 && longest(&above) > MOST_COLUMNS {
+        let divides = |name: &&&String| {
+            let values: Vec<Option<&Value>> = parts.iter().map(|part| part.parameters.get(**name)).collect();
+            let told: BTreeSet<Option<String>> =
+                values.iter().map(|value| value.map(ToString::to_string)).collect();
+            let is_name = values.iter().any(|value| matches!(value, Some(Value::Text(_))));
+            (told.contains(&None), told.len(), is_name)
+        };
+        let Some(next) = left.iter().min_by_key(divides).copied() else { break };
+        left.remove(next);
+        above.insert(next.clone());
+    }
+    above
+}
+
+/// A name alone where it can be no number of something.
+fn telling_alone(name: &str, value: &Value) -> String {
+    match value {
+        Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => parameter(name, value),
+        value => telling(name, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_share_is_said_once_and_rows_say_what_tells_them_apart() {
+        let names: Vec<String> = ["cas-backoff", "parking-lot-mutex"]
+            .into_iter()
+            .flat_map(|method| [(0, 0), (50, 500)].map(|sections| (method, sections)))
+            .flat_map(|(method, sections)| {
+                [(2, "0-1"), (16, "0-1-2-3")].map(|threads| (method, sections, threads))
+            })
+            .map(|(method, (critical, parallel), (threads, cpus))| {
+                format!(
+                    "arrange=compact-core critical_ns={critical} method={method} parallel_ns={parallel} \
+                     threads={threads} {cpus}"
+                )
+            })
+            .collect();
+        let labels = Labels::of(names.iter().map(String::as_str));
+        assert_eq!(labels.shared(), Some("arrange compact-core"));
+        let last = names.last().unwrap();
+        assert_eq!(labels.row(last), "parking-lot-mutex, threads 16");
+        assert_eq!(labels.section(last), "critical 50 ns, parallel 500 ns");
+        assert_eq!(labels.whole(last), "parking-lot-mutex, threads 16, critical 50 ns, parallel 500 ns");
+        assert!(labels.rank(last) > labels.rank(&names[names.len() - 2]));
+        let told: BTreeSet<String> = names.iter().map(|name| labels.whole(name)).collect();
+        assert_eq!(told.len(), names.len());
+    }
+
+    #[test]
+    fn one_series_says_everything_and_other_levels_stay_as_they_are() {
+        let labels = Labels::of(["gap_ns=1000000 receiver=looks 0-1"].into_iter());
+        assert_eq!(labels.whole("gap_ns=1000000 receiver=looks 0-1"), "looks, gap 1 ms, CPUs 0-1");
+        assert_eq!(labels.shared(), None);
+        assert_eq!(labels.whole("all pairs"), "all pairs");
+    }
+}
