@@ -138,16 +138,30 @@ fn trial(
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    let steps = widen_to_steps(&mut result);
-    judge(settings, record, index, &steps, &mut result);
+    let width = |result: &TrialResult| {
+        headline(settings, &spec.probe, &result.medians_ns, &result.values).map(Estimate::relative_half_width)
+    };
+    let of_passes = width(&result);
+    widen_to_steps(&mut result);
+    let widths = of_passes.zip(width(&result)).map(|(of_passes, whole)| Widths { of_passes, whole });
+    judge(settings, record, index, widths, &mut result);
     result
 }
 
 /// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
 const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
 
-/// Widens what rests on medians of events that the clock has read in steps; says by how much, by name.
-fn widen_to_steps(result: &mut TrialResult) -> BTreeMap<String, f64> {
+/// How wide the interval is that a trial is judged by, as a share of its point.
+#[derive(Debug, Clone, Copy)]
+struct Widths {
+    /// For what passes say of each other alone.
+    of_passes: f64,
+    /// With the steps of the clock.
+    whole: f64,
+}
+
+/// Widens what rests on medians of events that the clock has read in steps.
+fn widen_to_steps(result: &mut TrialResult) {
     let mut steps: BTreeMap<String, f64> = result
         .histograms
         .iter()
@@ -163,7 +177,6 @@ fn widen_to_steps(result: &mut TrialResult) -> BTreeMap<String, f64> {
             *estimate = estimate.widened_by(*half_ns);
         }
     }
-    steps
 }
 
 /// What stands between a name and the number of the role that it is of.
@@ -206,7 +219,7 @@ fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     index: usize,
-    steps: &BTreeMap<String, f64>,
+    widths: Option<Widths>,
     result: &mut TrialResult,
 ) {
     let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
@@ -217,21 +230,15 @@ fn judge(
         });
         return;
     }
-    let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
-    let width = judged.map(|(_, estimate)| estimate.relative_half_width());
-    let coarse = judged.is_some_and(|(name, estimate)| {
-        steps.get(name).is_some_and(|step| *step > settings.precision * estimate.point.abs())
-    });
+    let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
     if result.passes < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
-    } else if coarse {
-        result.flags.set(Flag::CoarseClock);
-    } else if width.is_some_and(|width| width > settings.precision * (1.0 + 1e-9))
-        && !result.flags.contains(Flag::SharedSpin)
-    {
-        result.flags.set(Flag::WideCi);
+    } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
+        // The clock is to blame where nothing else would have made it wide.
+        let of_passes = widths.is_some_and(|widths| is_wide(widths.of_passes));
+        result.flags.set(if of_passes { Flag::WideCi } else { Flag::CoarseClock });
     }
-    let Some(width) = width else {
+    let Some(Widths { whole: width, .. }) = widths else {
         // Passes were made, and nothing of them became a number.
         (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
         return;
@@ -485,6 +492,30 @@ mod tests {
         assert_eq!(second.spec.placement, [CpuId(1)]);
         assert!((second.values["lost_share"].point - 1.1).abs() < 1e-12);
         assert_eq!((second.counts["samples"], second.counts["watched_ms"]), (5, 7));
+    }
+
+    #[test]
+    fn a_clock_with_steps_is_to_blame_only_where_passes_agree() {
+        let read = |medians: [f64; 8]| {
+            let mut record = SeriesRecord::new();
+            for (pass, median) in (0..).zip(medians) {
+                let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+                let mut histogram = Histogram::new();
+                for (ns, count) in [(median - 10.0, 30), (median, 60), (median + 10.0, 30)] {
+                    histogram.record_ns(ns, count);
+                }
+                outcome.observed.histogram("wake", histogram);
+                record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
+            }
+            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+        };
+        let alike = read([60.0; 8]);
+        assert!(alike.flags.contains(Flag::CoarseClock) && !alike.flags.contains(Flag::WideCi));
+        let median = &alike.medians_ns["wake"];
+        assert!(median.low < 55.1 && median.high > 64.9 && alike.grade == Some(Grade::C), "{median:?}");
+        let apart = read([60.0, 120.0, 60.0, 120.0, 60.0, 120.0, 60.0, 120.0]);
+        assert!(apart.flags.contains(Flag::WideCi) && !apart.flags.contains(Flag::CoarseClock));
+        assert!(read([60_000.0; 8]).flags.is_empty(), "ten in 60,000 are nothing");
     }
 
     #[test]
