@@ -23,6 +23,7 @@ pub mod lint;
 mod load;
 pub mod look;
 pub mod overview;
+mod padding;
 pub mod pairs;
 pub mod palette;
 pub mod passes;

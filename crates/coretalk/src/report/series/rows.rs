@@ -1,0 +1,246 @@
+//! Tables of trials: a row for each distribution, in units that keep its digits.
+
+use crate::RunReport;
+use crate::report::ladder::relation_words;
+use crate::report::table::{Align, Columns};
+use crate::report::text::{chosen_time, count, cut, grouped, ns, percent, plain};
+use coretalk_measure::probes::broadcast::names as broadcast;
+use coretalk_measure::probes::strain::names as strain;
+use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Histogram};
+
+/// From this width on a table has every percentile.
+const ROOMY: usize = 90;
+const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
+const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// CPUs of a trial that its place in a table is by: neighbours that keep busy, and readers, are told by its parameters.
+fn group(trial: &TrialResult) -> &[CpuId] {
+    let has = |name: &str| trial.spec.parameters.0.contains_key(name);
+    let shared = match () {
+        () if has(strain::LOAD) => 2,
+        () if has(broadcast::READERS) => 1,
+        () => usize::MAX,
+    };
+    let placement = &trial.spec.placement;
+    &placement[..placement.len().min(shared)]
+}
+
+/// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the
+/// same CPUs stand together.
+pub(super) fn table(
+    report: &RunReport,
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+    width: usize,
+) -> Vec<String> {
+    let mut placements: Vec<&[CpuId]> = Vec::new();
+    for trial in trials {
+        if !placements.contains(&group(trial)) {
+            placements.push(group(trial));
+        }
+    }
+    let mut lines = Vec::new();
+    for placement in placements {
+        let here = trials.iter().copied().filter(|trial| group(trial) == placement);
+        let most = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
+        let title = match (placement, most) {
+            ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
+                format!("CPU {writer} writes; readers are the first of CPUs {}", listed(readers))
+            }
+            _ => places(report, placement),
+        };
+        lines.push(cut(&format!(" {title}"), width));
+        for (times, alike) in by_unit(here, trials) {
+            lines.extend(part(probe, &alike, times, width));
+        }
+    }
+    lines
+}
+
+fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: usize) -> Vec<String> {
+    // What none of them has is no column.
+    let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
+    let columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
+    let shown = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
+    let mut heading: Vec<(&str, Align)> = Vec::new();
+    let parameters: Vec<(&str, &str)> = columns
+        .iter()
+        .filter_map(|column| match column {
+            Column::Parameter(name, title) => Some((*name, *title)),
+            _ => None,
+        })
+        .collect();
+    heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
+    if has_views {
+        heading.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
+        heading.extend([("p50", Align::Right), ("±", Align::Right)]);
+        heading.extend(shown.iter().map(|(title, _)| (*title, Align::Right)));
+        heading.extend(TAIL.map(|(title, _)| (title, Align::Right)));
+    }
+    let is_number = |column: &&Column| matches!(column, Column::Value(..) | Column::Count(..));
+    let numbers: Vec<&Column> = columns.iter().copied().filter(is_number).collect();
+    heading.extend(numbers.iter().map(|column| match column {
+        Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
+        Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
+    }));
+    let mut table = Columns::new(&heading);
+    for trial in trials {
+        let views: Vec<(&str, &str)> = columns
+            .iter()
+            .filter_map(|column| match column {
+                Column::Percentiles(name, title) => trial.histogram(name).map(|_| (*name, *title)),
+                _ => None,
+            })
+            .collect();
+        for index in 0..views.len().max(1) {
+            let first = index == 0;
+            let blank = |text: String| if first { text } else { String::new() };
+            let mut row: Vec<String> =
+                parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
+            if has_views {
+                row.extend(view_cells(trial, views.get(index).copied(), times, shown));
+            }
+            row.extend(numbers.iter().map(|column| blank(number(trial, column))));
+            table.row(row);
+        }
+    }
+    table.lines(width)
+}
+
+fn tells(trial: &TrialResult, column: &Column) -> bool {
+    match column {
+        Column::Parameter(name, _) => trial.spec.parameters.0.contains_key(*name),
+        Column::Percentiles(name, _) => trial.histogram(name).is_some(),
+        Column::Value(name, _) => trial.values.contains_key(*name),
+        Column::Count(name, _) => trial.counts.contains_key(*name),
+    }
+}
+
+fn parameter(trial: &TrialResult, name: &str) -> String {
+    match trial.spec.parameters.0.get(name) {
+        Some(value) if name == strain::WHERE => {
+            let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
+            format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
+        }
+        Some(Value::Number(number)) if name.ends_with("_ns") => chosen_time(*number),
+        Some(value) => plain(&value.to_string()),
+        None => "·".to_owned(),
+    }
+}
+
+/// The CPUs in role order, and what two of them share.
+pub fn places(report: &RunReport, placement: &[CpuId]) -> String {
+    let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
+    match placement {
+        [from, to] => {
+            let relation = report.topology.relation(*from, *to);
+            format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
+        }
+        [_] => format!("CPU {cpus}"),
+        [from, to, others @ ..] if others.len() > 2 => {
+            let relation = relation_words(report.topology.relation(*from, *to), &report.topology);
+            format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
+        }
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+fn listed(cpus: &[CpuId]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What times of a table are counted in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Times {
+    pub name: &'static str,
+    pub ns: f64,
+}
+
+pub(super) const MICROSECONDS: Times = Times { name: "µs", ns: 1e3 };
+
+/// Nanoseconds where no median reaches a microsecond and a half.
+fn times_of(medians_ns: impl Iterator<Item = f64>) -> Times {
+    match medians_ns.fold(0.0, f64::max) {
+        ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
+        _ => MICROSECONDS,
+    }
+}
+
+/// The unit of the times of a trial in a table of all these.
+pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
+    let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
+    times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
+}
+
+/// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
+/// 50 ns in the unit of a wake-up would lose its digits. A trial that was not reached stands with those beside it.
+fn by_unit<'a>(
+    here: impl Iterator<Item = &'a TrialResult>,
+    all: &[&TrialResult],
+) -> Vec<(Times, Vec<&'a TrialResult>)> {
+    let mut tables: Vec<(Times, Vec<&TrialResult>)> = Vec::new();
+    let mut before: Vec<&TrialResult> = Vec::new();
+    let mut latest = 0;
+    for trial in here {
+        if trial.medians_ns.is_empty() {
+            match tables.get_mut(latest) {
+                Some((_, rows)) => rows.push(trial),
+                None => before.push(trial),
+            }
+            continue;
+        }
+        let times = times_beside(trial, all);
+        latest = tables.iter().position(|(known, _)| *known == times).unwrap_or(tables.len());
+        match tables.get_mut(latest) {
+            Some((_, rows)) => rows.push(trial),
+            None => tables.push((times, std::mem::take(&mut before).into_iter().chain([trial]).collect())),
+        }
+    }
+    if tables.is_empty() { vec![(times_of(std::iter::empty()), before)] } else { tables }
+}
+
+fn view_cells(
+    trial: &TrialResult,
+    view: Option<(&str, &str)>,
+    times: Times,
+    shown: &[(&str, f64)],
+) -> Vec<String> {
+    let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };
+    let empty = Histogram::new();
+    let histogram = trial.histogram(name).unwrap_or(&empty);
+    let time = |value: Option<f64>| value.map_or("·".to_owned(), |value| ns(value / times.ns));
+    let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
+    cells.push(time(histogram.percentile_ns(0.5)));
+    cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
+    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
+    cells
+}
+
+pub fn half_width(estimate: &Estimate) -> String {
+    match estimate.relative_half_width() {
+        // A few passes have a range, and no interval.
+        _ if !estimate.is_sure() => "?".to_owned(),
+        width if width > WIDEST_TOLD => format!(">{}", percent(WIDEST_TOLD)),
+        width => percent(width),
+    }
+}
+
+/// Beyond this a width says nothing more.
+const WIDEST_TOLD: f64 = 9.99;
+
+fn number(trial: &TrialResult, column: &Column) -> String {
+    match column {
+        Column::Value(name, _) => trial
+            .values
+            .get(*name)
+            .map_or("·".to_owned(), |value| format!("{} ±{}", ns(value.point), half_width(value))),
+        Column::Count(name, _) => {
+            trial.counts.get(*name).map_or("·".to_owned(), |count| grouped(*count as i64))
+        }
+        Column::Parameter(..) | Column::Percentiles(..) => String::new(),
+    }
+}
