@@ -4,6 +4,7 @@
 
 mod analyse;
 mod company;
+mod judge;
 mod load;
 mod outcome;
 mod reason;

@@ -1,23 +1,18 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::resolution::half_step_ns;
+use super::judge::judge;
 use super::{
-    CompanyGate, Counted, PassOutcome, Reason, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
-    TrialSpec, load_curve,
+    CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
+    load_curve,
 };
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
-use crate::{Flag, Flags, Grade, Histogram, Topology, flags, jitter};
+use crate::{Flag, Flags, Histogram, Topology, jitter};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
 const CLOCK_DRIFT: f32 = 0.02;
 /// Time lost to the hypervisor or interrupts above this share of a pass is said.
 const STEAL_SHARE: f64 = 0.01;
-/// Fewer passes admit no interval at 95 % (order statistics of the median).
-const FEWEST_PASSES: u32 = 6;
-
-/// Why a trial says nothing that was never begun.
-pub(super) const NOT_REACHED: &str = "the run ended before this trial was reached";
 
 /// Passes of the second look that take so many times those of the first are passes of another kind.
 const MUCH_LONGER: f64 = 1.5;
@@ -138,45 +133,8 @@ fn trial(
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    let width = |result: &TrialResult| {
-        headline(settings, &spec.probe, &result.medians_ns, &result.values).map(Estimate::relative_half_width)
-    };
-    let of_passes = width(&result);
-    widen_to_steps(&mut result);
-    let widths = of_passes.zip(width(&result)).map(|(of_passes, whole)| Widths { of_passes, whole });
-    judge(settings, record, index, widths, &mut result);
+    judge(settings, record, index, &mut result);
     result
-}
-
-/// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
-const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
-
-/// How wide the interval is that a trial is judged by, as a share of its point.
-#[derive(Debug, Clone, Copy)]
-struct Widths {
-    /// For what passes say of each other alone.
-    of_passes: f64,
-    /// With the steps of the clock.
-    whole: f64,
-}
-
-/// Widens what rests on medians of events that the clock has read in steps.
-fn widen_to_steps(result: &mut TrialResult) {
-    let mut steps: BTreeMap<String, f64> = result
-        .histograms
-        .iter()
-        .filter_map(|(name, histogram)| Some((name.clone(), half_step_ns(histogram)?)))
-        .collect();
-    for (name, of, factor) in OF_A_MEDIAN {
-        if let Some(half_ns) = steps.get(of).filter(|_| result.values.contains_key(name)) {
-            steps.insert(name.to_owned(), half_ns * factor);
-        }
-    }
-    for (name, estimate) in result.medians_ns.iter_mut().chain(&mut result.values) {
-        if let Some(half_ns) = steps.get(name) {
-            *estimate = estimate.widened_by(*half_ns);
-        }
-    }
 }
 
 /// What stands between a name and the number of the role that it is of.
@@ -213,64 +171,6 @@ fn of_role<T: Clone>(all: &BTreeMap<String, T>, wanted: usize) -> BTreeMap<Strin
         Some((name.to_owned(), value.clone()))
     });
     mine.collect()
-}
-
-fn judge(
-    settings: &SeriesSettings,
-    record: &SeriesRecord,
-    index: usize,
-    widths: Option<Widths>,
-    result: &mut TrialResult,
-) {
-    let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
-    if result.passes == 0 {
-        result.reason = Some(match failure {
-            Some(failure) => failure.to_string().into(),
-            None => NOT_REACHED.into(),
-        });
-        return;
-    }
-    let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if result.passes < FEWEST_PASSES {
-        result.flags.set(Flag::FewPasses);
-    } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
-        // The clock is to blame where nothing else would have made it wide.
-        let of_passes = widths.is_some_and(|widths| is_wide(widths.of_passes));
-        result.flags.set(if of_passes { Flag::WideCi } else { Flag::CoarseClock });
-    }
-    let Some(Widths { whole: width, .. }) = widths else {
-        // Passes were made, and nothing of them became a number.
-        (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
-        return;
-    };
-    result.grade = Some(match result.flags.has_doubt() {
-        false if width <= 0.01 => Grade::A,
-        false => Grade::B,
-        true if result.flags.contains(Flag::Invalid) || result.flags.contains(Flag::LostUpdates) => Grade::D,
-        true => Grade::C,
-    });
-    let doubt = result.flags.iter().find(|flag| flag.is_doubt());
-    result.reason = doubt
-        .map(|flag| words(flag, result, width))
-        .or(failure.map(|failure| format!("{failure} in some passes").into()));
-}
-
-fn words(flag: Flag, result: &TrialResult, width: f64) -> Reason {
-    match flag {
-        Flag::Preempted => "the scheduler took a CPU away".into(),
-        Flag::Migrated => "a thread was found on another CPU".into(),
-        Flag::Steal => "the hypervisor or interrupts took time".into(),
-        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
-        Flag::WideCi => Reason::too_wide(width),
-        Flag::CoarseClock => Reason::too_coarse(width),
-        Flag::FewPasses => flags::too_few(result.passes).into(),
-        Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
-        Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
-        Flag::Invalid => "the roles did not agree on what was done".into(),
-        Flag::LostUpdates => "updates were lost".into(),
-        Flag::Saturated => "more was meant to be sent than passes: no delay can be told".into(),
-        other => other.name().into(),
-    }
 }
 
 /// What every pass said under each name, in the order of passes.
@@ -391,9 +291,9 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, SeriesEntry};
+    use super::super::{Parameters, Reason, SeriesEntry};
     use super::*;
-    use crate::{CpuId, CpuSet, Picos, TrialFailure};
+    use crate::{CpuId, CpuSet, Grade, Picos, TrialFailure};
 
     fn flat() -> Topology {
         Topology::flat(CpuSet::new())

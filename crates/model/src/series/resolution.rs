@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn steps_of_a_coarse_clock_are_seen_through_strays() {
-        let coarse = of(&[(41.67, 30), (83.33, 60), (84.0, 0), (90.0, 0), (125.0, 10), (130.0, 1)]);
+        let coarse = of(&[(41.67, 30), (83.33, 60), (125.0, 10), (130.0, 1)]);
         let half = half_step_ns(&coarse).unwrap();
         assert!((half - 20.83).abs() < 0.1, "{half}");
         let with_stray = of(&[(120.0, 4_000), (124.0, 20), (130.0, 5_000), (140.0, 900)]);

@@ -1,6 +1,6 @@
 //! [`SeriesResult`]: what follows from all passes. Derived by [`analyse_series`](super::analyse_series), never stored.
 
-use super::analyse::NOT_REACHED;
+use super::judge::NOT_REACHED;
 use super::{LoadCurve, Reason, TrialSpec};
 use crate::latency::Regime;
 use crate::stats::Estimate;
