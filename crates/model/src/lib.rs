@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod environment;
 pub mod flags;
 pub mod formats;
+pub mod grade;
 pub mod histogram;
 pub mod infer;
 pub mod jitter;
@@ -27,7 +28,8 @@ pub mod wait;
 
 pub use cpu::{CpuId, CpuSet};
 pub use environment::{ClockFacts, Environment, Finding, Verdict};
-pub use flags::{Flag, Flags, Grade};
+pub use flags::{Flag, Flags};
+pub use grade::Grade;
 pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, Protocol, Tool};
 pub use matrix::Matrix;

@@ -165,7 +165,7 @@ fn judge(settings: &LatencySettings, delays: &[Delays], back: &[Delays]) -> Cell
         flags,
         reason: None,
     };
-    cell::grade(&mut value, settings.precision, cell::Confirmation::None);
+    cell::grade(&mut value, false);
     Cell::Measured(Box::new(value))
 }
 

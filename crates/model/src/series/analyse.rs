@@ -5,6 +5,7 @@ use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
     load_curve,
 };
+use crate::latency::cell::TAINTED_SHARE;
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
 use crate::{Flag, Flags, Histogram, Topology, jitter};
 use std::collections::BTreeMap;
@@ -93,9 +94,14 @@ fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Ite
 
 /// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
 pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
+    headlines(settings, probe).find_map(|name| said(pass, name))
+}
+
+/// The median of the distribution of that name in a pass, or the value.
+pub(super) fn said(pass: &PassOutcome, name: &str) -> Option<f64> {
+    let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
     let observed = &pass.observed;
-    let median = |name: &str| observed.histograms.get(name)?.percentile_ns(0.5);
-    headlines(settings, probe).find_map(|name| median(name).or_else(|| observed.values.get(name).copied()))
+    observed.histograms.get(name).and_then(median).or_else(|| observed.values.get(name).copied())
 }
 
 fn trial(
@@ -133,7 +139,7 @@ fn trial(
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    judge(settings, record, index, &mut result);
+    judge(settings, record, index, alike, &mut result);
     result
 }
 
@@ -239,29 +245,25 @@ fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
 
 fn flags(passes: &[&PassOutcome]) -> Flags {
     let mut flags = Flags::NONE;
-    let mut moved = 0;
+    let seen: Vec<Flags> = passes.iter().map(|pass| evidence(pass)).collect();
+    for flag in Flag::ALL {
+        let number = seen.iter().filter(|seen| seen.contains(*flag)).count();
+        if number as f64 > TAINTED_SHARE * passes.len() as f64 {
+            flags.set(*flag);
+        }
+    }
     for pass in passes {
         flags = flags.union(pass.observed.flags);
         if pass.coordinator_shared {
             flags.set(Flag::CoordShared);
         }
-        if pass.roles.iter().any(|role| role.migrated) {
-            flags.set(Flag::Migrated);
-        }
-        if pass.steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs()) {
-            flags.set(Flag::Steal);
-        }
-        let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
-        moved += u32::from(pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts)));
-    }
-    // A single pass in which a clock moved does not decide a median.
-    if moved > passes.len() as u32 / 4 {
-        flags.set(Flag::Freq);
     }
     flags
 }
 
 /// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
+/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
+/// cells: a single disturbed pass decides no median.
 fn of_jitter(mut flags: Flags) -> Flags {
     for found in [Flag::Steal, Flag::Preempted] {
         flags.clear(found);
@@ -286,12 +288,29 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
         sum[0] += u64::from(role.voluntary?);
         sum[1] += u64::from(role.involuntary?);
     }
+/// What went on around a pass.
+fn evidence(pass: &PassOutcome) -> Flags {
+    let mut seen = Flags::NONE;
+    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
+    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
+    for (flag, found) in [
+        (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
+        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
+        (Flag::Freq, pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
+    ] {
+        if found {
+            seen.set(flag);
+        }
+    }
+    seen
+}
+
     (!passes.is_empty()).then_some(sum)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, Reason, SeriesEntry};
+    use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry};
     use super::*;
     use crate::{CpuId, CpuSet, Grade, Picos, TrialFailure};
 

@@ -1,10 +1,10 @@
 //! [`judge`]: how far a trial may be trusted, and why no further.
 
-use super::analyse::headline;
+use super::analyse::{headline, named_headline, said};
 use super::resolution::half_step_ns;
-use super::{Reason, SeriesRecord, SeriesSettings, TrialResult};
+use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult};
 use crate::stats::Estimate;
-use crate::{Flag, Grade, flags};
+use crate::{Flag, Grade, flags, grade};
 use std::collections::BTreeMap;
 
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
@@ -43,11 +43,12 @@ fn widen_to_steps(result: &mut TrialResult) {
     }
 }
 
-/// Widens what the clock cannot tell more closely, and notes doubts, grade and reason.
+/// Widens what the clock cannot tell more closely, and notes doubts, grade and reason. `passes` are those that count.
 pub(super) fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     index: usize,
+    passes: &[&PassOutcome],
     result: &mut TrialResult,
 ) {
     let of_passes = width(settings, result);
@@ -74,16 +75,20 @@ pub(super) fn judge(
         (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
         return;
     };
-    result.grade = Some(match result.flags.has_doubt() {
-        false if width <= 0.01 => Grade::A,
-        false => Grade::B,
-        true if result.flags.contains(Flag::Invalid) || result.flags.contains(Flag::LostUpdates) => Grade::D,
-        true => Grade::C,
-    });
-    let doubt = result.flags.iter().find(|flag| flag.is_doubt());
+    result.grade = Some(Grade::of(result.flags, width, repeated(settings, passes, result)));
+    let doubt = result.flags.gravest();
     result.reason = doubt
         .map(|flag| words(flag, result, width))
         .or(failure.map(|failure| format!("{failure} in some passes").into()));
+}
+
+/// Whether both halves of the passes say what the trial is judged by.
+fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
+    let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
+    judged.is_some_and(|(name, number)| {
+        let told: Vec<f64> = passes.iter().filter_map(|pass| said(pass, name)).collect();
+        grade::repeats(&told, number.point)
+    })
 }
 
 fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
@@ -96,7 +101,6 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> Reason {
         Flag::Preempted => "the scheduler took a CPU away".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
-        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::WideCi => Reason::too_wide(width),
         Flag::CoarseClock => Reason::too_coarse(width),
         Flag::FewPasses => flags::too_few(result.passes).into(),
