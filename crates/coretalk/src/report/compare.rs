@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
-use super::text::{count, cut, figure, ns, percent, plain, wrap};
+use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
 use super::view::series_words;
 use coretalk_model::compare::{
     Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
@@ -261,9 +261,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// A share with its sign: `+5.0 %`.
 fn signed(share: f64) -> String {
-    // Adding zero turns -0 into 0.
-    let tenths = (1_000.0 * share).round() / 10.0 + 0.0;
-    if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{tenths:+.1} %") }
+    signed_percent(100.0 * share)
 }
 
 pub(super) fn verdict_words(difference: &Difference) -> String {
@@ -315,10 +313,10 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
     let farthest = sheet
         .levels
         .iter()
-        .filter_map(|level| Some((level.as_read? - level.difference.shift.point, level.as_read?)))
-        .max_by(|x, y| x.0.abs().total_cmp(&y.0.abs()));
+        .filter_map(|level| Some((level.clock()?, level.as_read?)))
+        .max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()));
     if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
-        let how = if clock > 0.0 { "lower" } else { "higher" };
+        let how = if clock < 0.0 { "lower" } else { "higher" };
         texts.push(format!(
             "In {} as read B differs by up to {}: its core clock was {how} by about {}.",
             sheet.unit,

@@ -146,9 +146,13 @@ fn difference(
 
 fn signed(share: Option<&Estimate>) -> String {
     let Some(share) = share else { return "·".to_owned() };
-    let sign = if share.point < 0.0 { "−" } else { "+" };
     // Zeros are endlessly far from other numbers, and such an interval says nothing.
     let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
+    let sign = match share.point {
+        point if words(point.abs()) == words(0.0) => "",
+        point if point < 0.0 => "−",
+        _ => "+",
+    };
     match share.reach().is_finite() {
         true => format!("{sign}{} ±{}", words(share.point.abs()), words(share.reach())),
         false => format!("{sign}{}", words(share.point.abs())),

@@ -28,7 +28,7 @@ use coretalk_model::{CpuId, Flag, Matrix};
 use std::collections::BTreeMap;
 
 use rows::{MICROSECONDS, table, times_beside};
-pub(super) use rows::{half_width, places};
+pub(super) use rows::{half_width, median_width, places};
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
 const MOST_HEAPS: usize = 4;

@@ -2,7 +2,7 @@
 
 use super::heat_map::Drawn;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, wrap};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, wrap};
 use crate::RunReport;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
@@ -390,9 +390,9 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology, width: usize) -
         .map(|outcome| {
             let verdict = if outcome.equivalent { within.clone() } else { format!("not {within}") };
             format!(
-                "{}: {:+.1} % against alone, {verdict}, {} at once",
+                "{}: {} against alone, {verdict}, {} at once",
                 relation_words(outcome.relation, topology),
-                100.0 * outcome.bias.point,
+                signed_percent(100.0 * outcome.bias.point),
                 count(u64::from(outcome.pairs), "pair"),
             )
         })

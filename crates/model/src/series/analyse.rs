@@ -136,6 +136,11 @@ fn trial(
         grade: None,
         reason: None,
     };
+    for (name, of) in OF_EVENTS {
+        if let (Some(value), Some(point)) = (result.values.get_mut(name), pooled(&passes, name, of)) {
+            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
+        }
+    }
     if biased {
         result.flags.set(Flag::ParBias);
     }
@@ -211,6 +216,26 @@ fn values(probe: &str, passes: &[&PassOutcome], precision: f64) -> BTreeMap<Stri
         }
     }
     values
+}
+
+/// Differences with a sign, which no histogram holds: a pass says their median over its events, and how many these were.
+/// They stand beside distributions of the same events, and are made of the same ones.
+const OF_EVENTS: [(&str, &str); 1] = [("after_return_ns", "samples")];
+
+/// The median over all events, as near as medians of passes tell it: each counts as often as it has events. Where passes
+/// are of two kinds, the median of passes would be of one kind and that of events of the other.
+fn pooled(passes: &[&PassOutcome], name: &str, of: &str) -> Option<f64> {
+    let mut told: Vec<(f64, u64)> = passes
+        .iter()
+        .filter_map(|pass| Some((*pass.observed.values.get(name)?, *pass.observed.counts.get(of)?)))
+        .collect();
+    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: u64 = told.iter().map(|(_, events)| events).sum();
+    let mut seen = 0;
+    told.iter().find_map(|&(value, events)| {
+        seen += events;
+        (2 * seen >= total).then_some(value)
+    })
 }
 
 /// Whether a value is a part of a whole, so that no interval of it reaches beyond 0 or 1.
@@ -356,6 +381,59 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
+        let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
+            let (plain, mut record) = (said(values), SeriesRecord::new());
+            for (pass, entry) in plain.passes(0).iter().enumerate() {
+                let mut entry = entry.clone();
+                if let Ok(outcome) = &mut entry.outcome {
+                    around(pass, outcome);
+                }
+                record.push(entry);
+            }
+            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+        };
+        let quiet = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8];
+        let clocked = trial(&quiet, |_, pass| {
+            let core_ghz = Some([4.0, 3.8]);
+            pass.roles = vec![RoleEvidence { core_ghz, ..RoleEvidence::default() }];
+        });
+        assert!(clocked.flags.contains(Flag::Freq) && clocked.reason.is_none());
+        assert_eq!(clocked.grade, Some(Grade::B), "± 2 % holds whatever the clock did");
+        let stolen = |_: usize, pass: &mut PassOutcome| pass.steal_ms = Some(1.0);
+        assert_eq!(trial(&quiet, stolen).grade, Some(Grade::C), "both halves of the passes say the same");
+        let higher = [100.0, 101.0, 99.0, 100.5, 119.5, 120.0, 120.2, 119.8];
+        assert_eq!(trial(&higher, stolen).grade, Some(Grade::D));
+        let once = |pass: usize, outcome: &mut PassOutcome| {
+            outcome.steal_ms = Some(if pass == 3 { 1.0 } else { 0.0 });
+        };
+        assert!(trial(&quiet.repeat(3), once).flags.is_empty(), "one pass of 24 decides no median");
+    }
+
+    #[test]
+    fn a_difference_is_of_the_same_events_as_what_it_is_the_difference_of() {
+        // Three passes with a thousand creations that run at once, five with a handful that wait for a time slice.
+        let mut record = SeriesRecord::new();
+        for pass in 0..8u32 {
+            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+            let (events, runs_ns) = if pass < 3 { (1_000, 10_000.0) } else { (5, 3_800_000.0) };
+            for (name, ns) in [("cost", 7_000.0), ("latency", runs_ns)] {
+                let mut histogram = Histogram::new();
+                histogram.record_ns(ns, events);
+                outcome.observed.histogram(name, histogram);
+            }
+            outcome.observed.count("samples", events);
+            outcome.observed.value("after_return_ns", runs_ns - 7_000.0);
+            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
+        }
+        let trial = &analyse_series(&flat(), &settings(), &record).trials[0];
+        let median = |name: &str| trial.histograms[name].percentile_ns(0.5).unwrap();
+        let after = &trial.values["after_return_ns"];
+        assert!((after.point / (median("latency") - median("cost")) - 1.0).abs() < 0.01, "{after:?}");
+        assert!(after.low <= after.point && after.high > 3_700_000.0, "that passes differ stays said");
+    }
+
     fn a_headline_of_one_probe_is_none_of_another() {
         let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =
