@@ -92,7 +92,14 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
 }
 
 /// What a cell is, and how exact.
-pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: usize) -> Vec<String> {
+pub fn legend(
+    report: &RunReport,
+    map: &LatencyMap,
+    threads_per_core: usize,
+    drawn: Drawn,
+    width: usize,
+) -> Vec<String> {
+    let precision = report.settings.precision_of(map.protocol);
     let mut parts = Vec::new();
     if threads_per_core > 1 {
         parts.push("cell: median over the pairs of threads".to_owned());
@@ -110,7 +117,7 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
     parts.push(match report.settings.counts {
         Counts::Adaptive => {
             let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
-            format!("±{} at 95 % {but}", percent(report.settings.precision))
+            format!("±{} at 95 % {but}", percent(precision))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
@@ -191,11 +198,12 @@ pub fn groups(
         return lines;
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
+    apart: Option<Level>,
     let found = value_groups(&all.sorted_ns, GapRule::LATENCY_NS);
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
         [one] => format!(
-            " No groups: values range from {} to {} ns without a gap, and the system reports one group.{}",
+            " No groups: values range from {} to {} ns without a gap, and {}.{}",
             ns(one.min),
             ns(one.max),
             by_distance.map_or(String::new(), distance_words)
@@ -204,7 +212,7 @@ pub fn groups(
             " One group above the core, as the system reports; no other gap in the values.".to_owned()
         }
         several => format!(
-            " {} levels by value only, the system reports no groups: {}.",
+            " {} levels by value only, {}: {}.",
             several.len(),
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
         ),
@@ -213,6 +221,11 @@ pub fn groups(
     lines
 }
 
+            match apart {
+                Some(level) =>
+                    format!("each CPU is in another {}, as the system reports", level_words(level, 1)),
+                None => "the system reports one group".to_owned(),
+            },
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
 fn distance_words(correlation: Estimate) -> String {
     let verdict = match correlation {
@@ -221,6 +234,10 @@ fn distance_words(correlation: Estimate) -> String {
         _ => "none can be told",
     };
     format!(
+            match apart {
+                Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
+                None => "the system reports no groups".to_owned(),
+            },
         " Correlation with the distance between CPU ids: {:.2} ({:.2} to {:.2} at 95 %), {verdict}.",
         correlation.point, correlation.low, correlation.high
     )
@@ -274,6 +291,19 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
     use super::table::{Align, Columns};
     let mut table = Columns::new(&[
         ("core classes, ns", Align::Left),
+    if !contrast.protocol.is_latency() {
+        let verdict = if ratio >= VISIBLE_CONTRAST {
+            "Time stamps from the own group vary less"
+        } else if ratio <= 1.0 / VISIBLE_CONTRAST {
+            "Time stamps from the own group vary more"
+        } else {
+            "The variation does not show them"
+        };
+        let groups = contrast_groups(contrast);
+        return format!(
+            "{groups}, as the system reports. {verdict}: {inside} ns later than at best, {across} from the nearest other."
+        );
+    }
         ("share", Align::Left),
         ("pairs", Align::Right),
         ("median", Align::Right),
