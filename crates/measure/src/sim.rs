@@ -40,7 +40,8 @@ pub use stage::{HeldAs, SimStage};
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
-    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, fine_enough,
+    Allowance, Assignment, BUSY_SHARE, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
+    fine_enough,
 };
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -372,6 +373,7 @@ impl Machine for SimMachine {
     }
 
     fn is_busy(&self) -> Option<bool> {
-        Some(self.world.spec.failures.busy)
+        let failures = &self.world.spec.failures;
+        Some(failures.busy || failures.others > BUSY_SHARE)
     }
 }

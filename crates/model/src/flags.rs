@@ -109,6 +109,8 @@ flags! {
     Saturated = 22, "saturated", Void;
     /// Wait hints in a row on a guest: the hypervisor may have left the guest in between.
     PauseExits = 23, "pause-exits", Remark;
+    /// Other programs took more than a tenth of the CPUs while this was measured.
+    Load = 24, "load", Shift;
 }
 
 /// A set of flags.

@@ -75,6 +75,8 @@ pub struct Disturbance {
     pub sibling_busy: bool,
     /// A quota stopped the process, or heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
     pub throttled: bool,
+    /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
+    pub others_busy: bool,
 }
 
 /// Why a trial has no recording: a reason can be stored, shown and acted on.

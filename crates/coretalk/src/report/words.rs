@@ -4,11 +4,12 @@ use super::heat_map::Drawn;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, wrap};
 use crate::RunReport;
+use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
-use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
+use coretalk_model::{CpuSet, Environment, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
 /// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
 /// size of the spread between cells of one relation.
@@ -22,7 +23,9 @@ pub fn p_value(p: f64) -> String {
 /// What was measured, in one line where it fits: tool, machine, size, system, time.
 pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     let environment = &report.environment;
-    let mut parts = vec![format!("coretalk {}", plain(&report.header.tool_version))];
+    // Whoever reads one line more has to know it.
+    let mut parts: Vec<String> = disturbance(environment).into_iter().collect();
+    parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
     if report.header.simulated {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
@@ -34,10 +37,7 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
-        parts.push(match &environment.hypervisor {
-            Some(hypervisor) => format!("guest of {}", plain(hypervisor)),
-            None => "bare metal".into(),
-        });
+        parts.push(ground(environment));
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
@@ -45,6 +45,21 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.push(format!("watched for {}", duration(report.result.watched.secs())));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// What other programs did to a run, where that casts doubt on it.
+pub fn disturbance(environment: &Environment) -> Option<String> {
+    let share = environment.disturbance()?;
+    Some(format!("disturbed: other programs took {} of the CPUs", percent(share)))
+}
+
+/// What the system stands on: only what there is evidence of.
+pub fn ground(environment: &Environment) -> String {
+    match environment.ground() {
+        Ground::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
+        Ground::BareMetal => "bare metal".to_owned(),
+        Ground::Unknown => "hypervisor unknown".to_owned(),
+    }
 }
 
 /// `16 cores, 32 CPUs, 2 L3`: what the system reports, and only that.
@@ -183,6 +198,7 @@ pub fn groups(
     contrasts: &[Contrast],
     topology: &Topology,
     holding: Holding,
+    apart: Option<Level>,
     by_distance: Option<Estimate>,
     width: usize,
 ) -> Vec<String> {
@@ -198,7 +214,6 @@ pub fn groups(
         return lines;
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
-    apart: Option<Level>,
     let found = value_groups(&all.sorted_ns, GapRule::LATENCY_NS);
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
@@ -206,6 +221,11 @@ pub fn groups(
             " No groups: values range from {} to {} ns without a gap, and {}.{}",
             ns(one.min),
             ns(one.max),
+            match apart {
+                Some(level) =>
+                    format!("each CPU is in another {}, as the system reports", level_words(level, 1)),
+                None => "the system reports one group".to_owned(),
+            },
             by_distance.map_or(String::new(), distance_words)
         ),
         _ if explained => {
@@ -214,6 +234,10 @@ pub fn groups(
         several => format!(
             " {} levels by value only, {}: {}.",
             several.len(),
+            match apart {
+                Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
+                None => "the system reports no groups".to_owned(),
+            },
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
         ),
     };
@@ -221,11 +245,6 @@ pub fn groups(
     lines
 }
 
-            match apart {
-                Some(level) =>
-                    format!("each CPU is in another {}, as the system reports", level_words(level, 1)),
-                None => "the system reports one group".to_owned(),
-            },
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
 fn distance_words(correlation: Estimate) -> String {
     let verdict = match correlation {
@@ -234,10 +253,6 @@ fn distance_words(correlation: Estimate) -> String {
         _ => "none can be told",
     };
     format!(
-            match apart {
-                Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
-                None => "the system reports no groups".to_owned(),
-            },
         " Correlation with the distance between CPU ids: {:.2} ({:.2} to {:.2} at 95 %), {verdict}.",
         correlation.point, correlation.low, correlation.high
     )
@@ -276,6 +291,19 @@ fn contrast_words(contrast: &Contrast) -> String {
         return format!("{}, as the system reports.", contrast_groups(contrast));
     }
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
+    if !contrast.protocol.is_latency() {
+        let verdict = if ratio >= VISIBLE_CONTRAST {
+            "Time stamps from the own group vary less"
+        } else if ratio <= 1.0 / VISIBLE_CONTRAST {
+            "Time stamps from the own group vary more"
+        } else {
+            "The variation does not show them"
+        };
+        let groups = contrast_groups(contrast);
+        return format!(
+            "{groups}, as the system reports. {verdict}: {inside} ns later than at best, {across} from the nearest other."
+        );
+    }
     let verdict = if ratio >= VISIBLE_CONTRAST {
         format!("Talk inside one group: {ratio:.1} × faster ({inside} ns, to the nearest other {across} ns).")
     } else if ratio <= 1.0 / VISIBLE_CONTRAST {
@@ -291,19 +319,6 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> 
     use super::table::{Align, Columns};
     let mut table = Columns::new(&[
         ("core classes, ns", Align::Left),
-    if !contrast.protocol.is_latency() {
-        let verdict = if ratio >= VISIBLE_CONTRAST {
-            "Time stamps from the own group vary less"
-        } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-            "Time stamps from the own group vary more"
-        } else {
-            "The variation does not show them"
-        };
-        let groups = contrast_groups(contrast);
-        return format!(
-            "{groups}, as the system reports. {verdict}: {inside} ns later than at best, {across} from the nearest other."
-        );
-    }
         ("share", Align::Left),
         ("pairs", Align::Right),
         ("median", Align::Right),

@@ -68,6 +68,8 @@ fn settings(cpus: u32) -> LatencySettings {
 pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
     let cpus = topology.cpus().len() as u32;
     let environment = Environment {
+        bare_metal: Some(true),
+        platform_evidence: Some("CPUID: no hypervisor".into()),
         simulated: simulated.map(str::to_owned),
         host: Some("secret-host".into()),
         clock: ClockFacts { source: "tsc".into(), hz: 2.596e9, cost_ns: Some(17.9), ..ClockFacts::default() },
@@ -351,6 +353,8 @@ pub fn still_guest() -> RunReport {
     let mut report = report(topology, vec![map(2, |_, _| 22.6)], None);
     report.environment.cpu_model = Some("AMD EPYC (guest)".into());
     report.environment.hypervisor = Some("kvm".into());
+    report.environment.bare_metal = Some(false);
+    report.environment.platform_evidence = Some("CPUID leaf 0x40000000: `KVMKVMKVM`".into());
     report.environment.kernel = Some("Linux 6.18.1".into());
     report.result.watched = Picos::from_secs(24.0);
     if let Some(watch) = &mut report.result.watch {

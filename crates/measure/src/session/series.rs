@@ -4,7 +4,7 @@ mod company;
 
 use self::company::Company;
 use super::latency::{Ended, RunError};
-use super::{Event, Kept, Observer, Sink, SinkError};
+use super::{Decision, Event, Kept, Observer, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{InCompany, SeriesProbe, TrialOrder};
@@ -503,6 +503,9 @@ impl<'a> Driver<'a> {
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
         self.commit()?;
+        if let Some(decision) = Decision::of_others(&*self.machine, self.segment) {
+            self.sink.decide(&decision)?;
+        }
         if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
             return Err(RunError::Interrupted);
         }

@@ -130,6 +130,17 @@ pub struct LevelDifference {
     pub as_read: Option<f64>,
 }
 
+impl LevelDifference {
+    /// Core clock of B ÷ that of A − 1, from what the shift as read makes of the shift in cycles: nanoseconds are cycles
+    /// ÷ clock. `None` where one of them is not known.
+    ///
+    /// Never below −1: a clock falls by less than all of it, however much longer everything takes.
+    pub fn clock(&self) -> Option<f64> {
+        let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
+    }
+}
+
 /// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellDifference {
@@ -147,17 +158,6 @@ const NO_ERROR_KNOWN: &str = "too few pairs without intervals";
 const MOVED: &str = "changed state during a run";
 /// A guest's CPUs may be moved by the host.
 const FLOATS: &str = "on a guest the host may have moved the CPUs";
-impl LevelDifference {
-    /// Core clock of B ÷ that of A − 1, from what the shift as read makes of the shift in cycles: nanoseconds are cycles
-    /// ÷ clock. `None` where one of them is not known.
-    ///
-    /// Never below −1: a clock falls by less than all of it, however much longer everything takes.
-    pub fn clock(&self) -> Option<f64> {
-        let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
-        (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
-    }
-}
-
 
 /// Holds two sides against each other. Sheets of one name belong together; where each side has a single one they do so
 /// whatever their names. Levels of a sheet without a pair on both sides are left out, and sheets without a value on either.

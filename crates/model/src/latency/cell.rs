@@ -360,6 +360,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => flags::too_few(value.passes),
+        Flag::Load => "other programs took CPUs while it was measured".into(),
         Flag::Saturated => "more was meant to be sent than passes".into(),
         Flag::Freq
         | Flag::HomeSpread

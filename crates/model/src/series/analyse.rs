@@ -268,6 +268,8 @@ fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     passes_interval(values, Look::at(values.len()), 1.0, floor)
 }
 
+/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
+/// cells: a single disturbed pass decides no median.
 fn flags(passes: &[&PassOutcome]) -> Flags {
     let mut flags = Flags::NONE;
     let seen: Vec<Flags> = passes.iter().map(|pass| evidence(pass)).collect();
@@ -286,9 +288,25 @@ fn flags(passes: &[&PassOutcome]) -> Flags {
     flags
 }
 
+/// What went on around a pass.
+fn evidence(pass: &PassOutcome) -> Flags {
+    let mut seen = Flags::NONE;
+    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
+    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
+    for (flag, found) in [
+        (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
+        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
+        (Flag::Load, pass.others_busy),
+        (Flag::Freq, pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
+    ] {
+        if found {
+            seen.set(flag);
+        }
+    }
+    seen
+}
+
 /// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
-/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
-/// cells: a single disturbed pass decides no median.
 fn of_jitter(mut flags: Flags) -> Flags {
     for found in [Flag::Steal, Flag::Preempted] {
         flags.clear(found);
@@ -313,23 +331,6 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
         sum[0] += u64::from(role.voluntary?);
         sum[1] += u64::from(role.involuntary?);
     }
-/// What went on around a pass.
-fn evidence(pass: &PassOutcome) -> Flags {
-    let mut seen = Flags::NONE;
-    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
-    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
-    for (flag, found) in [
-        (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
-        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
-        (Flag::Freq, pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
-    ] {
-        if found {
-            seen.set(flag);
-        }
-    }
-    seen
-}
-
     (!passes.is_empty()).then_some(sum)
 }
 
@@ -380,7 +381,6 @@ mod tests {
         );
     }
 
-    #[test]
     #[test]
     fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
         let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
@@ -434,6 +434,7 @@ mod tests {
         assert!(after.low <= after.point && after.high > 3_700_000.0, "that passes differ stays said");
     }
 
+    #[test]
     fn a_headline_of_one_probe_is_none_of_another() {
         let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =

@@ -101,6 +101,7 @@ fn words(flag: Flag, result: &TrialResult, width: f64) -> Reason {
         Flag::Preempted => "the scheduler took a CPU away".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
+        Flag::Load => "other programs took CPUs while it was measured".into(),
         Flag::WideCi => Reason::too_wide(width),
         Flag::CoarseClock => Reason::too_coarse(width),
         Flag::FewPasses => flags::too_few(result.passes).into(),

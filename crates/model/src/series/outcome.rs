@@ -69,4 +69,6 @@ pub struct PassOutcome {
     pub coordinator_shared: bool,
     /// Trials on other cores that were made at the same time; 0 is alone.
     pub company: u32,
+    /// Other programs took more than a tenth of the CPUs around it.
+    pub others_busy: bool,
 }
