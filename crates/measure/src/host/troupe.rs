@@ -48,6 +48,7 @@ impl Troupe {
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_shared,
             company: self.company,
+            sentinel_ns: None,
         })
     }
 

@@ -81,6 +81,7 @@ pub fn perform(
         steal_ms: evidence.steal_ms,
         coordinator_shared: false,
         company: active.saturating_sub(1) as u32,
+        sentinel_ns: None,
     });
     (outcome, elapsed)
 }

@@ -39,6 +39,8 @@ struct SaidRow {
     #[serde(skip_serializing_if = "is_alone")]
     company: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sentinel_ns: Option<[f32; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<TrialFailure>,
 }
 
@@ -174,14 +176,23 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
             company: said.company,
+            sentinel_ns: said.sentinel_ns,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
 fn said(outcome: &PassOutcome) -> SaidRow {
-    let PassOutcome { started: _, elapsed: _, observed, roles, steal_ms, coordinator_shared, company } =
-        outcome;
+    let PassOutcome {
+        started: _,
+        elapsed: _,
+        observed,
+        roles,
+        steal_ms,
+        coordinator_shared,
+        company,
+        sentinel_ns,
+    } = outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
     SaidRow {
         values: values.clone(),
@@ -191,6 +202,7 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         steal_ms: *steal_ms,
         coordinator_shared: *coordinator_shared,
         company: *company,
+        sentinel_ns: *sentinel_ns,
         failure: None,
     }
 }
