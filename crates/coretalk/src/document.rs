@@ -30,7 +30,7 @@ pub use load::{CpuLoadDoc, LoadDoc};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use overview::{GroupDoc, OverviewDoc};
 pub use queue::QueueCellDoc;
-pub use series::{PercentilesDoc, SeriesDoc};
+pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc};
 pub use spin::SpinDoc;
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,

@@ -195,6 +195,11 @@ pub(crate) fn too_coarse(width: f64) -> String {
     }
 }
 
+/// Why a number has [`Flag::Multimodal`].
+pub(crate) fn changed_state(plateaus: usize) -> String {
+    format!("the machine changed state: {plateaus} plateaus")
+}
+
 /// Why a number has [`Flag::FewPasses`].
 pub(crate) fn too_few(passes: u32) -> String {
     if passes == 1 { "only 1 pass".to_owned() } else { format!("only {passes} passes") }

@@ -29,6 +29,7 @@ pub fn value(ns: f64) -> CellValue {
         home_penalty: None,
         line_spread: Some(1.03),
         states: Vec::new(),
+        cas_ns: None,
         grade: Grade::B,
         flags: Flags::NONE,
         reason: None,
@@ -122,9 +123,10 @@ fn rung(relation: Relation, step: &str, kernel: &'static str, ns: f64, pairs: u3
         classes: None,
         step: step.into(),
         kernel: KernelId(kernel.into()),
-        latency_ns: estimate(ns, 0.01),
-        range_ns: [ns * 0.97, ns * 1.04],
+        latency_ns: Some(estimate(ns, 0.01)),
+        range_ns: Some([ns * 0.97, ns * 1.04]),
         pairs,
+        reason: None,
     }
 }
 
@@ -363,7 +365,7 @@ pub fn still_guest() -> RunReport {
     report.result.ladder = ladder(&[(Relation::L3, 22.6)]);
     for row in &mut report.result.ladder {
         row.pairs = 1;
-        row.range_ns = [row.latency_ns.point; 2];
+        row.range_ns = row.latency_ns.map(|latency| [latency.point; 2]);
     }
     report
 }

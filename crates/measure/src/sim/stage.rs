@@ -83,6 +83,7 @@ pub fn perform(
         coordinator_shared: false,
         company: active.saturating_sub(1) as u32,
         others_busy: world.spec.failures.others > DISTURBED_SHARE,
+        sentinel_ns: None,
     });
     (outcome, elapsed)
 }

@@ -183,6 +183,11 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         .flatten();
     let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
 
+    numbers.clear();
+    numbers.extend(kept.iter().filter_map(|value| value.sentinel));
+    let cas_ns = (!numbers.is_empty()).then(|| {
+        numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
+    });
     let mut flags = evidence(kept);
     if passes.unverified > 0 {
         flags.set(Flag::Invalid);
@@ -229,6 +234,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         home_penalty: penalty,
         line_spread: stats::median_in_place(numbers),
         states: told(&states, values, context.settings),
+        cas_ns,
         grade: Grade::D,
         flags,
         reason: None,
@@ -350,7 +356,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::SmtBusy => "the other thread of a core was busy".into(),
         Flag::Throttled => "a CPU quota, heat or a falling core clock held the run back".into(),
         Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
-        Flag::Multimodal => format!("the machine changed state: {} plateaus", value.states.len()),
+        Flag::Multimodal => flags::changed_state(value.states.len()),
         Flag::WideCi => flags::too_wide(width),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes this relation".into(),

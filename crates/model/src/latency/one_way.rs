@@ -165,6 +165,7 @@ fn judge(settings: &LatencySettings, delays: &[Delays], back: &[Delays]) -> Cell
         home_penalty: None,
         line_spread: None,
         states: Vec::new(),
+        cas_ns: None,
         grade: Grade::D,
         flags,
         reason: None,

@@ -1,9 +1,10 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::judge::judge;
+use super::judge::{FEWEST_PASSES, judge};
+use super::states::{Part, SentinelWatch, split};
 use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
-    load_curve,
+    TrialState, load_curve,
 };
 use crate::latency::cell::TAINTED_SHARE;
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
@@ -21,10 +22,11 @@ const MUCH_LONGER: f64 = 1.5;
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let gate = CompanyGate::of(topology, settings, record);
+    let watch = SentinelWatch::of(settings, record);
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
         trials: trials
-            .flat_map(|(index, spec)| by_role(trial(settings, &gate, record, index, spec)))
+            .flat_map(|(index, spec)| by_role(trial(settings, &gate, &watch, record, index, spec)))
             .collect(),
         load: load_curve(settings, record),
         regime: gate.regime(),
@@ -34,8 +36,14 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
 }
 
 /// Whether a trial has enough passes, at one of the two looks (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help. Passes in company count where the gate lets them.
-pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRecord, trial: usize) -> bool {
+/// for, or more passes would not help. Passes in company count where the gate lets them, and those of the largest state.
+pub fn is_done(
+    settings: &SeriesSettings,
+    gate: &CompanyGate,
+    watch: &SentinelWatch,
+    record: &SeriesRecord,
+    trial: usize,
+) -> bool {
     let Counted { passes, biased } = gate.counted(record, trial);
     if biased {
         return false;
@@ -51,11 +59,16 @@ pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRec
     if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
         return true;
     }
-    let alike = alike(&passes);
-    let probe = settings.trials.get(trial).map_or("", |spec| spec.probe.as_str());
-    let medians = estimates(&by_name(alike, medians), settings.precision);
-    let values = values(probe, alike, settings.precision);
-    let width = headline(settings, probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
+    let Some(spec) = settings.trials.get(trial) else { return true };
+    let parts = split(settings, watch, spec, &passes, &alike(&passes));
+    let main = of_part(&passes, &parts[0]);
+    // Where the machine moved, the rest is made until its largest state has an interval.
+    if main.len() < FEWEST_PASSES as usize {
+        return false;
+    }
+    let medians = estimates(&by_name(&main, medians), settings.precision);
+    let values = values(&spec.probe, &main, settings.precision);
+    let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision) != Decision::More
 }
 
@@ -92,6 +105,17 @@ fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Ite
     })
 }
 
+/// The name by which a trial is judged, and what each of its passes says under it; `None` where they have none of the
+/// names.
+pub(super) fn named_headline_of_passes<'a>(
+    settings: &'a SeriesSettings,
+    probe: &str,
+    passes: &[&PassOutcome],
+) -> Option<(&'a str, Vec<Option<f64>>)> {
+    let all = |name: &'a str| (name, passes.iter().map(|pass| said(pass, name)).collect::<Vec<_>>());
+    headlines(settings, probe).map(all).find(|(_, values)| values.iter().any(Option::is_some))
+}
+
 /// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
 pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
     headlines(settings, probe).find_map(|name| said(pass, name))
@@ -107,11 +131,15 @@ pub(super) fn said(pass: &PassOutcome, name: &str) -> Option<f64> {
 fn trial(
     settings: &SeriesSettings,
     gate: &CompanyGate,
+    watch: &SentinelWatch,
     record: &SeriesRecord,
     index: usize,
     spec: &TrialSpec,
 ) -> TrialResult {
-    let Counted { passes, biased } = gate.counted(record, index);
+    let Counted { passes: all, biased } = gate.counted(record, index);
+    let parts = split(settings, watch, spec, &all, &alike(&all));
+    // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
+    let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
     let mut histograms: BTreeMap<String, Histogram> = BTreeMap::new();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for pass in &passes {
@@ -122,17 +150,19 @@ fn trial(
             *counts.entry(name.clone()).or_default() += count;
         }
     }
-    let alike = alike(&passes);
+    let alike = of_part(&all, &parts[0]);
     let mut result = TrialResult {
         spec: spec.clone(),
-        passes: passes.len() as u32,
-        values: values(&spec.probe, alike, settings.precision),
-        medians_ns: estimates(&by_name(alike, medians), settings.precision),
+        passes: all.len() as u32,
+        values: values(&spec.probe, &alike, settings.precision),
+        medians_ns: estimates(&by_name(&alike, medians), settings.precision),
         histograms,
         counts,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
-        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&passes)) } else { flags(&passes) },
+        states: told(settings, spec, &all, &parts),
+        cas_ns: parts[0].cas_ns.clone(),
+        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&all)) } else { flags(&all) },
         grade: None,
         reason: None,
     };
@@ -144,8 +174,39 @@ fn trial(
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    judge(settings, record, index, alike, &mut result);
+    if result.states.len() > 1 {
+        result.flags.set(Flag::Multimodal);
+    }
+    judge(settings, record, index, &alike, passes.len() as u32, &mut result);
     result
+}
+
+/// The states of a trial, the largest first; none where it held still.
+fn told(
+    settings: &SeriesSettings,
+    spec: &TrialSpec,
+    all: &[&PassOutcome],
+    parts: &[Part],
+) -> Vec<TrialState> {
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let known: usize = parts.iter().map(|part| part.passes.len()).sum();
+    let name = named_headline_of_passes(settings, &spec.probe, all).map_or("", |(name, _)| name);
+    let state = |part: &Part| {
+        let passes = of_part(all, part);
+        let medians_ns = estimates(&by_name(&passes, medians), settings.precision);
+        let values = values(&spec.probe, &passes, settings.precision);
+        Some(TrialState {
+            share: part.passes.len() as f64 / known as f64,
+            passes: part.passes.len() as u32,
+            value: *medians_ns.get(name).or_else(|| values.get(name))?,
+            values,
+            medians_ns,
+            cas_ns: part.cas_ns.clone(),
+        })
+    };
+    parts.iter().filter_map(state).collect()
 }
 
 /// What stands between a name and the number of the role that it is of.
@@ -247,17 +308,28 @@ fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<St
     values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
 }
 
-/// The passes that a median is taken over: those of the second look alone where they are much longer. Order statistics
-/// want passes of one kind, and short ones scatter more than long ones; whether there is a second look was decided by
-/// the others.
-fn alike<'a, 'b>(passes: &'b [&'a PassOutcome]) -> &'b [&'a PassOutcome] {
-    let (first, second) = passes.split_at(passes.len().min(LOOKS[0]));
+/// Positions of the passes that a median is taken over: those of the second look alone where they are much longer. Order
+/// statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second look was
+/// decided by the others.
+fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
+    let all: Vec<usize> = (0..passes.len()).collect();
+    second_look(passes, &all).to_vec()
+}
+
+/// The same of the passes of a state.
+fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
+    second_look(all, &part.passes).iter().map(|&pass| all[pass]).collect()
+}
+
+/// Of some passes, by their positions, those of the second look where they are to speak alone.
+fn second_look<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
+    let (first, second) = some.split_at(some.partition_point(|&pass| pass < LOOKS[0]));
     // Medians: a pass that was held up is no longer one.
     let typical =
-        |passes: &[&PassOutcome]| median(&passes.iter().map(|pass| pass.elapsed.ns()).collect::<Vec<_>>());
+        |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
         (Some(short), Some(long)) if second.len() >= LOOKS[0] && long >= MUCH_LONGER * short => second,
-        _ => passes,
+        _ => some,
     }
 }
 
@@ -376,8 +448,8 @@ mod tests {
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
         assert!(
-            is_done(&settings(), &CompanyGate::default(), &record, 0)
-                && !is_done(&settings(), &CompanyGate::default(), &record, 1)
+            is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 0)
+                && !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 1)
         );
     }
 
@@ -450,7 +522,10 @@ mod tests {
         assert_eq!(few.trials[0].reason.as_ref().map(Reason::as_str), Some("only 2 passes"));
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
-        assert!(!is_done(&settings(), &CompanyGate::default(), &wide, 0), "a second look is due");
+        assert!(
+            !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &wide, 0),
+            "a second look is due"
+        );
     }
 
     #[test]

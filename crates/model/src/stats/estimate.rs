@@ -1,5 +1,7 @@
 //! [`Estimate`]: a number that does not travel without its uncertainty.
 
+use super::location::median;
+
 /// A point with its interval. The unit is the caller's and the same in `point`, `low` and `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -23,6 +25,20 @@ impl Estimate {
     /// Half the width of the interval, in the unit of the point.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
+    }
+
+    /// Of several: the median of their points, from the median of their lower ends to that of their upper ends; as sure
+    /// as the least sure of them. `None` for none.
+    pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
+        let of = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
+        let least = |of: Vec<f64>| of.into_iter().fold(f64::INFINITY, f64::min);
+        Some(Estimate {
+            point: median(&of(|it| it.point))?,
+            low: median(&of(|it| it.low))?,
+            high: median(&of(|it| it.high))?,
+            confidence: least(of(|it| it.confidence)),
+            effective_n: least(of(|it| it.effective_n)),
+        })
     }
 
     /// Whether the interval holds the truth in 95 % of cases: that of a few passes is their whole range, and does not.

@@ -41,6 +41,8 @@ struct SaidRow {
     #[serde(skip_serializing_if = "is_calm")]
     others_busy: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sentinel_ns: Option<[f32; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<TrialFailure>,
 }
 
@@ -177,6 +179,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             coordinator_shared: said.coordinator_shared,
             company: said.company,
             others_busy: said.others_busy,
+            sentinel_ns: said.sentinel_ns,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
@@ -192,6 +195,7 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         coordinator_shared,
         company,
         others_busy,
+        sentinel_ns,
     } = outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
     SaidRow {
@@ -203,6 +207,7 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         coordinator_shared: *coordinator_shared,
         company: *company,
         others_busy: *others_busy,
+        sentinel_ns: *sentinel_ns,
         failure: None,
     }
 }

@@ -93,6 +93,7 @@ fn result() -> LatencyResult {
         home_penalty: None,
         line_spread: Some(1.1),
         states: Vec::new(),
+        cas_ns: None,
         grade: Grade::B,
         flags: Flags::NONE.with(Flag::Asym).with(Flag::Freq),
         reason: None,

@@ -184,6 +184,7 @@ pub(super) mod tests {
                     home_penalty: None,
                     line_spread: None,
                     states: Vec::new(),
+                    cas_ns: None,
                     grade: Grade::A,
                     flags: Flags::NONE,
                     reason: None,
