@@ -5,6 +5,7 @@ mod comparison;
 mod derive;
 mod metric;
 mod placement;
+mod reason;
 mod settings;
 mod structure;
 mod workload;
@@ -14,6 +15,7 @@ pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Open, Outcome, 
 pub use derive::{cores_first, derive};
 pub use metric::{Better, COMMAND_METRICS, Metric, Role};
 pub use placement::{Binding, Placement, PlacementName, Preset};
+pub use reason::{Reason, Why, why};
 pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
 pub use structure::Structure;
-pub use workload::{Workload, WorkloadError, WorkloadKind};
+pub use workload::{Habit, Talk, Workload, WorkloadError, WorkloadKind};

@@ -2,9 +2,9 @@
 
 use super::{Ci, known, rounded};
 use crate::PlaceReport;
-use coretalk_model::Flag;
-use coretalk_model::place::{Comparison, Open, Outcome};
+use coretalk_model::place::{Binding, Comparison, Open, Outcome, Workload};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Flag};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +40,9 @@ pub struct ArmDoc {
     name: String,
     /// In role order.
     cpus: Vec<u32>,
-    /// Null where nothing is bound.
+    /// The CPU of each thread; null where threads are not held one by one: commands, work made of processes, `none`.
+    roles: Option<Vec<u32>>,
+    /// Holds the process as a whole, its threads in any order; null where nothing is bound.
     taskset: Option<String>,
     median: Option<f64>,
     /// Null below six runs.
@@ -88,9 +90,16 @@ impl ComparisonDoc {
         };
         let percent = |share: Option<f64>| share.map(|share| rounded(100.0 * share));
         let of_share = |share: Estimate| share.scaled(100.0);
+        let threads = place.settings.threads;
+        let kind = comparison.work.parse::<Workload>().ok().map(|workload| workload.kind);
+        let roles = threads.and_then(|threads| kind?.habit(threads).roles);
+        let ids = |cpus: &[CpuId]| cpus.iter().map(|cpu| cpu.0).collect::<Vec<u32>>();
         let arms = comparison.arms.iter().map(|arm| ArmDoc {
             name: arm.placement.name.clone(),
-            cpus: arm.placement.cpus.iter().map(|cpu| cpu.0).collect(),
+            cpus: ids(&arm.placement.cpus),
+            roles: roles
+                .filter(|_| arm.placement.binding == Binding::Bound)
+                .map(|roles| ids(&arm.placement.roles(roles))),
             taskset: arm.placement.taskset(),
             median: arm.median.and_then(|median| exact(median.point)),
             ci: arm.interval().and_then(|[low, high]| Some([exact(low)?, exact(high)?])),

@@ -464,11 +464,66 @@ fn a_large_machine_is_compared_too() {
 }
 
 #[test]
+fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_machine() {
+    let tool = Tool::new();
+    let words = "--placement across-l3 --placement smt-packed --threads 6 --workload \
+                 pipe,threads-yield,mutex-array,memory-read,memory-write,stream-copy,stream-scale,stream-add,stream-triad";
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let document = simulated(&tool, "chiplet-16-smt", &words);
+    for comparison in document["comparisons"].as_array().unwrap() {
+        for arm in comparison["placements"].as_array().unwrap() {
+            assert!(arm["median"].as_f64().is_some_and(|median| median > 0.0), "{comparison}");
+        }
+    }
+    let of = |workload: &str, metric: &str| -> Vec<f64> {
+        let all = document["comparisons"].as_array().unwrap();
+        let found = all.iter().find(|it| it["workload"] == workload && it["metric"] == metric).unwrap();
+        let medians =
+            found["placements"].as_array().unwrap().iter().map(|arm| arm["median"].as_f64().unwrap());
+        medians.collect()
+    };
+    // Sixty-four events in so many seconds, as benchmarks of the field print them.
+    for (time_s, rate) in of("mutex-array", "time_s").into_iter().zip(of("mutex-array", "events_per_s")) {
+        assert!((time_s * rate / 64.0 - 1.0).abs() < 0.01, "{time_s} s, {rate} events/s");
+    }
+    // Three cores of each of two caches against three of one: as much of the way to memory again.
+    let read = of("memory-read", "mb_per_s");
+    assert!((read[0] / read[1] - 2.0).abs() < 0.05, "{read:?}");
+}
+
+#[test]
+fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
+    let tool = Tool::new();
+    let words = "--threads 6 --placement across-l3 --placement spread --workload ring";
+    let document = simulated(&tool, "chiplet-16-smt", words);
+    let arms = &document["comparisons"][0]["placements"];
+    assert_eq!(arms[0]["taskset"], arms[1]["taskset"]);
+    assert_eq!(arms[0]["roles"], serde_json::json!([0, 1, 2, 8, 9, 10]));
+    assert_eq!(arms[1]["roles"], serde_json::json!([0, 8, 1, 9, 2, 10]));
+    let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "0, 1, 2, 8, 9, 10",
+        "0, 8, 1, 9, 2, 10",
+        "across-l3 and spread are the same to it",
+        "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
+        "2 of its 6 hops go from L3 to L3, on spread all",
+    ] {
+        assert!(flat.contains(part), "{part}: {out}");
+    }
+    // Where a set of CPUs says it all, there is nothing more to show.
+    let words = words.replace("ring", "integer");
+    let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    assert!(!out.contains("OMP_PLACES") && !out.contains("threads on CPUs"), "{out}");
+}
+
+#[test]
 fn work_that_cannot_be_simulated_is_refused() {
     let tool = Tool::new();
     let places = ["--placement=a=0-1", "--placement=b=2-3", "--machine", "sim:chiplet-16"];
-    for (more, part) in
-        [("pipe", "has no pattern"), ("ring,ring", "twice"), ("dance", "there is no workload")]
+    for (more, part) in [("shell", "has no cost"), ("ring,ring", "twice"), ("dance", "there is no workload")]
     {
         let said = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
         assert_eq!(said.code, 2, "{}", said.err);
