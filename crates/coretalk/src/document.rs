@@ -20,7 +20,7 @@ mod topology;
 mod watch;
 
 pub use advice::{AdviceDoc, AgainstDoc, BaselineDoc, ProofDoc, SnippetDoc};
-pub use comparison::{ArmDoc, ComparisonDoc, PairDoc};
+pub use comparison::{ArmDoc, ComparisonDoc, FailedDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};

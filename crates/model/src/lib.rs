@@ -31,6 +31,6 @@ pub use flags::{Flag, Flags, Grade};
 pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, Protocol, Tool};
 pub use matrix::Matrix;
-pub use recording::{Disturbance, Home, Recording, Samples, Span, TrialFailure};
+pub use recording::{CommandEnd, Disturbance, Home, Recording, Samples, Span, TrialFailure};
 pub use time::{Picos, TickRate, Ticks};
 pub use topology::{CoreClass, Domain, Level, Relation, Topology};

@@ -2,9 +2,9 @@
 
 use super::{Ci, known, rounded};
 use crate::PlaceReport;
-use coretalk_model::place::{Binding, Comparison, Open, Outcome, Workload};
+use coretalk_model::place::{Binding, Comparison, Failed, Open, Outcome, Workload};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag};
+use coretalk_model::{CommandEnd, CpuId, Flag};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,6 +54,26 @@ pub struct ArmDoc {
     flags: Vec<&'static str>,
     /// Median core clock of the first CPU right after a run.
     core_ghz: Option<f64>,
+    /// Of the time that its threads wanted to run, the part in which they had no CPU, as far as was seen; null where the
+    /// system does not say.
+    waited_percent: Option<f64>,
+    /// Of the time of its CPUs, the part that other programs took; null where the system does not say.
+    others_percent: Option<f64>,
+    /// Runs that failed; null where none did.
+    failed: Option<FailedDoc>,
+}
+
+/// What is known of runs that failed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FailedDoc {
+    /// How many did.
+    runs: u32,
+    /// Why the last one did.
+    reason: String,
+    /// The exit status of the command; null where it had none.
+    exit_status: Option<i32>,
+    /// The signal that ended the command; null where none did.
+    signal: Option<i32>,
 }
 
 /// Two placements against each other.
@@ -108,6 +128,9 @@ impl ComparisonDoc {
             flags: doubt(&arm.placement.name)
                 .map_or(Vec::new(), |doubt| doubt.flags.iter().map(Flag::name).collect()),
             core_ghz: doubt(&arm.placement.name).and_then(|doubt| doubt.core_ghz).and_then(known),
+            waited_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.waited)),
+            others_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.others)),
+            failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::of),
         });
         let pairs = comparison.pairs.iter().map(|pair| PairDoc {
             a: name(pair.a),
@@ -135,6 +158,17 @@ impl ComparisonDoc {
             p_value,
             pairs: pairs.collect(),
         }
+    }
+}
+
+impl FailedDoc {
+    fn of(failed: &Failed) -> FailedDoc {
+        let (exit_status, signal) = match failed.end {
+            Some(CommandEnd::Status(status)) => (Some(status), None),
+            Some(CommandEnd::Signal(signal)) => (None, Some(signal)),
+            None => (None, None),
+        };
+        FailedDoc { runs: failed.runs, reason: failed.reason.clone(), exit_status, signal }
     }
 }
 

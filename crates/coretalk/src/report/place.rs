@@ -264,8 +264,8 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
-        "   Where peak memory is unknown the work held less than coretalk itself, whose memory the system counts until the \
-         program takes its place.",
+        "   Where peak memory is unknown the work held less than the small process that starts it, whose memory the system \
+         counts until the program takes its place.",
     )
 }
 
@@ -393,6 +393,15 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
     if doubt.flags.contains(Flag::Freq) {
         let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
         parts.push(format!("the core clock moved, or differs between placements{clock}"));
+    }
+    if doubt.flags.contains(Flag::Preempted) {
+        let share = |of: Option<f64>| of.map_or_else(|| "some".to_owned(), percent);
+        parts.push(format!(
+            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they wanted to \
+             run; end those programs, or compare again when they have ended",
+            share(doubt.others),
+            share(doubt.waited)
+        ));
     }
     if doubt.flags.contains(Flag::Steal) {
         let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));

@@ -179,8 +179,13 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         any::<u32>().prop_map(|cpu| TrialFailure::PartnerLost { cpu: CpuId(cpu) }),
         any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
         Just(TrialFailure::Interrupted),
-        Just(TrialFailure::Command {
+        proptest::option::of(prop_oneof![
+            any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
+            any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
+        ])
+        .prop_map(|end| TrialFailure::Command {
             reason: "ended with 1".into(),
+            end,
             stdout: String::new(),
             stderr: "né".into()
         }),
