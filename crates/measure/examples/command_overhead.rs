@@ -20,6 +20,7 @@ fn main() {
         arguments: &[],
         cpus: &cpus,
         guard: None,
+        launcher: None,
         limit: Duration::from_secs(10),
     };
     let bare = || {
