@@ -1,7 +1,7 @@
 //! Inference: which CPUs belong together, from the latencies alone.
 //!
 //! The steps are those of METHODOLOGY.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
-//! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `repair` (leftovers divided
+//! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `clear` (cuts of which the whole matrix speaks), `repair` (leftovers divided
 //! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain), `agreement` (what a source reports beside it), `naming` (what the finest
 //! level is, where a test says so). [`infer`] goes
 //! through them; nothing here draws a random number or keeps a state.
@@ -9,10 +9,12 @@
 mod agreement;
 mod blocks;
 mod chance;
+mod clear;
 mod distances;
 mod error;
 mod findings;
 mod guard;
+mod irregular;
 mod layout;
 mod levels;
 mod naming;
@@ -34,13 +36,14 @@ pub use findings::{Findings, Refusal, levels_changed};
 pub use layout::Layout;
 pub use observation::{Observation, observations};
 pub use repeat::repeatability;
-pub use structure::{InferredLevel, Shape, Structure};
+pub use structure::{InferredLevel, LoneGroup, Shape, Structure};
 pub use suspects::{Doubt, Suspect};
 
 use crate::Matrix;
 use crate::stats::elementary::exp;
-use crate::stats::{MadScale, exact_median_interval, mad, median_in_place};
+use crate::stats::{exact_median_interval, median_in_place, normal};
 use blocks::Blocks;
+use clear::Cut;
 use distances::Distances;
 pub(crate) use distances::both_ways;
 use partition::Partition;
@@ -48,6 +51,8 @@ use tree::Tree;
 
 /// Cells that scatter less than this around one value are alike; more is more than noise and slices explain.
 const UNIFORM: f64 = 0.06;
+/// Fewer CPUs than this make no mesh that could be told from anything else: ten pairs or fewer.
+const LEAST_OF_A_MESH: usize = 6;
 
 /// Finds out which CPUs belong together.
 ///
@@ -73,8 +78,8 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
     let suspects = suspects::suspects(&found.proposed, &blocks, &distances);
     Ok(Structure {
         levels: described(&found.levels, &distances),
-        hints: found.hints.iter().flat_map(|hint| distances.labelled(hint)).collect(),
-        shape: shape(&found.levels, &distances),
+        hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
+        shape: shape(&found, &distances),
         suspects,
         cpus: distances.cpus,
         left_out: distances.left_out,
@@ -87,8 +92,15 @@ struct Found {
     proposed: Vec<Partition>,
     /// What stands.
     levels: Vec<Partition>,
-    /// Levels of a single group.
-    hints: Vec<Partition>,
+    /// Groups that are no level.
+    hints: Vec<Alone>,
+}
+
+/// A group that stands out alone, by position.
+struct Alone {
+    group: Vec<usize>,
+    /// The one CPU outside it, where there is one.
+    but: Option<usize>,
 }
 
 impl Found {
@@ -98,7 +110,7 @@ impl Found {
         let mut proposed = levels::choose(&solid, &tree, distances);
         chance::drop(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);
-        let (mut levels, mut hints): (Vec<Partition>, Vec<Partition>) = (Vec::new(), Vec::new());
+        let (mut levels, mut hints): (Vec<Partition>, Vec<Alone>) = (Vec::new(), Vec::new());
         // Coarse to fine: what a level is compared with ends at the groups of the next coarser one that stands.
         for (index, level) in proposed.iter().enumerate().rev() {
             let finer = index.checked_sub(1).map(|finer| &proposed[finer]);
@@ -111,15 +123,103 @@ impl Found {
             // "All but the slow CPU" is no cluster, and groups that a finer level has say nothing new.
             let known =
                 |group: &Vec<usize>| proposed[..index].iter().any(|finer| finer.groups().contains(group));
-            let new: Vec<Vec<usize>> = level.groups().iter().filter(|group| !known(group)).cloned().collect();
-            match new.len() {
-                0 => {}
-                1 => hints.push(Partition::new(distances.len(), new)),
+            let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
+            match new[..] {
+                [] => {}
+                [group] => hints.push(Alone::within(coarser, group, distances.len())),
+                _ if irregular::is_odd(level, irregular::whole(level, proposed.iter())) => {}
                 _ => levels.push(level.clone()),
             }
         }
         levels.reverse();
-        Found { proposed, levels, hints }
+        let mut found = Found { proposed, levels, hints };
+        found.take(&clear::candidates(&tree, distances), distances);
+        found
+    }
+
+    /// What the whole matrix says stands above what sizes suggest.
+    fn take(&mut self, candidates: &[(Partition, f64)], distances: &Distances) {
+        let mut clear: Vec<Partition> = Vec::new();
+        for (partition, gap) in candidates.iter().rev() {
+            let known = self.levels.iter().chain(candidates.iter().map(|(partition, _)| partition));
+            let finer = irregular::whole(partition, known);
+            if irregular::is_part(partition, &self.levels, distances) {
+                continue;
+            }
+            let Some(cut) = clear::judge(partition, *gap, finer, distances) else { continue };
+            let lone = match cut {
+                Cut::AllBut(ref level, cpu) => {
+                    Some(Alone { group: level.groups()[0].clone(), but: Some(cpu) })
+                }
+                Cut::Level(ref level) => {
+                    irregular::is_half(level, finer).map(|group| Alone { group, but: None })
+                }
+            };
+            if let Some(lone) = lone {
+                self.hints.retain(|hint| hint.group != lone.group);
+                self.hints.push(lone);
+                insert(&mut self.proposed, partition);
+                continue;
+            }
+            self.hints.retain(|hint| !partition.groups().contains(&hint.group));
+            clear.push(partition.clone());
+            for levels in [&mut self.proposed, &mut self.levels] {
+                insert(levels, partition);
+                levels.retain(|level| clear::stands_beside(level, &clear, distances));
+            }
+        }
+        if clear.is_empty() {
+            return;
+        }
+        // One group more than the others have is none, as above.
+        let all = self.levels.clone();
+        self.levels.retain(|level| {
+            let others = || all.iter().filter(|other| other.groups() != level.groups());
+            let is_new = |group: &&Vec<usize>| !others().any(|other| other.groups().contains(group));
+            let is_clear = clear.iter().any(|clear| clear.groups() == level.groups());
+            is_clear || level.groups().iter().filter(is_new).count() > 1
+        });
+    }
+}
+
+/// Adds a level, and takes out those that cut across it.
+fn insert(levels: &mut Vec<Partition>, level: &Partition) {
+    if !levels.iter().any(|known| known.groups() == level.groups()) {
+        levels.retain(|known| known.is_within(level) || level.is_within(known));
+        levels.push(level.clone());
+        // Nested levels cover different numbers of pairs.
+        levels.sort_by_key(Partition::pairs);
+    }
+}
+
+impl Alone {
+    /// A group inside the group of a coarser level that holds it.
+    fn within(coarser: Option<&Partition>, group: &[usize], cpus: usize) -> Alone {
+        let home = |cpu: usize| coarser.is_none_or(|coarser| coarser.joins(cpu, group[0]));
+        let others: Vec<usize> = (0..cpus).filter(|cpu| home(*cpu) && !group.contains(cpu)).collect();
+        let but = if let [cpu] = others[..] { Some(cpu) } else { None };
+        Alone { group: group.to_vec(), but }
+    }
+
+    fn described(&self, distances: &Distances) -> LoneGroup {
+        let (mut inside, mut across) = (Vec::new(), Vec::new());
+        for &cpu in &self.group {
+            for other in (0..distances.len()).filter(|&other| other != cpu && distances.is_known(cpu, other))
+            {
+                let value = exp(distances.at(cpu, other));
+                if self.group.contains(&other) {
+                    inside.push(value);
+                } else if self.but.is_none_or(|but| but == other) {
+                    across.push(value);
+                }
+            }
+        }
+        LoneGroup {
+            cpus: self.group.iter().map(|&cpu| distances.cpus[cpu]).collect(),
+            but: self.but.map(|cpu| distances.cpus[cpu]),
+            inside: median_in_place(&mut inside),
+            across: median_in_place(&mut across),
+        }
     }
 }
 
@@ -151,6 +251,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .map(|(index, (level, [inside, mut across]))| InferredLevel {
             name: format!("group-{}", index + 1),
             groups: distances.labelled(level),
+            single: (0..n).filter(|&cpu| level.of(cpu) == partition::ALONE).map(label).collect(),
             inside: exact_median_interval(&inside, 0.05),
             across: median_in_place(&mut across),
             repeats: None,
@@ -160,19 +261,33 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .collect()
 }
 
-fn shape(levels: &[Partition], distances: &Distances) -> Shape {
-    if !levels.is_empty() {
+fn shape(found: &Found, distances: &Distances) -> Shape {
+    if !found.levels.is_empty() {
         return Shape::Grouped;
     }
     let n = distances.len();
-    let cells: Vec<f64> = (0..n)
-        .flat_map(|high| (0..high).map(move |low| (low, high)))
-        .map(|(low, high)| distances.at(low, high))
-        .collect();
-    let scatter = mad(&cells, MadScale::Normal).unwrap_or(0.0);
-    if scatter <= UNIFORM {
+    let scatter = scatter(distances);
+    if n == 3 || found.hints.iter().any(|hint| hint.but.is_some()) {
+        Shape::TooFew
+    } else if scatter <= UNIFORM {
         Shape::Uniform { scatter }
+    } else if n < LEAST_OF_A_MESH {
+        Shape::TooFew
     } else {
         Shape::Continuous { scatter, layout: Box::new(Layout::of(distances)) }
     }
+}
+
+/// Deviation of a normal distribution whose middle nine tenths are as wide as those of the cells: a tenth of them may be
+/// disturbed, and no more than that may lie anywhere where all are called alike.
+fn scatter(distances: &Distances) -> f64 {
+    let n = distances.len();
+    let mut cells: Vec<f64> = (0..n)
+        .flat_map(|high| (0..high).map(move |low| (low, high)))
+        .map(|(low, high)| distances.at(low, high))
+        .collect();
+    cells.sort_unstable_by(f64::total_cmp);
+    let left_out = cells.len() / 20;
+    let width = cells[cells.len() - 1 - left_out] - cells[left_out];
+    width / (2.0 * normal::quantile(0.95))
 }

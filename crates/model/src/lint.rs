@@ -15,6 +15,7 @@ mod view;
 pub use finding::{Doubt, Kind};
 
 use crate::formats::ImportedMatrix;
+use crate::infer::{Observation, infer};
 use view::View;
 
 /// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
@@ -31,11 +32,13 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     if view.sorted.is_empty() {
         return doubts;
     }
+    // What `topology` says of the same numbers.
+    let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
     let step = comb::step(&view.sorted, imported.printed);
     doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(homes::check(&view));
     doubts.extend(asymmetry::check(&view, imported.printed));
-    doubts.extend(pinning::check(&view));
+    doubts.extend(pinning::check(&view, structure.as_ref()));
     doubts.extend(odd::first(&view, step));
     doubts.extend(odd::rows(&view));
     doubts

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
+use coretalk_model::infer::{Doubt as Doubtful, Observation, Shape, infer};
 use coretalk_model::lint::{Doubt, Kind, lint};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
@@ -143,6 +144,29 @@ fn threads_that_wander_show_no_structure() {
     let doubts = lint(&file(12, wandering));
     let found = doubts.iter().any(|doubt| matches!(doubt, Doubt::Unpinned { open, .. } if !open.is_empty()));
     assert!(found, "{doubts:?}");
+}
+
+#[test]
+fn where_groups_show_threads_were_pinned() {
+    // Siblings at 7 ns among cells that scatter so much that most fast ones fit no group.
+    let siblings = file(16, |a, b| if a == b + 8 { 7.0 } else { 30.0 * noise(40, a, b).powi(25) });
+    let structure = infer(&siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+    assert_eq!(structure.levels[0].groups.len(), 8, "{structure:?}");
+    assert!(!kinds(&siblings).contains(&Kind::Unpinned));
+}
+
+#[test]
+fn pairs_that_are_called_alike_are_alike_but_for_few() {
+    for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
+        let slow = |a: u32, b: u32| Key::of(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
+        let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
+        let structure = infer(&cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let unlike = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubtful::Outlier).count();
+        match structure.shape {
+            Shape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
+            _ => assert!(share > 0.05, "{share}: {:?}", structure.shape),
+        }
+    }
 }
 
 #[test]

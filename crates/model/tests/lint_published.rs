@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_model::formats::read_matrices;
+use coretalk_model::infer::{Doubt, Observation, Shape, infer};
 use coretalk_model::lint::{Kind, lint};
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,6 +43,17 @@ fn is_directed(file: &Path) -> bool {
     !matrices[0].matrix.is_symmetric()
 }
 
+/// The data, where they are present.
+fn data() -> Option<PathBuf> {
+    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let data = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
+    if !data.is_dir() {
+        println!("skipped: no test data in {} (CORETALK_TEST_DATA names another folder)", data.display());
+        return None;
+    }
+    Some(data)
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let listed = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -54,12 +66,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn doubts_about_published_matrices_are_those_that_are_known() {
-    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
-    if !data.is_dir() {
-        println!("skipped: no test data in {} (CORETALK_TEST_DATA names another folder)", data.display());
-        return;
-    }
+    let Some(data) = data() else { return };
     println!("\n{:36} {:5} {:34} missed / beyond", "file", "known", "found");
     let (mut clean, mut wrong) = (0, Vec::new());
     for file in files(&data) {
@@ -84,5 +91,28 @@ fn doubts_about_published_matrices_are_those_that_are_known() {
         }
     }
     println!("{clean} clean files without any doubt");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_is_doubted_and_what_is_inferred_do_not_contradict_each_other() {
+    let Some(data) = data() else { return };
+    let mut wrong = Vec::new();
+    for file in files(&data) {
+        for imported in read_matrices(&fs::read(&file).unwrap()).unwrap() {
+            let Ok(structure) = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))) else {
+                continue;
+            };
+            let unpinned = lint(&imported).iter().any(|doubt| doubt.kind() == Kind::Unpinned);
+            if unpinned && !structure.levels.is_empty() {
+                wrong.push(format!("{}: not pinned, and groups", file.display()));
+            }
+            let unlike = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count();
+            let pairs = imported.matrix.len() * (imported.matrix.len() - 1) / 2;
+            if matches!(structure.shape, Shape::Uniform { .. }) && unlike * 10 > pairs {
+                wrong.push(format!("{}: all pairs alike, and {unlike} of {pairs} unlike", file.display()));
+            }
+        }
+    }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

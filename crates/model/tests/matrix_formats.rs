@@ -180,6 +180,9 @@ fn tables_of_values_are_read_in_all_their_forms() {
         (",92,66\n92,,50\n66,50,\n", "0 1 2 | 92 | 66 50"),
         (",52\n52,\n", "0 1 | 52"),
         ("0,50,66\n50,0,92\n66,92,0\n", "0 1 2 | 50 | 66 92"),
+        // Cut off before the last row, which the last column holds.
+        ("0,5.5,6.5,8.5\n5.5,0,7.5,9.5\n6.5,7.5,0,1.5\n", "0 1 2 3 | 5.5 | 6.5 7.5 | 8.5 9.5 1.5"),
+        (",5.5,6.5,8.5\n,,7.5,9.5\n,,,1.5\n", "0 1 2 3 | 5.5 | 6.5 7.5 | 8.5 9.5 1.5"),
         // Blanks, tabs, comments, a measured zero.
         ("0 5.5 6.5\n5.5 0 7.5\n6.5 7.5 0\n", "0 1 2 | 5.5 | 6.5 7.5"),
         ("\t\t\n5.5\t\t\n6.5\t7.5\t\n", "0 1 2 | 5.5 | 6.5 7.5"),
@@ -197,6 +200,10 @@ fn refusals_name_the_place_and_the_reason() {
         ("nothing to see here\n", None, None, |p| matches!(p, Problem::NotAMatrix)),
         ("52\n", None, None, |p| matches!(p, Problem::OneCpu)),
         ("10,20\n52,0\n0,52\n", None, None, |p| matches!(p, Problem::NotSquare { rows: 3, columns: 2 })),
+        // Without a diagonal nothing says where the rows belong.
+        ("4,5,6,8\n5,4,7,9\n6,7,4,1\n", None, None, |p| {
+            matches!(p, Problem::NotSquare { rows: 3, columns: 4 })
+        }),
         ("# Notes\n\nThe 3 latencies, as read, were fine.\n", None, None, |p| {
             matches!(p, Problem::NotAMatrix)
         }),
@@ -268,6 +275,12 @@ fn doubts_are_told() {
     let first = [CpuId(1), CpuId(0)];
     assert_eq!(doubts(",\n0,\n"), [unit.clone(), Warning::Zero { cells: 1, first }]);
     assert_eq!(doubts(",,\n,,\n1.5,2.5,\n"), [unit.clone(), Warning::Missing { cells: 1, of: 3, first }]);
+    let cut = Warning::LastRow { rows: 3, cpu: CpuId(3) };
+    assert_eq!(doubts("0,5.5,6.5,8.5\n5.5,0,7.5,9.5\n6.5,7.5,0,1.5\n"), [unit.clone(), cut.clone()]);
+    // With two directions that differ one of the last CPU's stays unknown.
+    let first = [CpuId(3), CpuId(0)];
+    let missing = Warning::Missing { cells: 3, of: 12, first };
+    assert_eq!(doubts("0,5.5,6.5,8.5\n5.0,0,7.5,9.5\n6.5,7.0,0,1.5\n"), [unit.clone(), missing, cut]);
     assert_eq!(doubts(",10.5\n31.5,\n"), [unit, Warning::Asymmetric { ratio_p50: 3.0 }]);
     assert_eq!(doubts(" CPU 0 1\n 0 0 9\n 1 9 0\n"), []);
 }

@@ -2,7 +2,7 @@
 
 use super::{Ci, ci, known};
 use crate::RunReport;
-use coretalk_model::infer::{Agreement, Findings, InferredLevel, Shape, Structure};
+use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneGroup, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
@@ -53,12 +53,29 @@ pub struct InferredDoc {
     continuous: bool,
     /// Without levels the scatter of the values around their median as a share; null otherwise.
     scatter: Option<f64>,
+    /// Too few CPUs to tell whether they form groups: neither groups nor alike.
+    too_few: bool,
     /// Groups that stand out alone: a hint, no level.
     hints: Vec<String>,
+    /// The hints beside which there is one CPU: far away or slow, which one CPU does not tell.
+    all_but_one: Vec<AllButOneDoc>,
     /// CPUs without a single value.
     left_out: Vec<u32>,
     /// Cells that do not fit, or that are missing.
     suspects: Vec<SuspectDoc>,
+}
+
+/// A group and the one CPU beside it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AllButOneDoc {
+    cpu: u32,
+    /// The others, as a CPU list.
+    group: String,
+    /// Median of the pairs inside the group.
+    inside: Option<f64>,
+    /// Median of the pairs of that CPU with them.
+    across: Option<f64>,
+    unit: &'static str,
 }
 
 /// An inferred level.
@@ -66,8 +83,10 @@ pub struct InferredDoc {
 pub struct InferredLevelDoc {
     /// `group-1` is the finest; `smt` where its tested pairs share execution units.
     name: String,
-    /// CPU lists by lowest CPU; CPUs in none stand alone.
+    /// CPU lists by lowest CPU, of two CPUs or more.
     groups: Vec<String>,
+    /// CPUs in none of these: each is a group of its own.
+    single: String,
     /// Of the pairs inside a group and no finer one.
     median: Option<f64>,
     /// 95 % interval of that median over pairs.
@@ -258,7 +277,7 @@ impl ReportedDoc {
 impl InferredDoc {
     fn of(structure: &Structure, unit: &'static str) -> InferredDoc {
         let scatter = match &structure.shape {
-            Shape::Grouped => None,
+            Shape::Grouped | Shape::TooFew => None,
             Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => known(*scatter),
         };
         let suspects = structure.suspects.iter().map(|suspect| SuspectDoc {
@@ -271,9 +290,26 @@ impl InferredDoc {
             levels: structure.levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect(),
             continuous: matches!(structure.shape, Shape::Continuous { .. }),
             scatter,
-            hints: structure.hints.iter().map(ToString::to_string).collect(),
+            too_few: matches!(structure.shape, Shape::TooFew),
+            hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
+            all_but_one: structure
+                .all_but_one()
+                .map(|(hint, but)| AllButOneDoc::of(hint, but, unit))
+                .collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
             suspects: suspects.collect(),
+        }
+    }
+}
+
+impl AllButOneDoc {
+    fn of(hint: &LoneGroup, but: CpuId, unit: &'static str) -> AllButOneDoc {
+        AllButOneDoc {
+            cpu: but.0,
+            group: hint.cpus.to_string(),
+            inside: hint.inside.and_then(known),
+            across: hint.across.and_then(known),
+            unit,
         }
     }
 }
@@ -283,6 +319,7 @@ impl InferredLevelDoc {
         InferredLevelDoc {
             name: level.name.clone(),
             groups: level.groups.iter().map(ToString::to_string).collect(),
+            single: level.single.to_string(),
             median: level.inside.and_then(|inside| known(inside.point)),
             ci: level.inside.as_ref().and_then(ci),
             across: level.across.and_then(known),

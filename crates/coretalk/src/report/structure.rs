@@ -4,10 +4,10 @@ use super::ladder::level_words;
 use super::table::{Align, Columns};
 use super::text::{count, flow, ns, percent, wrap};
 use coretalk_model::infer::{
-    Agreement, Doubt, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure,
+    Agreement, Doubt, Findings, InferError, InferredLevel, LoneGroup, Refusal, Shape, Standing, Structure,
 };
 use coretalk_model::latency::Execution;
-use coretalk_model::{CpuSet, Level};
+use coretalk_model::{CpuId, CpuSet, Level};
 
 /// Suspects that are listed one by one.
 const MOST_SUSPECTS: usize = 6;
@@ -30,7 +30,7 @@ pub fn sentence(findings: &Findings, width: usize) -> Vec<String> {
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
 fn found(structure: &Structure, findings: &Findings) -> String {
     if structure.levels.is_empty() {
-        return no_levels(&structure.shape);
+        return no_levels(structure, &findings.agreement, "ns");
     }
     let (mut reported, mut others) = (Vec::new(), Vec::new());
     for (index, level) in structure.levels.iter().enumerate().rev() {
@@ -38,9 +38,9 @@ fn found(structure: &Structure, findings: &Findings) -> String {
         let same = same.filter(|held| held.against == Some(index)).map(|held| level_words(held.level, 2));
         let names: Vec<&str> = same.collect();
         if names.is_empty() {
-            others.push(groups_in_short(&level.groups));
+            others.push(groups_in_short(level));
         } else {
-            reported.push(format!("{} ({})", groups_of(&level.groups), names.join(", ")));
+            reported.push(format!("{} ({})", groups_of(level), names.join(", ")));
         }
     }
     let mut parts = Vec::new();
@@ -50,13 +50,50 @@ fn found(structure: &Structure, findings: &Findings) -> String {
     if !others.is_empty() {
         parts.push(format!("{}, which the system does not report", others.join("; ")));
     }
+    parts.extend(all_but_one(structure, &findings.agreement, "ns"));
     parts.join("; ")
 }
 
-fn no_levels(shape: &Shape) -> String {
-    match shape {
+/// A CPU that is far from all others, or slow: what the system reports may tell which.
+fn all_but_one(structure: &Structure, agreement: &[Agreement], unit: &str) -> Vec<String> {
+    let settled = agreement.iter().filter(|held| held.standing == Standing::Agree && held.against.is_none());
+    let names: Vec<&str> = settled.map(|held| level_words(held.level, 2)).collect();
+    let one = |(hint, but): (&LoneGroup, CpuId)| {
+        let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
+        let why = if names.is_empty() || hint.cpus.len() + 1 != structure.cpus.len() {
+            "it is far away or slow, which one CPU alone does not tell".to_owned()
+        } else {
+            format!("a group of its own, as the system reports ({})", names.join(", "))
+        };
+        format!(
+            "CPU {but} takes {} {unit} to {}, which take {} to each other: {why}",
+            value(hint.across),
+            format_args!("CPUs {}", hint.cpus),
+            value(hint.inside),
+        )
+    };
+    structure.all_but_one().map(one).collect()
+}
+
+fn no_levels(structure: &Structure, agreement: &[Agreement], unit: &str) -> String {
+    match &structure.shape {
+        Shape::TooFew => {
+            let told = all_but_one(structure, agreement, unit);
+            if told.is_empty() {
+                format!("{} CPUs are too few to tell groups", structure.cpus.len())
+            } else {
+                told.join("; ")
+            }
+        }
         Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
-        Shape::Uniform { scatter } => format!("no groups, all pairs are alike within {}", percent(*scatter)),
+        Shape::Uniform { scatter } => {
+            let but =
+                match structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count() {
+                    0 => String::new(),
+                    unlike => format!(" but {unlike}"),
+                };
+            format!("no groups, all pairs{but} are alike within {}", percent(*scatter))
+        }
         Shape::Continuous { scatter, .. } => format!(
             "no groups; values scatter by {} without forming any, as on a mesh or a ring, between kinds of cores, or \
              where threads were not pinned",
@@ -66,23 +103,29 @@ fn no_levels(shape: &Shape) -> String {
     }
 }
 
-/// `16 groups of 2`.
-fn groups_of(groups: &[CpuSet]) -> String {
-    let (least, most) =
-        groups.iter().map(CpuSet::len).fold((usize::MAX, 0), |(l, m), n| (l.min(n), m.max(n)));
+/// `16 groups of 2`; with CPUs in none `3 groups of 2 to 4 and 2 single CPUs`.
+fn groups_of(level: &InferredLevel) -> String {
+    let sizes = level.groups.iter().map(CpuSet::len);
+    let (least, most) = sizes.fold((usize::MAX, 0), |(l, m), n| (l.min(n), m.max(n)));
     let size = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    format!("{} of {size}", count(groups.len() as u64, "group"))
+    let groups = format!("{} of {size}", count(level.groups.len() as u64, "group"));
+    match level.single.len() {
+        0 => groups,
+        single => format!("{groups} and {}", count(single as u64, "single CPU")),
+    }
 }
 
 /// `2 groups of 16, 0-7,16-23 and 8-15,24-31`; of many the first two and the last.
-fn groups_in_short(groups: &[CpuSet]) -> String {
-    let who = match groups {
+fn groups_in_short(level: &InferredLevel) -> String {
+    let mut all: Vec<String> = level.groups.iter().map(ToString::to_string).collect();
+    all.extend(level.single.iter().map(|cpu| cpu.to_string()));
+    let who = match &all[..] {
         [a, b] => format!("{a} and {b}"),
         [a, b, c] => format!("{a}, {b} and {c}"),
         [first, second, .., last] => format!("{first}, {second} … {last}"),
-        _ => String::new(),
+        _ => all.concat(),
     };
-    format!("{}, {who}", groups_of(groups))
+    format!("{}, {who}", groups_of(level))
 }
 
 /// What the system reports and the latencies contradict, one line each.
@@ -117,12 +160,13 @@ pub fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if structure.levels.is_empty() {
-        lines.extend(wrap(&format!(" From the latencies alone: {}.", no_levels(&structure.shape)), width, 1));
+        let found = no_levels(structure, &findings.agreement, unit);
+        lines.extend(wrap(&format!(" From the latencies alone: {found}."), width, 1));
     } else {
         lines.extend(level_table(structure, unit, width));
         lines.extend(pairs_remark(structure, width));
     }
-    lines.extend(remarks(structure, width));
+    lines.extend(remarks(structure, &findings.agreement, unit, width));
     if !findings.agreement.is_empty() {
         lines.push(String::new());
         lines.extend(agreement_table(structure, &findings.agreement, unit, width));
@@ -161,7 +205,8 @@ fn group_lists(level: &InferredLevel) -> String {
     } else {
         lists.join("  ")
     };
-    format!("{}: {shown}", lists.len())
+    let single = if level.single.is_empty() { String::new() } else { format!("  single: {}", level.single) };
+    format!("{}: {shown}{single}", lists.len())
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
@@ -179,10 +224,14 @@ fn pairs_remark(structure: &Structure, width: usize) -> Vec<String> {
     wrap(&text, width, 1)
 }
 
-fn remarks(structure: &Structure, width: usize) -> Vec<String> {
+fn remarks(structure: &Structure, agreement: &[Agreement], unit: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for hint in &structure.hints {
-        let text = format!(" One group stands out alone, which is a hint and no level: {hint}.");
+    if !structure.levels.is_empty() {
+        let texts = all_but_one(structure, agreement, unit);
+        lines.extend(texts.iter().flat_map(|text| wrap(&format!(" {text}."), width, 1)));
+    }
+    for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
+        let text = format!(" One group stands out alone, which is a hint and no level: {}.", hint.cpus);
         lines.extend(wrap(&text, width, 1));
     }
     for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
@@ -236,6 +285,7 @@ fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str, w
 fn standing_words(held: &Agreement, structure: &Structure) -> String {
     let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
     match held.standing {
+        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can tell".into(),
         Standing::Agree => format!("agree: {against}"),
         Standing::Coarser => format!("show groups inside these that nothing reports: {against}"),
         Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
@@ -290,7 +340,7 @@ mod tests {
     use crate::report::text::columns;
     use coretalk_model::infer::Observation;
     use coretalk_model::topology::Domain;
-    use coretalk_model::{CpuId, Matrix, Topology};
+    use coretalk_model::{Matrix, Topology};
 
     /// Two halves of 8 CPUs, 20 ns inside and 85 ns across; `reported` as last-level caches.
     fn findings(reported: &[&str]) -> Findings {
@@ -321,6 +371,39 @@ mod tests {
             conflict[1].starts_with(" ! CONFLICT: the latencies contradict the reported L3: CPUs 0 and 8")
         );
         assert!(conflict[1].contains("85.0 ns where 20.0 would be usual"), "{conflict:?}");
+    }
+
+    #[test]
+    fn groups_of_one_are_said_and_one_cpu_that_could_be_slow_is_not_called_alike() {
+        let said = |cpus: &[u32], reported: &[&str]| {
+            let observed = Matrix::symmetric(cpus.iter().copied().map(CpuId).collect(), |row, column| {
+                Some(Observation::bare(if cpus[row] / 8 == cpus[column] / 8 { 18.0 } else { 85.0 }))
+            });
+            let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
+            let all = cpus.iter().copied().map(CpuId).collect();
+            let topology = Topology::new(all, reported.iter().map(domain).collect(), Default::default());
+            let findings = Findings::of_matrix(&observed, &topology);
+            [sentence(&findings, 300).concat(), table(&findings, "ns", 300).join("\n")]
+        };
+        let [first, table] = said(&[0, 1, 2, 3, 8], &["0-3", "8"]);
+        assert_eq!(
+            first,
+            " From the latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other: a group of \
+             its own, as the system reports (L3)."
+        );
+        assert!(table.contains("agree, as far as one CPU can tell"), "{table}");
+        let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
+        assert!(first.ends_with("it is far away or slow, which one CPU alone does not tell."), "{first}");
+        let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
+        assert_eq!(
+            first,
+            " From the latencies alone: 1 group of 4 and 2 single CPUs (L3), as the system reports."
+        );
+        assert!(table.contains("1: 0-3  single: 8,16") && table.contains("agree: group-1"), "{table}");
+        let [first, _] = said(&[0, 1, 8, 16], &[]);
+        assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, which"), "{first}");
+        let [first, _] = said(&[0, 8, 16], &["0", "8", "16"]);
+        assert_eq!(first, " From the latencies alone: 3 CPUs are too few to tell groups.");
     }
 
     #[test]

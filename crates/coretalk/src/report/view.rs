@@ -268,6 +268,8 @@ pub struct LevelView {
     pub name: String,
     /// CPU lists.
     pub groups: Vec<String>,
+    /// Of an inferred level: CPUs in none of the groups, as a CPU list.
+    pub single: String,
     /// Of an inferred level: the median inside.
     pub median: Option<f64>,
     /// Its interval.
@@ -284,6 +286,8 @@ pub struct InferredView {
     pub levels: Vec<LevelView>,
     /// Whether values run on without groups.
     pub continuous: bool,
+    /// Whether there are too few CPUs to tell.
+    pub too_few: bool,
 }
 
 /// Reported against inferred.

@@ -84,6 +84,9 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
             }
         }
     }
+    if frame.cut {
+        square.complete_last_row();
+    }
     let labelled = frame.header || frame.row_labels;
     Ok((square, if labelled { Labels::FromFile } else { Labels::RowNumbers }))
 }

@@ -15,6 +15,8 @@ pub(super) struct Frame {
     /// Whether the first field of every line but the header does.
     pub row_labels: bool,
     pub cells: Cells,
+    /// Whether the row of the last CPU is not in the file; its column is.
+    pub cut: bool,
 }
 
 /// Which cells a row has.
@@ -114,7 +116,7 @@ impl Frame {
     pub(super) fn of(grid: &Grid) -> Result<Frame, ImportError> {
         let widths = Widths::of(grid)?;
         let rows = grid.lines.len();
-        let bare = |cpus, cells| Ok(Frame { cpus, header: false, row_labels: false, cells });
+        let bare = |cpus, cells| Ok(Frame { cpus, header: false, row_labels: false, cells, cut: false });
         let diagonal = |written| if written { Diagonal::Written } else { Diagonal::LeftOut };
         let Some((usual, odd)) = widths.odd_one_out() else {
             return Frame::of_rectangle(grid, &widths);
@@ -162,7 +164,7 @@ impl Frame {
             if cpus > MAX_CPUS {
                 return Err(Problem::TooManyCpus.into());
             }
-            Ok(Frame { cpus, header, row_labels, cells: Cells::All })
+            Ok(Frame { cpus, header, row_labels, cells: Cells::All, cut: false })
         };
         if rows == columns {
             // `0,1,2,` above rows that end in a separator, too.
@@ -184,6 +186,10 @@ impl Frame {
                     true => frame(rows - 1, true, true),
                     false => frame(rows, false, false),
                 };
+            }
+            // A file that was cut off before its last row: the diagonal says that the rows stand where they belong.
+            if rows > 2 && grid.has_diagonal(0, 0) {
+                return Ok(Frame { cut: true, ..frame(columns, false, false)? });
             }
         }
         if rows == columns + 1

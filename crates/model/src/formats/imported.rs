@@ -199,6 +199,13 @@ pub enum Warning {
         /// Initiator and responder of the first one.
         first: [CpuId; 2],
     },
+    /// The file ends before the row of the last CPU.
+    LastRow {
+        /// Rows of the file.
+        rows: usize,
+        /// The last CPU.
+        cpu: CpuId,
+    },
     /// The two directions of a typical pair differ more than the direction of a transfer explains.
     Asymmetric {
         /// The median over the pairs of the larger direction divided by the smaller one.
@@ -223,6 +230,12 @@ impl fmt::Display for Warning {
                 f,
                 "{cells} latencies are exactly 0, first CPU {from} to CPU {to}: the clock of that tool was too coarse; \
                  do not read them as fast pairs"
+            ),
+            Warning::LastRow { rows, cpu } => write!(
+                f,
+                "the file ends after {rows} of {} rows: the latencies of CPU {cpu} are those of the last column; check \
+                 whether the file is complete",
+                rows + 1
             ),
             Warning::Asymmetric { ratio_p50 } => write!(
                 f,

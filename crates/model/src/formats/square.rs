@@ -14,6 +14,8 @@ pub(super) struct Square {
     cpus: Vec<CpuId>,
     cells: Vec<f64>,
     printed: Printed,
+    /// Whether the row of the last CPU is not in the file.
+    cut: bool,
 }
 
 /// Whether equal halves may be folded into one.
@@ -40,6 +42,7 @@ impl Square {
                 cpus: labels.cpus().to_vec(),
                 cells: vec![f64::NAN; n * n],
                 printed: Printed::WholeNumbers,
+                cut: false,
             }),
         }
     }
@@ -62,6 +65,22 @@ impl Square {
         let n = self.cpus.len();
         self.cells[row * n + column] = value;
         Ok(())
+    }
+
+    /// Takes the row of the last CPU, which the file lacks, from its column; where the other pairs have two directions
+    /// that differ, one of its own stays unknown.
+    pub(super) fn complete_last_row(&mut self) {
+        self.cut = true;
+        let last = self.cpus.len() - 1;
+        let both = |&(high, low): &(usize, usize)| self.is_set(high, low) && self.is_set(low, high);
+        let twice = self.pairs().filter(both);
+        let differs = |(high, low)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
+        // A triangle has no other half that could lack a row.
+        if twice.clone().next().is_some() && !twice.into_iter().any(differs) {
+            for column in 0..last {
+                self.cells[last * self.cpus.len() + column] = self.at(column, last);
+            }
+        }
     }
 
     /// Whether a cell has a latency.
@@ -100,7 +119,11 @@ impl Square {
             _ if only_above => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
             _ => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(row, column)),
         };
-        let warnings = warnings(&matrix);
+        let mut warnings = warnings(&matrix);
+        if self.cut {
+            let rows = self.cpus.len() - 1;
+            warnings.push(Warning::LastRow { rows, cpu: self.cpus[rows] });
+        }
         let (title, metadata) = (None, Vec::new());
         Ok(ImportedMatrix { format, title, matrix, unit, labels, printed: self.printed, metadata, warnings })
     }

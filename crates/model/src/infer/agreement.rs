@@ -12,7 +12,8 @@ const EVIDENCE: usize = 6;
 /// How a reported level stands to what the latencies show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// An inferred level has exactly these groups.
+    /// An inferred level has exactly these groups; or they are one and a single CPU, and just that CPU is far from the
+    /// rest.
     Agree,
     /// Inside its groups the latencies show a level that no reported one has.
     Coarser,
@@ -69,7 +70,8 @@ pub struct Agreement {
     /// The verdict.
     pub standing: Standing,
     /// The inferred level that it was held against, an index into [`Structure::levels`]: the one with the largest
-    /// `rand_index`, for a conflict the one that it conflicts with.
+    /// `rand_index`, for a conflict the one that it conflicts with. `None` where there is no level, or where it agrees
+    /// with a group of [`Structure::all_but_one`].
     pub against: Option<usize>,
     /// Adjusted Rand index of the two (Hubert and Arabie 1985): 1 where they are the same, about 0 where they have
     /// nothing in common. `None` without an inferred level, or where the index is not defined.
@@ -144,10 +146,17 @@ impl Sides<'_> {
             let fitting = (0..levels.len()).filter(|&index| of(&levels[index].groups));
             fitting.max_by(|&a, &b| index_of(a).unwrap_or(-1.0).total_cmp(&index_of(b).unwrap_or(-1.0)))
         };
+        // What one CPU beside a group leaves open, a source that knows it settles.
+        let settled = self.structure.all_but_one().any(|(hint, _)| {
+            hint.cpus.len() + 1 == self.structure.cpus.len() && self.reported == [hint.cpus.clone()]
+        });
         let shown = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
+        let shown = shown.max(usize::from(settled));
         let crossing = nearest(&|groups| crosses(groups, self.reported));
         let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
             (Standing::Agree, Some(equal))
+        } else if settled {
+            (Standing::Agree, None)
         } else if crossing.is_some() {
             (Standing::Conflict, crossing)
         } else if leaves_out {
@@ -349,6 +358,24 @@ mod tests {
         assert!(held[0].evidence.len() == EVIDENCE && held[0].groups.len() == 8);
         assert_eq!((held[1].standing, held[1].moved.to_string()), (Standing::Conflict, "7,8".into()));
         assert!((0.4..0.8).contains(&held[1].rand_index.unwrap()), "{:?}", held[1].rand_index);
+    }
+
+    #[test]
+    fn a_source_that_sets_one_cpu_apart_agrees_where_just_that_one_is_far() {
+        let observed = Matrix::symmetric((0..5).map(CpuId).collect(), |row, _| {
+            Some(Observation::bare(if row == 4 { 85.0 } else { 18.0 }))
+        });
+        let structure = infer(&observed).unwrap();
+        let held = |caches: &[&str]| {
+            let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
+            let caches = caches.iter().map(domain).collect();
+            let topology = Topology::new("0-4".parse().unwrap(), caches, Default::default());
+            agreement(&topology, &structure, &observed).iter().map(|held| held.standing).collect::<Vec<_>>()
+        };
+        assert_eq!(held(&["0-3", "4"]), [Standing::Agree]);
+        assert_eq!(held(&["0-2", "3-4"]), [Standing::NotVisible]);
+        // A slow CPU of one cache: nothing that could be held against anything.
+        assert_eq!(held(&["0-4"]), []);
     }
 
     #[test]

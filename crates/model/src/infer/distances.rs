@@ -29,6 +29,8 @@ pub(super) struct Distances {
     widths: Vec<f32>,
     /// Pairs (low, high) without a value of their own, sorted.
     missing: Vec<(u32, u32)>,
+    /// What a 0 counts as, where there is one.
+    floor: Option<f64>,
 }
 
 impl Distances {
@@ -63,10 +65,11 @@ impl Distances {
         left_out: Vec<CpuId>,
     ) -> Distances {
         let n = rows.len();
-        let (mut smallest, mut any_width) = (f64::INFINITY, false);
+        let (mut smallest, mut any_width, mut any_zero) = (f64::INFINITY, false, false);
         for (_, _, seen) in observed.iter().filter(|(row, column, _)| row != column) {
             if let Some(seen) = seen {
                 any_width |= seen.half_width > 0.0;
+                any_zero |= seen.value == 0.0;
                 smallest = if seen.value > 0.0 { smallest.min(seen.value) } else { smallest };
             }
         }
@@ -91,7 +94,8 @@ impl Distances {
             }
         }
         fill(&mut log, n, &missing);
-        let mut distances = Distances { cpus, left_out, log, bins: Vec::new(), widths, missing };
+        let floor = any_zero.then(|| ln(floor));
+        let mut distances = Distances { cpus, left_out, log, bins: Vec::new(), widths, missing, floor };
         distances.rank();
         distances
     }
@@ -142,6 +146,11 @@ impl Distances {
 
     pub fn width(&self, a: usize, b: usize) -> f64 {
         self.widths.get(a * self.len() + b).map_or(0.0, |&width| f64::from(width))
+    }
+
+    /// The logarithm that a 0 counts as, which says "below the step of the clock"; `None` where there is no 0.
+    pub fn floor(&self) -> Option<f64> {
+        self.floor
     }
 
     pub fn has_widths(&self) -> bool {

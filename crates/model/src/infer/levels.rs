@@ -51,9 +51,7 @@ pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<
         break;
     }
     // Nested levels cover different numbers of pairs.
-    levels.sort_by_key(|level| {
-        level.groups().iter().map(|group| group.len() * (group.len() - 1)).sum::<usize>()
-    });
+    levels.sort_by_key(Partition::pairs);
     levels
 }
 

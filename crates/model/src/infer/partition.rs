@@ -52,6 +52,17 @@ impl Partition {
         self.groups.iter().map(Vec::len).sum()
     }
 
+    /// Pairs inside groups.
+    pub fn pairs(&self) -> usize {
+        self.groups.iter().map(|group| group.len() * (group.len() - 1) / 2).sum()
+    }
+
+    /// The size of all groups, where that is one and every CPU is in one: a whole machine, not what is left of one.
+    pub fn regular(&self) -> Option<usize> {
+        let size = self.groups.first()?.len();
+        (self.covers_all() && self.groups.iter().all(|group| group.len() == size)).then_some(size)
+    }
+
     /// Whether every CPU is in a group.
     pub fn covers_all(&self) -> bool {
         self.covered() == self.of.len()

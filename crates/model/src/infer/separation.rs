@@ -5,7 +5,7 @@ const BAD_CELLS: f64 = 0.05;
 
 /// So many of these cells may be disturbed, but for one time in twenty (normal approximation of the binomial); none of
 /// fewer than five.
-fn forgiven(cells: f64) -> f64 {
+pub(super) fn forgiven(cells: f64) -> f64 {
     (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
 }
 

@@ -20,6 +20,11 @@ const LEAST_SEPARATION: f64 = 0.95;
 /// … and so often where the factor is small.
 const LEAST_SEPARATION_OF_MANY: f64 = 0.98;
 
+/// The factor that leaving a group costs at least, where so many cells say so.
+pub(super) fn least_ratio(cells: usize) -> f64 {
+    if cells >= MANY { LEAST_RATIO_OF_MANY } else { LEAST_RATIO }
+}
+
 /// The solid nodes of the tree, smallest first.
 pub(super) fn nodes(tree: &Tree, distances: &Distances) -> Vec<Node> {
     let by_intervals = 1.0 + 4.0 * distances.median_width();

@@ -15,8 +15,8 @@ pub struct Structure {
     pub left_out: Vec<CpuId>,
     /// Levels whose groups stand out, finest first; each lies inside the next. Empty where the machine shows none.
     pub levels: Vec<InferredLevel>,
-    /// Groups that stand out alone: faster inside than anybody else, but one group is no level. Worth a remark.
-    pub hints: Vec<CpuSet>,
+    /// Groups that stand out alone and are no level. Worth a remark.
+    pub hints: Vec<LoneGroup>,
     /// How the values lie where there is no level.
     pub shape: Shape,
     /// Cells to be measured again before they are believed.
@@ -30,17 +30,33 @@ pub enum Shape {
     Grouped,
     /// All pairs are about equally far apart, within the scatter given as a share.
     Uniform {
-        /// Scatter of the cells around their median.
+        /// Scatter of the cells, a twentieth at either end left out.
         scatter: f64,
     },
+    /// Too few CPUs to tell: three, up to five that form no groups, or a group and one CPU that is far from it or slow.
+    TooFew,
     /// Values differ by more than noise and form no groups: a mesh, a ring, cores of several kinds, or threads that
     /// were not pinned.
     Continuous {
-        /// Scatter of the cells around their median.
+        /// Scatter of the cells, a twentieth at either end left out.
         scatter: f64,
         /// How the CPUs lie to each other.
         layout: Box<Layout>,
     },
+}
+
+/// A group that is faster inside than to anybody else, where that is no level: all others are one CPU, which could be
+/// slow as well as far away, or they are another kind of cores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoneGroup {
+    /// The group.
+    pub cpus: CpuSet,
+    /// The one CPU beside it, where there is one: of the matrix, or of the group of the next coarser level.
+    pub but: Option<CpuId>,
+    /// Median of the pairs inside, in the unit of the matrix.
+    pub inside: Option<f64>,
+    /// Median of the pairs with `but`, else of all that leave the group, in the unit of the matrix.
+    pub across: Option<f64>,
 }
 
 /// Groups of CPUs that reach each other sooner than others.
@@ -48,8 +64,10 @@ pub enum Shape {
 pub struct InferredLevel {
     /// `group-1` the finest, or `smt` where a test has shown its pairs to be threads of a core.
     pub name: String,
-    /// Disjoint, two or more CPUs each, by lowest CPU. CPUs in no group stand alone.
+    /// Disjoint, two or more CPUs each, by lowest CPU.
     pub groups: Vec<CpuSet>,
+    /// CPUs in no group: each is a group of its own.
+    pub single: CpuSet,
     /// Median over the pairs that share a group of this level and none of a finer one, with its interval over pairs, in
     /// the unit of the matrix; `None` where none of them has a value.
     pub inside: Option<Estimate>,
@@ -73,5 +91,10 @@ impl Structure {
     /// The finest level in which two CPUs share a group.
     pub fn nearest_level(&self, a: CpuId, b: CpuId) -> Option<usize> {
         (0..self.levels.len()).find(|&level| self.group_of(level, a).is_some_and(|group| group.contains(b)))
+    }
+
+    /// The groups that consist of all CPUs but one, with that one: whether it is far away or slow cannot be told.
+    pub fn all_but_one(&self) -> impl Iterator<Item = (&LoneGroup, CpuId)> {
+        self.hints.iter().filter_map(|hint| Some((hint, hint.but?)))
     }
 }

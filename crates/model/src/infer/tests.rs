@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::stats::Key;
-use crate::{CpuId, Matrix};
+use crate::{CpuId, CpuSet, Matrix};
 
 fn matrix(cpus: u32, mut cell: impl FnMut(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
     Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| cell(row, column).map(Observation::bare))
@@ -90,18 +90,97 @@ fn a_disturbed_sibling_is_a_suspect() {
 fn all_but_the_slow_cpu_is_no_cluster() {
     let structure = infer(&matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
     assert!(structure.levels.is_empty(), "{structure:?}");
+    // It could as well be the one CPU of another die: that is said, and not that all pairs are alike.
+    assert_eq!(structure.shape, Shape::TooFew);
+    let (group, but) = structure.all_but_one().next().unwrap();
+    assert_eq!((group.cpus.to_string(), but), ("0-6".to_owned(), CpuId(7)));
+    assert_eq!([group.inside, group.across].map(|ns| ns.unwrap().round()), [20.0, 90.0]);
 }
 
 #[test]
-fn one_group_alone_is_a_hint() {
-    // One die of two shows: the other is as slow inside as across.
+fn a_cpu_of_its_own_is_a_group_of_one() {
+    // Two dies of three CPUs, and one CPU of a third.
+    let ns = |row: usize, column: usize| if row / 3 == column / 3 { 20.0 } else { 90.0 };
+    let structure = infer(&matrix(7, |row, column| Some(ns(row, column)))).unwrap();
+    assert_eq!(groups(&structure), [["0-2", "3-5"]]);
+    assert_eq!(structure.levels[0].single.to_string(), "6");
+    // One that is slow to everybody is in the die of which it is the slow one.
+    let slow = |row: usize, column: usize| {
+        let factor = if row == 5 || column == 5 { 3.0 } else { 1.0 };
+        factor * if row / 3 == column / 3 { 20.0 } else { 150.0 }
+    };
+    let structure = infer(&matrix(6, |row, column| Some(slow(row, column)))).unwrap();
+    assert!(!groups(&structure).iter().flatten().any(|group| group == "3-4"), "{structure:?}");
+}
+
+#[test]
+fn one_group_and_single_cpus_are_a_level() {
     let structure = infer(&matrix(16, |row, column| {
         let noise = 1.0 + 0.01 * Key::of(&[5]).normal((row * 16 + column) as u64);
         Some(noise * if row < 8 && column < 8 { 50.0 } else { 120.0 })
     }))
     .unwrap();
-    assert!(structure.levels.is_empty());
-    assert_eq!(structure.hints.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-7"]);
+    assert_eq!(groups(&structure), [["0-7"]]);
+    assert_eq!(structure.levels[0].single.to_string(), "8-15");
+    assert!(structure.hints.is_empty());
+}
+
+#[test]
+fn small_steps_between_many_pairs_are_levels() {
+    for (trial, (groups_of, size)) in [(2u32, 6u32), (3, 4), (4, 4), (2, 10), (4, 8)].into_iter().enumerate()
+    {
+        let key = Key::of(&[12, trial as u64]);
+        let structure = infer(&matrix(groups_of * size, |row, column| {
+            let noise = 1.0 + 0.002 * key.normal((row * 64 + column) as u64);
+            Some(noise * if row / size as usize == column / size as usize { 100.0 } else { 109.0 })
+        }))
+        .unwrap();
+        let sizes: Vec<usize> = structure.levels[0].groups.iter().map(CpuSet::len).collect();
+        assert_eq!(sizes, vec![size as usize; groups_of as usize], "{structure:?}");
+        assert_eq!(structure.levels.len(), 1);
+    }
+}
+
+#[test]
+fn one_pair_inside_groups_is_a_level() {
+    let ns = |row: usize, column: usize| match (row, column) {
+        (1, 0) => 10.0,
+        _ if row / 4 == column / 4 => 35.0,
+        _ => 80.0,
+    };
+    let structure = infer(&matrix(8, |row, column| Some(ns(row, column)))).unwrap();
+    assert_eq!(groups(&structure), [vec!["0,1"], vec!["0-3", "4-7"]]);
+    assert!(structure.suspects.is_empty(), "{structure:?}");
+}
+
+#[test]
+fn what_one_socket_shows_of_a_whole_machine_is_no_level() {
+    // Clusters of 8; one socket of 64 is nearer inside than half of the other, the rest of which is as far as all.
+    let ns = |row: usize, column: usize| match (row.max(column), row / 8 == column / 8) {
+        (_, true) => 30.0,
+        (0..64, _) => 100.0,
+        (64..96, _) if row.min(column) >= 64 => 140.0,
+        _ => 200.0,
+    };
+    let structure = infer(&matrix(128, |row, column| Some(ns(row, column)))).unwrap();
+    assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [16]);
+}
+
+#[test]
+fn a_kind_of_cores_is_no_level() {
+    // Cores of two kinds, each with its share in a trip: 40 ns among the fast, 100 among the slow, 70 between.
+    let share = |cpu: usize| if cpu < 4 { 20.0 } else { 50.0 };
+    let structure = infer(&matrix(8, |row, column| Some(share(row) + share(column)))).unwrap();
+    assert!(structure.levels.is_empty(), "{structure:?}");
+    assert!(matches!(structure.shape, Shape::Continuous { .. }), "{:?}", structure.shape);
+}
+
+#[test]
+fn few_cpus_that_differ_are_too_few_to_tell() {
+    for (cpus, ns) in [(3, [20.0, 20.0, 20.0]), (3, [20.0, 85.0, 85.0]), (4, [20.0, 40.0, 60.0])] {
+        let at = |row: usize, column: usize| Some(ns[(row + column - 1) % 3]);
+        assert_eq!(infer(&matrix(cpus, at)).unwrap().shape, Shape::TooFew, "{ns:?}");
+    }
 }
 
 #[test]

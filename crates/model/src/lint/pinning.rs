@@ -5,6 +5,7 @@
 
 use super::finding::Doubt;
 use super::view::View;
+use crate::infer::Structure;
 use crate::stats::{mean, median, median_in_place};
 
 const FEWEST_CPUS: usize = 6;
@@ -25,9 +26,10 @@ const FAST: f64 = 0.78;
 const OPEN: f64 = 0.5;
 const FEWEST_FAST: usize = 3;
 
-pub(super) fn check(view: &View<'_>) -> Option<Doubt> {
+/// `structure` is what the same numbers show of groups: threads that wander leave none.
+pub(super) fn check(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     let n = view.len();
-    if n < FEWEST_CPUS {
+    if n < FEWEST_CPUS || structure.is_some_and(|structure| !structure.levels.is_empty()) {
         return None;
     }
     let stride = n.div_ceil(MOST_CPUS);

@@ -367,7 +367,10 @@ fn groups_body(subject: &Subject<'_>) -> String {
             vec![
                 Cell::Words(plain(&level.name)),
                 Cell::Number(level.groups.len().to_string()),
-                Cell::Words(shortened(&level.groups)),
+                Cell::Words(match level.single.as_str() {
+                    "" => shortened(&level.groups),
+                    single => format!("{} | single: {}", shortened(&level.groups), plain(single)),
+                }),
                 Cell::Number(format!("{value} {}", plain(&level.unit))),
             ]
         });
@@ -376,6 +379,8 @@ fn groups_body(subject: &Subject<'_>) -> String {
             body.push_str(&table("What the values show", &["level", "groups", "CPUs", "inside"], &rows));
         } else if inferred.continuous {
             body.push_str("<p>The values run on without groups.</p>\n");
+        } else if inferred.too_few {
+            body.push_str("<p>Too few CPUs to tell whether the values form groups.</p>\n");
         }
     }
     if !topology.agreement.is_empty() {

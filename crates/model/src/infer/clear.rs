@@ -1,0 +1,211 @@
+//! Clear cuts: levels of which the whole matrix speaks, however few CPUs stand in each group.
+//!
+//! What containers and clouds hand out is often one group and single CPUs of others. There sizes are no pattern, so
+//! that the tree is cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that no other
+//! is near to is a group of one. The one thing that then looks the same is a CPU that is slow to everybody.
+
+use super::distances::Distances;
+use super::irregular;
+use super::partition::{ALONE, Partition};
+use super::separation::forgiven;
+use super::solid;
+use super::tree::Tree;
+use crate::stats::elementary::{exp, ln};
+use crate::stats::median_in_place;
+
+/// The fastest pair across lies this factor above the slowest inside: of noise of 25 % on six cells one in a hundred
+/// has such a gap below it …
+const LEAST_RATIO: f64 = 1.75;
+/// … or this one, where chance hardly puts the groups together …
+pub(super) const LEAST_RATIO_OF_SOME: f64 = 1.5;
+/// … or this one, where every CPU is in a group besides, and no group is only what is left of the others.
+const LEAST_RATIO_OF_MANY: f64 = 1.05;
+/// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
+const SURPRISE: f64 = 6.0;
+/// … and groups of CPUs in less than one of 10⁵.
+const SURPRISE_OF_CPUS: f64 = 11.5;
+/// A single CPU is far away, and not slow, where its way to another one is shorter than slowness would make it, by this
+/// share of what it is farther than a group is wide.
+const LEAST_SHARE: f64 = 0.5;
+
+/// One group of so many may be disturbed.
+const MOST_WEAK: usize = 10;
+
+/// What a cut shows.
+pub(super) enum Cut {
+    /// Groups, some of one CPU.
+    Level(Partition),
+    /// One group, and the one CPU that is not in it: that one is far away, or slow.
+    AllBut(Partition, usize),
+}
+
+/// Every cut of the tree with a gap above it, finest first.
+pub(super) fn candidates(tree: &Tree, distances: &Distances) -> Vec<(Partition, f64)> {
+    let mut heights: Vec<f64> = tree.nodes.iter().map(|node| node.height).collect();
+    heights.sort_unstable_by(f64::total_cmp);
+    let gaps = heights.windows(2).filter(|pair| pair[1] - pair[0] >= ln(LEAST_RATIO_OF_MANY));
+    let cuts = gaps.map(|pair| cut(pair[0], tree, distances.len()));
+    let with_gap = cuts.filter_map(|partition| Some((gap(&partition, distances)?, partition)));
+    let wide = with_gap.filter(|(gap, _)| *gap >= ln(LEAST_RATIO_OF_MANY));
+    wide.map(|(gap, partition)| (partition, gap)).collect()
+}
+
+/// The outermost nodes up to this height.
+fn cut(height: f64, tree: &Tree, cpus: usize) -> Partition {
+    let mut nodes: Vec<_> = tree.nodes.iter().filter(|node| node.height <= height).collect();
+    nodes.sort_unstable_by_key(|node| (node.start, std::cmp::Reverse(node.end)));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut end = 0;
+    for node in nodes {
+        if node.start >= end {
+            groups.push(tree.members(node).to_vec());
+            end = node.end;
+        }
+    }
+    Partition::new(cpus, groups)
+}
+
+/// What a cut shows. `finer` is the level that divides the whole machine into the smallest groups, if there is one.
+pub(super) fn judge(
+    partition: &Partition,
+    gap: f64,
+    finer: Option<&Partition>,
+    distances: &Distances,
+) -> Option<Cut> {
+    let surprise = surprise(partition, finer);
+    if partition.covers_all() {
+        let is_new = |group: &&Vec<usize>| finer.is_none_or(|finer| !finer.groups().contains(group));
+        let least = if finer.is_some() { SURPRISE } else { SURPRISE_OF_CPUS };
+        if partition.groups().iter().filter(is_new).count() > 1
+            && surprise >= least
+            && !irregular::is_odd(partition, finer)
+        {
+            return Some(Cut::Level(partition.clone()));
+        }
+    }
+    if gap < ln(if surprise >= SURPRISE { LEAST_RATIO_OF_SOME } else { LEAST_RATIO }) {
+        return None;
+    }
+    let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
+    // Two single CPUs whose own cell is missing could be a group.
+    if !single.iter().all(|&a| single.iter().all(|&b| a == b || distances.is_known(a, b))) {
+        return None;
+    }
+    match (partition.groups(), &single[..]) {
+        ([_], &[cpu]) => Some(Cut::AllBut(partition.clone(), cpu)),
+        _ => {
+            single.iter().all(|&cpu| is_far(cpu, partition, distances)).then(|| Cut::Level(partition.clone()))
+        }
+    }
+}
+
+/// Whether a level that was found by its sizes says something that no clear one does: two groups of its own, nearly all
+/// of which stand out inside the clear group that holds them.
+pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &Distances) -> bool {
+    if clear.iter().any(|clear| clear.groups() == level.groups()) {
+        return true;
+    }
+    let known = |group: &&Vec<usize>| clear.iter().any(|clear| clear.groups().contains(group));
+    let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
+    // A group that holds a clear one leaves no rest of it to be held against.
+    let stands = |group: &Vec<usize>| {
+        let is_told = group.len() > 2 || distances.is_known(group[0], group[1]);
+        let least = |rest: usize| solid::least_ratio(group.len() * rest);
+        !is_told
+            || clear.iter().all(|clear| {
+                let whole = clear.groups().get(clear.of(group[0]) as usize);
+                whole.is_none_or(|whole| {
+                    stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
+                })
+            })
+    };
+    let weak = new.iter().filter(|group| !stands(group)).count();
+    new.len() > 1 && weak * MOST_WEAK <= new.len()
+}
+
+/// Whether a group is nearer inside than to other CPUs by this factor.
+pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances: &Distances) -> bool {
+    let rest: Vec<usize> = among.iter().copied().filter(|cpu| !group.contains(cpu)).collect();
+    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
+    let mut inside: Vec<f64> = pairs.map(|(a, b)| distances.at(a, b)).collect();
+    let across = group.iter().flat_map(|&a| rest.iter().map(move |&b| (a, b)));
+    let mut across: Vec<f64> = across.map(|(a, b)| distances.at(a, b)).collect();
+    match (median_in_place(&mut inside), median_in_place(&mut across)) {
+        (Some(inside), Some(across)) => across - inside >= ln(least),
+        _ => true,
+    }
+}
+
+/// From the slowest pair inside (but for as many of its group as may be disturbed) up to the fastest across. None where
+/// what is inside lies below the step of the clock: zeros are no fast pairs.
+fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
+    let mut inside: Vec<Vec<f64>> = vec![Vec::new(); partition.groups().len()];
+    let mut fastest = f64::INFINITY;
+    for high in 0..distances.len() {
+        for low in 0..high {
+            let value = distances.at(low, high);
+            if partition.joins(low, high) {
+                inside[partition.of(low) as usize].push(value);
+            } else {
+                fastest = fastest.min(value);
+            }
+        }
+    }
+    let mut slowest = f64::NEG_INFINITY;
+    for cells in &mut inside {
+        cells.sort_unstable_by(f64::total_cmp);
+        let kept = cells.len() - forgiven(cells.len() as f64) as usize;
+        slowest = slowest.max(*cells[..kept].last()?);
+    }
+    let is_told = distances.floor().is_none_or(|floor| slowest > floor);
+    (is_told && fastest.is_finite()).then_some(fastest - slowest)
+}
+
+/// How unlikely it is that the nearest pairs make such groups by chance, as the logarithm of one in so many: all choices
+/// of as many pairs, by all ways to divide into groups of these sizes. What is divided are the groups of the finer level
+/// where there is one, whose cells stand or fall together, else the CPUs.
+fn surprise(partition: &Partition, finer: Option<&Partition>) -> f64 {
+    let size = finer.and_then(Partition::regular).unwrap_or(1);
+    let n = partition.cpus() / size;
+    let mut sizes: Vec<usize> = partition.groups().iter().map(|group| group.len() / size).collect();
+    sizes.sort_unstable();
+    let pairs = |n: usize| n * n.saturating_sub(1) / 2;
+    let inside = sizes.iter().map(|&size| pairs(size)).sum();
+    let choices = log_factorial(pairs(n)) - log_factorial(inside) - log_factorial(pairs(n) - inside);
+    let members: f64 = sizes.iter().map(|&size| log_factorial(size)).sum();
+    let alike: f64 = sizes.chunk_by(|a, b| a == b).map(|run| log_factorial(run.len())).sum();
+    let single = n - sizes.iter().sum::<usize>();
+    choices - (log_factorial(n) - members - alike - log_factorial(single))
+}
+
+fn log_factorial(n: usize) -> f64 {
+    (2..=n).map(|factor| ln(factor as f64)).sum()
+}
+
+/// Whether a single CPU is far from some group, and not merely slow: were it slow, the way from it to a third CPU would
+/// be longer than that of the group to the same one, by as much as its way to the group is. On a tree both are the
+/// same (the condition of four points, Buneman 1971, which no slowness of single leaves can meet).
+fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
+    let groups = partition.groups();
+    let between = |group: &[usize], cpu: usize| {
+        median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())
+    };
+    let nearest = groups.iter().filter_map(|group| Some((between(group, cpu)?, group)));
+    let Some((away, group)) = nearest.min_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
+    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
+    let mut cells: Vec<f64> = pairs.map(|(a, b)| distances.at(a, b)).collect();
+    let Some(inside) = median_in_place(&mut cells) else { return false };
+    let mut shares: Vec<f64> = (0..distances.len())
+        .filter(|&third| third != cpu && !group.contains(&third))
+        .filter_map(|third| {
+            let (theirs, its) = (between(group, third)?, distances.at(cpu, third));
+            let nearer = away.min(theirs);
+            let of = |value: &dyn Fn(f64) -> f64| {
+                (value(away) + value(theirs) - value(inside) - value(its)) / (value(nearer) - value(inside))
+            };
+            // A low clock multiplies; a detour adds.
+            Some(of(&|log| log).min(of(&exp)))
+        })
+        .collect();
+    median_in_place(&mut shares).is_some_and(|share| share >= LEAST_SHARE)
+}
