@@ -46,6 +46,7 @@ pub fn of_latency(
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
+        execution: result.execution.clone(),
         guest: environment.hypervisor.is_some(),
         sheets,
     }

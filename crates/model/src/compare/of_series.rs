@@ -72,6 +72,7 @@ pub fn of_series(
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
+        execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
         sheets: sheets.into_values().collect(),
     }
@@ -103,7 +104,7 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{LeastEffect, Levels, Verdict, Weight, compare, mismatches};
+    use crate::compare::{Alignment, LeastEffect, Verdict, Weight, compare, mismatches};
     use crate::series::{Parameters, TrialSpec};
     use crate::stats::{Estimate, Key};
     use crate::{CpuId, Grade};
@@ -145,7 +146,7 @@ mod tests {
             ])
         };
         let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
-        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let verdicts: Vec<(&str, Verdict)> = comparison.sheets[0]
             .levels
             .iter()
@@ -165,7 +166,7 @@ mod tests {
             side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
         };
         let (a, b) = (of(1.0, 1), of(1.2, 2));
-        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let sheet = &comparison.sheets[0];
         assert_eq!(
             (sheet.name.as_str(), sheet.unit.as_str()),
