@@ -3,6 +3,7 @@
 //! Every line fits the width of the [`Look`], and nothing is said in colour alone.
 
 pub mod advise;
+pub mod alignment;
 pub mod clock;
 pub mod compare;
 pub mod contend;

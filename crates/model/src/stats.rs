@@ -31,6 +31,7 @@ pub use location::{
     quantile_of_sorted, trimmed_mean, variance,
 };
 pub use mean::mean_interval;
+pub(crate) use mean::student;
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};

@@ -6,10 +6,12 @@ use super::resolve::{self, Identity, Talk};
 use super::source::Source;
 use crate::document::{Compared, ComparedSideDoc, Document, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
+use crate::report::alignment::pairing_words;
 use crate::report::compare::{CompareView, SideView, markdown, screen};
 use crate::report::overview;
 use coretalk_model::compare::{
-    Comparison, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches, overview as tabulate,
+    Alignment, Comparison, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
+    overview as tabulate,
 };
 
 /// Compares.
@@ -38,9 +40,9 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let differing = mismatches(&left, &right);
     refuse(&differing, args.force)?;
     let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
-    let levels = Levels::between(&left, &right);
-    let comparison = compare(&left, &right, &levels, least);
-    if comparison.sheets.iter().all(|sheet| sheet.cells.is_empty()) {
+    let alignment = Alignment::between(&left, &right);
+    let comparison = compare(&left, &right, &alignment, least);
+    if comparison.sheets.iter().all(|sheet| sheet.levels.is_empty() && sheet.alone.is_empty()) {
         return Err(Failure::Usage(format!(
             "the two have no pair of CPUs in common: {} has CPUs {}, {} has CPUs {}",
             a.name(),
@@ -53,7 +55,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         sides: [side(a), side(b)],
         mismatches: &differing,
         comparison: &comparison,
-        levels: &levels,
+        alignment: &alignment,
         files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
@@ -90,13 +92,21 @@ fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
 
 fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
     let [a, b] = view.sides.each_ref().map(|side| described(side, identity));
-    let levels = match (view.levels.topology(), view.levels.shown()) {
+    let [levels, _] = view.alignment.levels();
+    let levels = match (levels.topology(), levels.shown()) {
         (Some(_), _) => "reported",
         (_, Some(_)) => "inferred",
         _ => "none",
     };
-    let mismatches = view.mismatches.iter().map(MismatchDoc::of).collect();
-    Compared { a, b, min_effect_percent: 100.0 * view.least, levels, mismatches }
+    Compared {
+        a,
+        b,
+        min_effect_percent: 100.0 * view.least,
+        levels,
+        pairing: view.alignment.pairing().name(),
+        pairing_reason: pairing_words(view.alignment),
+        mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
+    }
 }
 
 /// Different experiments are compared only where somebody insists, and what has no common measure never.
@@ -123,28 +133,34 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
     }
 }
 
+/// What `--fail-on` makes of it. A level that cannot be told is no failure where what is asked for is ruled out: one that
+/// may be slower or the same is not faster.
 fn judged(comparison: &Comparison, what: FailOnWord, talk: Talk) -> ExitCode {
     let named = |verdict: Verdict| match what {
         FailOnWord::Slower => verdict == Verdict::Slower,
         FailOnWord::Faster => verdict == Verdict::Faster,
         FailOnWord::Any => verdict.is_different(),
     };
-    let levels =
-        || comparison.sheets.iter().flat_map(|sheet| &sheet.levels).map(|level| level.difference.verdict);
-    let cells = comparison.sheets.iter().flat_map(|sheet| &sheet.cells).map(|cell| cell.difference.verdict);
-    if levels().chain(cells).any(named) {
+    let is_open = |difference: &Difference| match what {
+        FailOnWord::Slower => difference.possible.slower,
+        FailOnWord::Faster => difference.possible.faster,
+        FailOnWord::Any => difference.possible.slower || difference.possible.faster,
+    };
+    let levels = || comparison.sheets.iter().flat_map(|sheet| &sheet.levels).map(|level| &level.difference);
+    let cells = comparison.sheets.iter().flat_map(|sheet| &sheet.cells).map(|cell| &cell.difference);
+    if levels().chain(cells).any(|difference| named(difference.verdict)) {
         return ExitCode::Found;
     }
-    let untold = levels().filter(|verdict| *verdict == Verdict::CannotTell).count();
-    if untold > 0 {
-        let text = format!(
-            "{untold} of {} levels cannot be told, which --fail-on makes a failure",
-            levels().count()
-        );
-        output::remark(talk, Talk::Normal, &text);
-        return ExitCode::CannotTell;
+    let (all, open) = (levels().count(), levels().filter(|difference| is_open(difference)).count());
+    if all > 0 && open == 0 {
+        return ExitCode::Done;
     }
-    ExitCode::Done
+    let text = match all {
+        0 => "nothing of the two can be held against each other".to_owned(),
+        _ => format!("{open} of {all} levels cannot be told"),
+    };
+    output::remark(talk, Talk::Normal, &format!("{text}, which --fail-on makes a failure"));
+    ExitCode::CannotTell
 }
 
 fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<ExitCode, Failure> {
@@ -162,7 +178,7 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
         }
     }
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
-    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::between(side, side))).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let table = tabulate(&with_levels);
     let named: Vec<SideView> = sources.iter().map(side).collect();
     let mut out = Out::open(wish.output.as_deref())?;

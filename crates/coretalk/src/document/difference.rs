@@ -1,7 +1,9 @@
 //! Two runs or files against each other.
 
 use super::{Ci, known, significant};
-use coretalk_model::compare::{Basis, Difference, Mismatch, SheetComparison, Subject};
+use coretalk_model::compare::{
+    Basis, Difference, Letter, LevelAlone, Mismatch, SheetComparison, Subject, Verdict,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,6 +18,11 @@ pub struct Compared {
     pub min_effect_percent: f64,
     /// Whose levels they are: `reported` by the system, `inferred` from the latencies of both, or `none`: all pairs in one.
     pub levels: &'static str,
+    /// What is held against each other: `pairs`, each against itself; `levels` that mean the same, and no pair against a
+    /// pair; or `nothing`, since nothing is known to mean the same.
+    pub pairing: &'static str,
+    /// Why, in words; null for `pairs`.
+    pub pairing_reason: Option<String>,
     /// Conditions that are known to differ.
     pub mismatches: Vec<MismatchDoc>,
 }
@@ -56,16 +63,20 @@ impl MismatchDoc {
 pub struct DifferenceDoc {
     /// What is compared, such as `latency cas`.
     matrix: String,
-    /// A relation, `all`, or the name of a series; absent for a cell.
+    /// A relation, `group-1` and so on, `across`, `all`, or the name of a series; absent for a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<String>,
     /// Two CPUs; absent for a level.
     #[serde(skip_serializing_if = "Option::is_none")]
     cell: Option<[u32; 2]>,
-    /// Pairs of the level that both sides have; 1 for a cell.
+    /// Pairs of the level: those that both sides have, or where no pair is held against a pair those of A (of B, where
+    /// `a` is null); 1 for a cell.
     pairs: usize,
-    /// Of A, in `unit` as read; of a level the median.
+    /// Pairs of B, where no pair is held against a pair; null elsewhere.
+    pairs_b: Option<usize>,
+    /// Of A, in `unit` as read; of a level the median. Null where A has nothing that is known to be the same.
     a: Option<f64>,
+    /// Of B, as `a`.
     b: Option<f64>,
     unit: String,
     /// What `shift_percent` is a shift of: `cycles`, or `as-read` where a side does not know its core clock.
@@ -81,7 +92,8 @@ pub struct DifferenceDoc {
     within_percent: Option<f64>,
     /// The least difference that counts here.
     least_percent: Option<f64>,
-    /// Why it cannot be told, where more is known than that the interval is too wide.
+    /// Why it cannot be told, where more is known than that the interval is too wide; or what shows that it is the same,
+    /// where no interval does.
     reason: Option<&'static str>,
 }
 
@@ -90,9 +102,11 @@ impl DifferenceDoc {
     pub(super) fn of_sheet(sheet: &SheetComparison) -> Vec<DifferenceDoc> {
         let levels = sheet.levels.iter().map(|level| DifferenceDoc {
             level: Some(level.level.clone()),
-            pairs: level.pairs,
+            pairs: level.pairs[0],
+            pairs_b: sheet.cells.is_empty().then_some(level.pairs[1]),
             ..DifferenceDoc::of(sheet, &level.difference)
         });
+        let alone = sheet.alone.iter().map(|level| DifferenceDoc::of_alone(sheet, level));
         let cells = sheet.cells.iter().filter_map(|cell| match &cell.subject {
             Subject::Pair([from, to]) => Some(DifferenceDoc {
                 cell: Some([from.0, to.0]),
@@ -101,7 +115,31 @@ impl DifferenceDoc {
             // A series is a level of its own.
             Subject::Series(_) => None,
         });
-        levels.chain(cells).collect()
+        levels.chain(alone).chain(cells).collect()
+    }
+
+    /// A level that has nothing to be held against.
+    fn of_alone(sheet: &SheetComparison, level: &LevelAlone) -> DifferenceDoc {
+        let median = significant(level.median);
+        let (a, b) = if level.of == Letter::A { (median, None) } else { (None, median) };
+        DifferenceDoc {
+            matrix: sheet.name.clone(),
+            level: Some(level.level.clone()),
+            cell: None,
+            pairs: level.pairs,
+            pairs_b: None,
+            a,
+            b,
+            unit: sheet.unit.clone(),
+            basis: basis_name(sheet.basis),
+            shift_percent: None,
+            ci: None,
+            q_value: None,
+            verdict: Verdict::CannotTell.name(),
+            within_percent: None,
+            least_percent: None,
+            reason: Some("nothing of the other side is known to be the same"),
+        }
     }
 
     fn of(sheet: &SheetComparison, difference: &Difference) -> DifferenceDoc {
@@ -112,13 +150,11 @@ impl DifferenceDoc {
             level: None,
             cell: None,
             pairs: 1,
+            pairs_b: None,
             a: significant(difference.a),
             b: significant(difference.b),
             unit: sheet.unit.clone(),
-            basis: match sheet.basis {
-                Basis::Cycles => "cycles",
-                Basis::AsRead => "as-read",
-            },
+            basis: basis_name(sheet.basis),
             shift_percent: percent(difference.shift.point),
             ci: ci.map(|(low, high)| [low, high]),
             q_value: Some(difference.q_value).filter(|q| q.is_finite()),
@@ -127,5 +163,12 @@ impl DifferenceDoc {
             least_percent: percent(difference.least),
             reason: difference.reason,
         }
+    }
+}
+
+fn basis_name(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Cycles => "cycles",
+        Basis::AsRead => "as-read",
     }
 }

@@ -26,6 +26,11 @@ pub struct OverviewDoc {
 pub struct GroupDoc {
     /// A relation, `group-1` and so on, `across`, `all`, or the name of a series.
     group: String,
+    /// Where it stands beside others: a relation, `groups-of-2`, `larger-groups-1` and so on, `across`, `all`, or the
+    /// name of a series. `group-1` may be threads of a core on one machine and a die on the next.
+    column: String,
+    /// CPUs in each group that the latencies show, fewest first; empty for other levels.
+    sizes: Vec<usize>,
     pairs: usize,
     /// Over the pairs.
     median: Option<f64>,
@@ -51,10 +56,12 @@ impl OverviewDoc {
 }
 
 impl GroupDoc {
-    fn of(name: &str, group: &GroupMedian) -> GroupDoc {
+    fn of(column: &str, group: &GroupMedian) -> GroupDoc {
         let [low, high] = group.range;
         GroupDoc {
-            group: name.to_owned(),
+            group: group.level.clone(),
+            column: column.to_owned(),
+            sizes: group.sizes.clone(),
             pairs: group.pairs,
             median: significant(group.median),
             range: significant(low).zip(significant(high)).map(|(low, high)| [low, high]),

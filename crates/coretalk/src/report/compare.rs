@@ -1,13 +1,14 @@
 //! The screen of `compare`: conditions, a table of levels, the cells that stand out, and one sentence.
 
+use super::alignment::{groups, pairing_words};
 use super::labels::Labels;
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
 use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
 use super::view::series_words;
 use coretalk_model::compare::{
-    Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
-    Subject, Verdict,
+    Alignment, Basis, CellDifference, Comparison, Difference, Letter, LevelAlone, LevelDifference, Mismatch,
+    SheetComparison, Subject, Verdict,
 };
 use coretalk_model::{Relation, Topology};
 
@@ -33,12 +34,19 @@ pub struct CompareView<'a> {
     pub mismatches: &'a [Mismatch],
     /// What was found.
     pub comparison: &'a Comparison,
-    /// By which levels pairs were grouped.
-    pub levels: &'a Levels,
+    /// What of one side was held against what of the other.
+    pub alignment: &'a Alignment,
     /// Whether a side is a file of another tool.
     pub files: bool,
     /// The least share that counts.
     pub least: f64,
+}
+
+impl CompareView<'_> {
+    /// What a system reports, where pairs are grouped by that.
+    pub(super) fn topology(&self) -> Option<&Topology> {
+        self.alignment.levels()[0].topology()
+    }
 }
 
 /// Cells that are listed one by one.
@@ -55,20 +63,23 @@ pub fn screen(view: &CompareView<'_>, width: usize) -> String {
     for mismatch in view.mismatches {
         lines.extend(wrap(&format!(" ! {}", mismatch_words(mismatch)), width, 3));
     }
-    lines.extend(groups(view.levels).iter().flat_map(|text| wrap(&format!(" {text}"), width, 3)));
+    if let Some(words) = pairing_words(view.alignment) {
+        lines.extend(wrap(&format!(" ! {words}"), width, 3));
+    }
+    lines.extend(groups(view.alignment).iter().flat_map(|text| wrap(&format!(" {text}"), width, 3)));
     for sheet in &view.comparison.sheets {
         lines.push(String::new());
         lines.extend(wrap(&heading(sheet), width, 2));
-        if !sheet.levels.is_empty() {
-            lines.extend(levels(sheet, view.levels.topology(), width).lines(width));
+        if !(sheet.levels.is_empty() && sheet.alone.is_empty()) {
+            lines.extend(levels(sheet, view.topology(), width).lines(width));
         }
         lines.extend(remarks(sheet).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
-        lines.extend(cells(sheet, view.levels.topology(), width));
+        lines.extend(cells(sheet, view.topology(), width));
     }
     lines.push(String::new());
     lines.extend(wrap(&format!(" {}", conclusion(view)), width, 1));
     if view.files {
-        let text = " Files say nothing of their conditions: a shift common to all pairs (core clock, other kernel, other \
+        let text = " Files say neither their conditions nor what their groups are: a shift common to all pairs (core clock, other kernel, other \
                     lines) looks like a change of the machine.";
         lines.extend(wrap(text, width, 1));
     }
@@ -84,8 +95,8 @@ pub fn markdown(view: &CompareView<'_>) -> String {
     for mismatch in view.mismatches {
         text.push_str(&format!("- differs: {}\n", escaped(&mismatch_words(mismatch))));
     }
-    for groups in groups(view.levels) {
-        text.push_str(&format!("- {}\n", escaped(&groups)));
+    for words in pairing_words(view.alignment).into_iter().chain(groups(view.alignment)) {
+        text.push_str(&format!("- {}\n", escaped(&words)));
     }
     for sheet in &view.comparison.sheets {
         text.push_str(&format!("\n{}\n\n", escaped(&heading(sheet))));
@@ -93,10 +104,10 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
         let labels = labels(sheet);
         for level in in_order(sheet, &labels) {
-            text.push_str(&format!(
-                "| {} |\n",
-                level_row(level, sheet, view.levels.topology(), &labels).join(" | ")
-            ));
+            text.push_str(&format!("| {} |\n", level_row(level, sheet, view.topology(), &labels).join(" | ")));
+        }
+        for level in &sheet.alone {
+            text.push_str(&format!("| {} |\n", alone_row(level, view.topology(), &labels).join(" | ")));
         }
         let shown = standing_out(sheet);
         if !shown.is_empty() {
@@ -106,13 +117,10 @@ pub fn markdown(view: &CompareView<'_>) -> String {
             ));
             text.push_str("|---|---|---:|---:|---:|---:|---|\n");
             for cell in shown.iter().take(MOST_CELLS) {
-                text.push_str(&format!(
-                    "| {} |\n",
-                    cell_row(cell, sheet, view.levels.topology()).join(" | ")
-                ));
+                text.push_str(&format!("| {} |\n", cell_row(cell, sheet, view.topology()).join(" | ")));
             }
         }
-        text.push_str(&format!("\n{}\n", tally(sheet)));
+        text.extend(tally(sheet).map(|tally| format!("\n{tally}\n")));
     }
     text.push_str(&format!("\n**{}**\n", conclusion(view)));
     text
@@ -135,20 +143,6 @@ pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
     format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
-/// Groups that are listed one by one.
-const MOST_GROUPS: usize = 8;
-
-/// Who belongs together where nobody reports it, a line for each level.
-fn groups(levels: &Levels) -> Vec<String> {
-    let shown = levels.shown().unwrap_or_default().iter().zip(1..).map(|(groups, level)| {
-        let lists: Vec<String> = groups.iter().take(MOST_GROUPS).map(ToString::to_string).collect();
-        let more = if groups.len() > MOST_GROUPS { " …" } else { "" };
-        let from = if level == 1 { ", as the latencies of both show" } else { "" };
-        format!("group-{level}: {}{more}{from}", lists.join("  "))
-    });
-    shown.collect()
-}
-
 pub(super) fn heading(sheet: &SheetComparison) -> String {
     let basis = match sheet.basis {
         Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
@@ -163,7 +157,8 @@ pub(super) fn heading(sheet: &SheetComparison) -> String {
 
 /// What the rows of a sheet are called.
 pub(super) fn labels(sheet: &SheetComparison) -> Labels {
-    Labels::of(sheet.levels.iter().map(|level| level.level.as_str()))
+    let alone = sheet.alone.iter().map(|level| level.level.as_str());
+    Labels::of(sheet.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
 /// The rows of a sheet as a reader looks for them; levels of a matrix as they are.
@@ -185,7 +180,9 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
         ("verdict", Align::Left),
     ];
     // A series is no group of pairs: its rows have the room.
-    let are_series = sheet.levels.iter().all(|level| level.level.contains('='));
+    let mut names =
+        sheet.levels.iter().map(|level| &level.level).chain(sheet.alone.iter().map(|level| &level.level));
+    let are_series = names.all(|name| name.contains('='));
     if are_series {
         heading.remove(1);
     }
@@ -222,6 +219,13 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
             table.row(row);
         }
     }
+    for level in &sheet.alone {
+        let mut row = alone_row(level, topology, &labels);
+        if are_series {
+            row.remove(1);
+        }
+        table.row(row);
+    }
     table
 }
 
@@ -231,9 +235,26 @@ pub(super) fn level_row(
     topology: Option<&Topology>,
     labels: &Labels,
 ) -> Vec<String> {
-    let mut row = vec![level_words(&level.level, topology, labels), level.pairs.to_string()];
+    let pairs = match level.pairs {
+        [a, b] if a == b => a.to_string(),
+        [a, b] => format!("{a}, {b}"),
+    };
+    let mut row = vec![level_words(&level.level, topology, labels), pairs];
     row.extend(numbers(&level.difference, sheet));
     row
+}
+
+/// The row of a level that has nothing to be held against.
+pub(super) fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -> Vec<String> {
+    let (letter, other) = if level.of == Letter::A { ("A", "B") } else { ("B", "A") };
+    let mut medians = [number(level.median), "–".to_owned()];
+    if level.of == Letter::B {
+        medians.reverse();
+    }
+    let name = format!("{} of {letter}", level_words(&level.level, topology, labels));
+    let [a, b] = medians;
+    let verdict = format!("cannot tell: nothing of {other} is known to be the same");
+    vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
 }
 
 fn numbers(difference: &Difference, sheet: &SheetComparison) -> [String; 5] {
@@ -270,7 +291,8 @@ pub(super) fn verdict_words(difference: &Difference, sheet: &SheetComparison) ->
     match (difference.verdict, difference.reason) {
         (Verdict::Faster, _) => better,
         (Verdict::Slower, _) => worse,
-        (Verdict::Same, _) => {
+        (Verdict::Same, Some(reason)) => format!("same: {reason}"),
+        (Verdict::Same, None) => {
             format!("same within ±{}", percent(difference.within.unwrap_or(difference.least)))
         }
         (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
@@ -344,23 +366,28 @@ fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
     shown
 }
 
-pub(super) fn tally(sheet: &SheetComparison) -> String {
+/// How many cells have which verdict; `None` where no pair is held against a pair.
+pub(super) fn tally(sheet: &SheetComparison) -> Option<String> {
+    if sheet.cells.is_empty() {
+        return None;
+    }
     let of = |verdict: Verdict| sheet.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
     let [worse, better] = sheet.called();
-    format!(
+    Some(format!(
         "cells: {} {worse}, {} {better}, {} the same, {} cannot be told (at most 5 % of those called different are not)",
         of(Verdict::Slower),
         of(Verdict::Faster),
         of(Verdict::Same),
         of(Verdict::CannotTell)
-    )
+    ))
 }
 
 fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Vec<String> {
     if !sheet.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
         return Vec::new();
     }
-    let mut lines = wrap(&format!(" {}", tally(sheet)), width, 1);
+    let mut lines: Vec<String> =
+        tally(sheet).iter().flat_map(|tally| wrap(&format!(" {tally}"), width, 1)).collect();
     let shown = standing_out(sheet);
     if shown.is_empty() {
         return lines;
@@ -405,7 +432,7 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
             named.extend(levels.map(|level| {
                 format!(
                     "{of}{} ({})",
-                    level_words(&level.level, view.levels.topology(), &labels),
+                    level_words(&level.level, view.topology(), &labels),
                     signed(level.difference.shift.point)
                 )
             }));
@@ -426,6 +453,9 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         if !levels.is_empty() {
             sentences.push(format!("B is {word}: {}.", levels.join(", ")));
         }
+    }
+    if sheets.iter().all(|sheet| sheet.levels.is_empty()) {
+        return "Cannot tell: nothing of A is known to be the same as anything of B.".to_owned();
     }
     if sentences.is_empty() && untold.is_empty() {
         sentences.push(format!("No level differs by {} or more.", percent(view.least)));

@@ -6,7 +6,7 @@ use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::compare::{
-    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, SheetComparison, Weight, compare,
+    self, Alignment, CellDifference, Comparison, LeastEffect, Mismatch, Pairing, SheetComparison, Weight, compare,
     mismatches,
 };
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Differing<'a> {
     mismatches: Vec<Mismatch>,
     /// `None` where the two are different experiments.
     comparison: Option<Comparison>,
-    levels: Levels,
+    alignment: Alignment,
 }
 
 /// The difference of two maps.
@@ -50,9 +50,9 @@ impl<'a> Differing<'a> {
         }
         let mismatches = mismatches(&left, &right);
         let alike = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
-        let levels = Levels::between(&left, &right);
-        let comparison = alike.then(|| compare(&left, &right, &levels, LeastEffect::DEFAULT));
-        Some(Differing { a, b, mismatches, levels, comparison })
+        let alignment = Alignment::between(&left, &right);
+        let comparison = alike.then(|| compare(&left, &right, &alignment, LeastEffect::DEFAULT));
+        Some(Differing { a, b, mismatches, alignment, comparison })
     }
 
     /// Why nothing is compared; `None` where it is.
@@ -84,15 +84,20 @@ impl<'a> Differing<'a> {
             sides: [side(self.a), side(self.b)],
             mismatches: &self.mismatches,
             comparison: self.comparison.as_ref()?,
-            levels: &self.levels,
+            alignment: &self.alignment,
             files: self.a.file().or(self.b.file()).is_some(),
             least: LeastEffect::DEFAULT.0,
         })
     }
 
-    /// A map of differences for each map of A of which B has the like, in the order of A.
+    /// A map of differences for each map of A of which B has the like, in the order of A; none where pairs of one number
+    /// are not known to be the same.
     pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
-        let Some(comparison) = &self.comparison else { return Vec::new() };
+        let Some(comparison) =
+            self.comparison.as_ref().filter(|_| *self.alignment.pairing() == Pairing::Pairs)
+        else {
+            return Vec::new();
+        };
         let known = self.a.side().sheets.into_iter().zip(&self.a.maps);
         known
             .filter_map(|(side, drawn)| {

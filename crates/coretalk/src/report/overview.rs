@@ -25,16 +25,32 @@ pub fn screen(table: &Overview, sides: &[SideView], width: usize) -> String {
 
 fn across(table: &Overview, sides: &[SideView]) -> Columns {
     let mut heading: Vec<(&str, Align)> = vec![("", Align::Left)];
-    heading.extend(table.groups.iter().map(|group| (group_words(group), Align::Right)));
+    let names: Vec<String> = table.groups.iter().map(|group| group_words(group)).collect();
+    heading.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
     let mut columns = Columns::new(&heading);
     for row in &table.rows {
         let SideView { name, machine, .. } = &sides[row.side];
-        let medians = row.medians.iter().map(|group| group.map_or_else(dash, |group| number(group.median)));
-        columns.row(std::iter::once(cut(&format!("{name}  {machine}"))).chain(medians).collect());
-        let spread = row.medians.iter().map(|group| group.map_or_else(String::new, range));
-        columns.row(std::iter::once(format!("  {}", cut(&about(row)))).chain(spread).collect());
+        let cells = |of: &dyn Fn(&GroupMedian) -> String, none: &dyn Fn() -> String| -> Vec<String> {
+            row.medians.iter().map(|group| group.as_ref().map_or_else(none, of)).collect()
+        };
+        let line = |first: String, cells: Vec<String>| std::iter::once(first).chain(cells).collect();
+        let medians = cells(&|group| number(group.median), &dash);
+        columns.row(line(cut(&format!("{name}  {machine}")), medians));
+        columns.row(line(format!("  {}", cut(&about(row))), cells(&range, &String::new)));
+        if row.medians.iter().flatten().any(|group| !group.sizes.is_empty()) {
+            columns.row(line("  groups × CPUs".to_owned(), cells(&makeup, &String::new)));
+        }
     }
     columns
+}
+
+/// How many groups there are, of how many CPUs; empty where latencies show none.
+pub(super) fn makeup(group: &GroupMedian) -> String {
+    match group.sizes.as_slice() {
+        [] => String::new(),
+        [least, .., most] if least != most => format!("{} × {least}–{most}", group.sizes.len()),
+        [size, ..] => format!("{} × {size}", group.sizes.len()),
+    }
 }
 
 /// Runs by number, in as many tables as it takes.
@@ -42,7 +58,14 @@ fn down(table: &Overview, sides: &[SideView], width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, row) in (1..).zip(&table.rows) {
         let SideView { name, machine, .. } = &sides[row.side];
-        let legend = format!(" {number} = {} · {} · {}", plain(name), plain(machine), about(row));
+        let groups: Vec<String> =
+            row.medians.iter().flatten().map(makeup).filter(|makeup| !makeup.is_empty()).collect();
+        let groups = if groups.is_empty() {
+            String::new()
+        } else {
+            format!(" · groups × CPUs: {}", groups.join(", "))
+        };
+        let legend = format!(" {number} = {} · {} · {}{groups}", plain(name), plain(machine), about(row));
         lines.extend(wrap(&legend, width, 4));
     }
     let mut from = 0;
@@ -62,15 +85,15 @@ fn some(table: &Overview, rows: Range<usize>, width: usize) -> Columns {
     let mut heading: Vec<(&str, Align)> = vec![("group", Align::Left)];
     heading.extend(numbers.iter().map(|number| (number.as_str(), Align::Right)));
     let mut columns = Columns::new(&heading);
-    let both = |group: GroupMedian| match group.pairs {
+    let both = |group: &GroupMedian| match group.pairs {
         1 => number(group.median),
         _ => format!("{} ({})", number(group.median), range(group)),
     };
     for (index, group) in table.groups.iter().enumerate() {
-        let medians: Vec<Option<GroupMedian>> =
-            table.rows[rows.clone()].iter().map(|row| row.medians[index]).collect();
+        let medians: Vec<Option<&GroupMedian>> =
+            table.rows[rows.clone()].iter().map(|row| row.medians[index].as_ref()).collect();
         if medians.iter().any(Option::is_some) {
-            let name = super::text::cut(&plain(group_words(group)), (width / 2 + 10).saturating_sub(2));
+            let name = super::text::cut(&plain(&group_words(group)), (width / 2 + 10).saturating_sub(2));
             let cells = medians.into_iter().map(|group| group.map_or_else(dash, both));
             columns.row(std::iter::once(name).chain(cells).collect());
         }
@@ -80,15 +103,19 @@ fn some(table: &Overview, rows: Range<usize>, width: usize) -> Columns {
 
 /// The table as Markdown.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
-    let groups: Vec<&str> = table.groups.iter().map(|group| group_words(group)).collect();
+    let groups: Vec<String> = table.groups.iter().map(|group| group_words(group)).collect();
     let mut text = format!("| | | {} |\n|---|---|{}\n", groups.join(" | "), "---:|".repeat(groups.len()));
     for row in &table.rows {
         let SideView { name, machine, .. } = &sides[row.side];
         let cells: Vec<String> = row
             .medians
             .iter()
-            .map(|group| {
-                group.map_or_else(dash, |group| format!("{} ({})", number(group.median), range(group)))
+            .map(|group| match group {
+                None => dash(),
+                Some(group) if group.sizes.is_empty() => {
+                    format!("{} ({})", number(group.median), range(group))
+                }
+                Some(group) => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
             })
             .collect();
         let escaped = |text: &str| plain(text).replace('|', "\\|").replace('<', "&lt;");
@@ -112,11 +139,17 @@ fn dash() -> String {
     "–".to_owned()
 }
 
-fn range(group: GroupMedian) -> String {
+fn range(group: &GroupMedian) -> String {
     format!("{}–{}", number(group.range[0]), number(group.range[1]))
 }
 
-/// The name of a group as a heading.
-pub(super) fn group_words(name: &str) -> &str {
-    if name == "all" { "all pairs" } else { name }
+/// The name of a column as a heading.
+pub(super) fn group_words(name: &str) -> String {
+    match name.strip_prefix("larger-groups-") {
+        Some("1") => "larger groups".to_owned(),
+        Some(number) => format!("larger groups, {number}"),
+        None if name == "all" => "all pairs".to_owned(),
+        None if name == "groups-of-2" => "groups of 2".to_owned(),
+        None => name.to_owned(),
+    }
 }

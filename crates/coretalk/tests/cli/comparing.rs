@@ -248,3 +248,123 @@ fn files_are_grouped_by_what_both_show() {
     let verdict = |level: usize| &document["differences"][level]["verdict"];
     assert_eq!((verdict(0), verdict(1)), (&"same".into(), &"slower".into()), "{json}");
 }
+
+/// A bare matrix with as many CPUs.
+fn matrix(tool: &Tool, name: &str, cpus: usize, ns: impl Fn(usize, usize) -> f64) {
+    let row = |row: usize| {
+        let cell =
+            |column: usize| if column < row { format!("{:.2}", ns(row, column)) } else { String::new() };
+        (0..cpus).map(cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    std::fs::write(tool.path().join(name), (0..cpus).map(row).collect::<String>()).unwrap();
+}
+
+/// Four groups of three in one file; twelve of two in two of twelve in the other.
+fn two_machines(tool: &Tool) {
+    let wobble = |row: usize, column: usize| 1.0 + ((7 * row + 3 * column) % 5) as f64 / 500.0;
+    matrix(tool, "threes.csv", 12, |a, b| wobble(a, b) * if a / 3 == b / 3 { 40.0 } else { 84.0 });
+    matrix(tool, "threads.csv", 24, |a, b| {
+        wobble(a, b)
+            * if a / 2 == b / 2 {
+                7.5
+            } else if a / 12 == b / 12 {
+                18.0
+            } else {
+                84.0
+            }
+    });
+}
+
+#[test]
+fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
+    let tool = Tool::new();
+    two_machines(&tool);
+    let said = tool.call(&["compare", "threes.csv", "threads.csv"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("A shows 4 groups of 3, B 12 groups of 2 in 2 groups of 12: nothing tells"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("cells:") && !said.out.contains("FASTER"), "{}", said.out);
+    assert!(said.out.contains("Cannot tell: nothing of A is known to be the same as anything of B."));
+    let failing = tool.call(&["compare", "threes.csv", "threads.csv", "--fail-on", "any"]);
+    assert_eq!(failing.code, 7, "{}", failing.err);
+    assert!(failing.err.contains("nothing of the two can be held against each other"), "{}", failing.err);
+    let json = tool.done(&["compare", "threes.csv", "threads.csv", "--format", "json"]).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["compared"]["pairing"], "nothing");
+    let differences = document["differences"].as_array().unwrap();
+    assert!(differences.iter().all(|one| one.get("cell").is_none() && one["verdict"] == "cannot-tell"));
+    assert!(differences.iter().all(|one| one["a"].is_null() != one["b"].is_null()), "{json}");
+    // The page and the picture say the same, and draw no difference.
+    tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.html"]);
+    let page = std::fs::read_to_string(tool.path().join("r.html")).unwrap();
+    assert!(page.contains("\"differences\":[]") && page.contains("nothing tells which of them are the same"));
+    tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.svg"]);
+    let picture = std::fs::read_to_string(tool.path().join("r.svg")).unwrap();
+    assert!(!picture.contains("B ÷ A") && picture.contains("Cannot tell: nothing of A"), "no third map");
+}
+
+#[test]
+fn a_machine_under_other_numbers_is_compared_by_level() {
+    let tool = Tool::new();
+    two_machines(&tool);
+    let turned = |cpu: usize| 2 * (cpu % 12) + cpu / 12;
+    matrix(&tool, "turned.csv", 24, |a, b| {
+        let (a, b) = (turned(a), turned(b));
+        if a / 2 == b / 2 {
+            7.5
+        } else if a / 12 == b / 12 {
+            18.0
+        } else {
+            110.0
+        }
+    });
+    let said = tool.call(&["compare", "threads.csv", "turned.csv", "--fail-on", "slower"]);
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains("under other numbers") && said.out.contains("B is slower: across"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("cells:"), "{}", said.out);
+    let markdown = tool.done(&["compare", "threads.csv", "turned.csv", "--format", "markdown"]).out;
+    assert!(markdown.contains("under other numbers") && !markdown.contains("cells:"), "{markdown}");
+}
+
+#[test]
+fn a_file_of_few_pairs_is_the_same_as_itself_and_what_is_slower_is_not_faster() {
+    let tool = Tool::new();
+    matrix(&tool, "few.csv", 4, base);
+    let said = tool.call(&["compare", "few.csv", "few.csv", "--fail-on", "any", "--min-effect", "0.5%"]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.out.contains("same: the very same numbers"), "{}", said.out);
+    matrix(&tool, "tenth.csv", 4, |row, column| 1.1 * base(row, column));
+    for (what, code) in [("faster", 0), ("slower", 1), ("any", 1)] {
+        let said = tool.call(&["compare", "few.csv", "tenth.csv", "--fail-on", what]);
+        assert_eq!(said.code, code, "{what}: {}{}", said.out, said.err);
+        let back = tool.call(&["compare", "tenth.csv", "few.csv", "--fail-on", what]);
+        let expected = if what == "any" { 1 } else { 1 - code };
+        assert_eq!(back.code, expected, "{what}: {}{}", back.out, back.err);
+    }
+}
+
+#[test]
+fn a_table_of_many_says_which_groups_stand_in_a_column() {
+    let tool = Tool::new();
+    two_machines(&tool);
+    matrix(&tool, "cores.csv", 16, |a, b| if a / 2 == b / 2 { 8.0 } else { 20.0 });
+    let words = ["compare", "threes.csv", "threads.csv", "cores.csv"];
+    let text = tool.done(&words).out;
+    for part in ["groups of 2", "larger groups", "across", "4 × 3", "12 × 2", "2 × 12", "8 × 2"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json = tool.done(&[&words[..], &["--format", "json"]].concat()).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let first = |row: usize| &document["overview"][row]["groups"][0];
+    let column = |row: usize| (first(row)["group"].as_str(), first(row)["column"].as_str());
+    assert_eq!(column(0), (Some("group-1"), Some("larger-groups-1")), "{json}");
+    assert_eq!(column(1), (Some("group-1"), Some("groups-of-2")), "{json}");
+    assert_eq!(first(2)["sizes"], serde_json::json!([2, 2, 2, 2, 2, 2, 2, 2]));
+}

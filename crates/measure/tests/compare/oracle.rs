@@ -3,7 +3,7 @@
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
 use coretalk_measure::Machine;
 use coretalk_model::compare::of_latency::of_latency;
-use coretalk_model::compare::{Comparison, LeastEffect, Levels, Side, Subject, Verdict, compare};
+use coretalk_model::compare::{Alignment, Comparison, LeastEffect, Levels, Side, Subject, Verdict, compare};
 use coretalk_model::latency::Cell;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
@@ -32,8 +32,8 @@ fn side(run: &Run) -> Side {
 }
 
 fn against(a: &Run, b: &Run) -> Comparison {
-    let levels = Levels::reported(a.machine.topology().clone());
-    compare(&side(a), &side(b), &levels, LeastEffect::DEFAULT)
+    let alignment = Alignment::by_number(Levels::reported(a.machine.topology().clone()));
+    compare(&side(a), &side(b), &alignment, LeastEffect::DEFAULT)
 }
 
 /// Multiplies the cells of a run that a rule names, as if the machine had changed there.

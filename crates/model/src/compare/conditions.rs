@@ -1,8 +1,8 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
+use super::Side;
 use super::judge::pair_up;
-use super::shown::unlike;
-use super::{Side, Subject};
+use super::seen;
 use crate::{CpuSet, Level, Topology};
 
 /// A condition that a side may state.
@@ -146,18 +146,11 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
         }
     }
     if let (Some(left), Some(right)) = (&a.topology, &b.topology) {
-        let common = cpus(a).intersection(&cpus(b));
+        let common: CpuSet = (&seen::cpus(a) & &seen::cpus(b)).into_iter().collect();
         let (left, right) = (described(left, &common), described(right, &common));
         if left != right {
             found.push(mismatch("topology", Some(&left), Some(&right), Weight::Refuses));
         }
-    }
-    if a.topology.is_none()
-        && b.topology.is_none()
-        && let Some([left, right]) = unlike(a, b)
-    {
-        let what = "groups that the latencies show";
-        found.push(mismatch(what, Some(&left), Some(&right), Weight::Warns));
     }
     found.dedup();
     found.sort_by_key(|mismatch| std::cmp::Reverse(mismatch.weight));
@@ -168,15 +161,9 @@ fn mismatch(what: &str, a: Option<&String>, b: Option<&String>, weight: Weight) 
     Mismatch { what: what.to_owned(), a: a.cloned(), b: b.cloned(), weight }
 }
 
-/// The CPUs that a side has numbers of.
-fn cpus(side: &Side) -> CpuSet {
-    let subjects = side.sheets.iter().flat_map(|sheet| sheet.readings.keys());
-    subjects.flat_map(Subject::cpus).collect()
-}
-
 /// Everything that is reported of some CPUs, as text: equal texts, equal structure. The system's numbers of domains
 /// may change with every boot and are left out.
-fn described(topology: &Topology, cpus: &CpuSet) -> String {
+pub(super) fn described(topology: &Topology, cpus: &CpuSet) -> String {
     let seen = topology.restricted(cpus);
     let levels = Level::ALL.into_iter().filter_map(|level| {
         let groups: Vec<String> = seen.level(level).iter().map(|domain| domain.cpus.to_string()).collect();

@@ -77,6 +77,16 @@ impl Outcome {
         self.shift.abs() + EQUIVALENCE_Z * self.deviation
     }
 
+    /// Whether it is not ruled out that B is lower by what counts.
+    pub(super) fn may_be_below(&self) -> bool {
+        self.shift - EQUIVALENCE_Z * self.deviation <= -self.margin
+    }
+
+    /// Whether it is not ruled out that B is higher by what counts.
+    pub(super) fn may_be_above(&self) -> bool {
+        self.shift + EQUIVALENCE_Z * self.deviation >= self.margin
+    }
+
     /// Two-sided p-value of "no difference".
     pub(super) fn p_value(&self) -> f64 {
         if self.deviation > 0.0 {

@@ -1,173 +1,44 @@
 //! [`compare`]: levels first, then cells.
 //!
-//! Values are compared as logarithms, so that a shift of 0.05 is about 5 % at 8 ns and at 200. The shift of a level is
-//! the median of the Walsh averages over its pairs (Hodges and Lehmann 1963), each pair against itself. What it could
-//! be by chance comes from the spread between the pairs of the level where there are many, which is measured on the
+//! Values are compared as logarithms, so that a shift of 0.05 is about 5 % at 8 ns and at 200. Where pairs are held against
+//! themselves, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). What it
+//! could be by chance comes from the spread between the pairs of the level where there are many, which is measured on the
 //! very two runs (an empirical null, Efron 2004), and from the intervals of the cells where there are few; to both is
 //! added what all pairs of a run share. Levels are corrected for their number after Holm (family-wise error 0.1 %),
 //! cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be large enough to matter.
+//! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
 
-use super::effect::Outcome;
-use super::{Better, LeastEffect, Levels, Reading, Sheet, Side, Subject, Value, Verdict};
+use super::apart::{Members, comparable, judge_apart};
+use super::judged::Judged;
+use super::paired::{Joined, Noise, basis, join, judge_cell, judge_level, steady};
+use super::{
+    Alignment, Basis, CellDifference, Comparison, LeastEffect, Letter, LevelAlone, LevelDifference, Levels,
+    Pairing, Sheet, SheetComparison, Side, Subject, Unmatched,
+};
 use crate::stats::compare::paired_location;
-use crate::stats::{Estimate, MadScale, mad, median, multiple};
+use crate::stats::{median, multiple};
+use std::collections::BTreeMap;
 
 /// Error that all level verdicts of a comparison may make together.
 const FAMILY_ERROR: f64 = 0.001;
 /// Share of the cells called different that may be wrong.
 const FALSE_DISCOVERIES: f64 = 0.05;
-/// From so many pairs on, the spread between them is known well enough to judge by it.
-const PAIRS_THAT_TELL: usize = 20;
-/// Two runs on one idle host repeat the median of a level within 1 %: the difference has a deviation of 0.7 %.
-const SHARED_BY_A_RUN: f64 = 0.007;
-/// Files say nothing of their conditions: 1.5 % is what even careful runs differ by across reboots.
-const SHARED_BY_A_FILE: f64 = 0.015;
-/// Plateaus lie at least 15 % apart: what moves a guest's level by more may be the host moving its CPUs.
-const PLATEAU: f64 = 0.14;
-/// What a median of Walsh averages makes of normal errors, against their mean (Hodges and Lehmann 1963).
-const EFFICIENCY: f64 = 0.955;
-
-/// What two sides say when they are held against each other.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// One for each pair of equal sheets.
-    pub sheets: Vec<SheetComparison>,
-    /// What only one side holds.
-    pub unmatched: Unmatched,
-}
-
-/// Sheets that only one side holds, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Unmatched {
-    /// A.
-    pub in_a: Vec<String>,
-    /// B.
-    pub in_b: Vec<String>,
-}
-
-/// In what the shifts of a sheet are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// Core cycles: what outlasts a change of the clock.
-    Cycles,
-    /// The unit as read, because a side does not know its core clock.
-    AsRead,
-}
-
-/// Two equal sheets against each other.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SheetComparison {
-    /// Its name.
-    pub name: String,
-    /// Its quantity.
-    pub quantity: String,
-    /// Unit of `a` and `b` in its differences.
-    pub unit: String,
-    /// Which way is better.
-    pub better: Better,
-    /// In what shifts are measured.
-    pub basis: Basis,
-    /// By level, nearest first.
-    pub levels: Vec<LevelDifference>,
-    /// By cell, in the order of subjects.
-    pub cells: Vec<CellDifference>,
-    /// Subjects with a value on one side only.
-    pub lonely: usize,
-    /// Subjects that both sides have, of which one is zero or less.
-    pub without_ratio: usize,
-}
-
-impl SheetComparison {
-    /// What B is where a difference is shown, worse and better: of times and rates slower and faster; a variation says
-    /// nothing of how long anything takes.
-    pub fn called(&self) -> [&'static str; 2] {
-        match self.quantity.as_str() {
-            "one_way_variation" => ["less steady", "steadier"],
-            _ => ["slower", "faster"],
-        }
-    }
-
-    /// The word for a shift above zero.
-    pub fn called_above(&self) -> &'static str {
-        let [worse, better] = self.called();
-        if self.better == Better::Lower { worse } else { better }
-    }
-}
-
-/// A verdict with its numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// Value of A in the unit as read: of a level the median.
-    pub a: f64,
-    /// Value of B.
-    pub b: f64,
-    /// B ÷ A − 1 in the basis of the sheet, with its 95 % interval; the interval is endless where the error is unknown.
-    pub shift: Estimate,
-    /// Corrected p-value of "no difference".
-    pub q_value: f64,
-    /// What is shown.
-    pub verdict: Verdict,
-    /// The difference is shown to stay within this share, at 95 %; `None` where the error is unknown.
-    pub within: Option<f64>,
-    /// The least share that counts here.
-    pub least: f64,
-    /// Why it cannot be told, where more is known than that the error is too large.
-    pub reason: Option<&'static str>,
-}
-
-/// A level.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LevelDifference {
-    /// A relation, `all`, or the name of a series.
-    pub level: String,
-    /// Pairs that both sides have.
-    pub pairs: usize,
-    /// Pairs among them that changed state during a run and were left out.
-    pub moved: usize,
-    /// The verdict.
-    pub difference: Difference,
-    /// B ÷ A − 1 in the unit as read, where the basis is another.
-    pub as_read: Option<f64>,
-}
-
-impl LevelDifference {
-    /// Core clock of B ÷ that of A − 1, from what the shift as read makes of the shift in cycles: nanoseconds are cycles
-    /// ÷ clock. `None` where one of them is not known.
-    ///
-    /// Never below −1: a clock falls by less than all of it, however much longer everything takes.
-    pub fn clock(&self) -> Option<f64> {
-        let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
-        (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
-    }
-}
-
-/// A cell.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellDifference {
-    /// Which.
-    pub subject: Subject,
-    /// Position of its level in [`SheetComparison::levels`].
-    pub level: usize,
-    /// The verdict.
-    pub difference: Difference,
-}
-
-/// The spread between pairs is not known from a few, and neither do they carry intervals.
-const NO_ERROR_KNOWN: &str = "too few pairs without intervals";
-/// The machine changed its state in most pairs.
-const MOVED: &str = "changed state during a run";
-/// A guest's CPUs may be moved by the host.
-const FLOATS: &str = "on a guest the host may have moved the CPUs";
 
 /// Holds two sides against each other. Sheets of one name belong together; where each side has a single one they do so
-/// whatever their names. Levels of a sheet without a pair on both sides are left out, and sheets without a value on either.
-pub fn compare(a: &Side, b: &Side, levels: &Levels, least: LeastEffect) -> Comparison {
+/// whatever their names. Sheets without a value on either side are left out, and where pairs are held against themselves
+/// levels without a pair on both sides.
+pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
     let mut drafts: Vec<Draft<'_>> = pairs
         .into_iter()
         .filter(|(left, right)| !(left.readings.is_empty() && right.readings.is_empty()))
-        .map(|(left, right)| Draft::new(left, right, levels, least, guest))
+        .map(|(left, right)| match alignment.pairing() {
+            Pairing::Pairs => Draft::of_pairs(left, right, alignment, least, guest),
+            Pairing::Levels(_) | Pairing::Nothing(_) => {
+                Draft::of_levels(left, right, alignment, least, guest)
+            }
+        })
         .collect();
     correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
     correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
@@ -211,78 +82,21 @@ fn correct<'a>(
     }
 }
 
-/// A subject that both sides have.
-struct Joined<'a> {
-    subject: &'a Subject,
-    a: Reading,
-    b: Reading,
-    /// ln(B ÷ A) in the basis, and its deviation where both sides know theirs.
-    shift: f64,
-    deviation: Option<f64>,
-}
-
-impl Joined<'_> {
-    fn steady(&self) -> bool {
-        self.a.steady && self.b.steady
-    }
-}
-
-/// Numbers before the correction, and the verdict after it.
-#[derive(Debug, Clone)]
-struct Judged {
-    a: f64,
-    b: f64,
-    /// `None` where nothing is known of the error.
-    outcome: Option<Outcome>,
-    shift: f64,
-    margin: f64,
-    reason: Option<&'static str>,
-    q_value: f64,
-    verdict: Verdict,
-}
-
-impl Judged {
-    fn p_value(&self) -> f64 {
-        self.outcome.filter(|_| self.reason.is_none()).map_or(1.0, |outcome| outcome.p_value())
-    }
-
-    fn conclude(&mut self, adjusted: f64, error: f64, better: Better) {
-        self.q_value = adjusted;
-        self.verdict = match (&self.outcome, self.reason) {
-            (Some(outcome), None) => outcome.verdict(adjusted, error, better),
-            _ => Verdict::CannotTell,
-        };
-    }
-
-    fn difference(self) -> Difference {
-        let ratio = |log: f64| log.exp() - 1.0;
-        let deviation = self.outcome.map_or(f64::INFINITY, |outcome| outcome.deviation);
-        let shift = Estimate {
-            point: ratio(self.shift),
-            low: ratio(self.shift - 1.96 * deviation),
-            high: ratio(self.shift + 1.96 * deviation),
-            confidence: if self.outcome.is_some() { 0.95 } else { 0.0 },
-            effective_n: 1.0,
-        };
-        Difference {
-            a: self.a,
-            b: self.b,
-            shift,
-            q_value: self.q_value,
-            verdict: self.verdict,
-            within: self.outcome.map(|outcome| ratio(outcome.within())),
-            least: ratio(self.margin),
-            reason: self.reason,
-        }
-    }
+/// A level before it is judged.
+struct Named {
+    level: String,
+    pairs: [usize; 2],
+    moved: usize,
+    as_read: Option<f64>,
 }
 
 /// A sheet in the making.
 struct Draft<'a> {
     a: &'a Sheet,
     basis: Basis,
-    names: Vec<(String, usize, usize, Option<f64>)>,
+    names: Vec<Named>,
     levels: Vec<Judged>,
+    alone: Vec<LevelAlone>,
     subjects: Vec<(&'a Subject, usize)>,
     cells: Vec<Judged>,
     lonely: usize,
@@ -290,29 +104,45 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(a: &'a Sheet, b: &'a Sheet, levels: &Levels, least: LeastEffect, guest: bool) -> Draft<'a> {
-        let (joined, basis) = join(a, b);
-        let shared = a.readings.keys().filter(|subject| b.readings.contains_key(subject)).count();
-        let mut draft = Draft {
+    fn empty(a: &'a Sheet, basis: Basis) -> Draft<'a> {
+        Draft {
             a,
             basis,
             names: Vec::new(),
             levels: Vec::new(),
+            alone: Vec::new(),
             subjects: Vec::new(),
             cells: Vec::new(),
+            lonely: 0,
+            without_ratio: 0,
+        }
+    }
+
+    /// Every pair against itself.
+    fn of_pairs(
+        a: &'a Sheet,
+        b: &'a Sheet,
+        alignment: &Alignment,
+        least: LeastEffect,
+        guest: bool,
+    ) -> Draft<'a> {
+        let (joined, basis) = join(a, b);
+        let shared = a.readings.keys().filter(|subject| b.readings.contains_key(subject)).count();
+        let mut draft = Draft {
             lonely: a.readings.len() + b.readings.len() - 2 * shared,
             without_ratio: shared - joined.len(),
+            ..Draft::empty(a, basis)
         };
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
         let margin = |value: f64| least.margin(value, resolution, negligible);
         // What is too little to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
-        for (name, members) in levels.group(joined.iter().map(|joined| joined.subject)) {
+        let [levels, _] = alignment.levels();
+        for ((_, level), members) in levels.group(joined.iter().map(|joined| joined.subject)) {
             let members: Vec<&Joined<'_>> = members.into_iter().map(|index| &joined[index]).collect();
             let noise = Noise::of(&members);
             let moved = members.iter().filter(|joined| !joined.steady()).count();
-            let level = judge_level(&members, &noise, &margin_of_level, guest);
             let as_read = (basis == Basis::Cycles).then(|| {
                 let shifts: Vec<f64> =
                     steady(&members).map(|cell| (cell.b.value.point / cell.a.value.point).ln()).collect();
@@ -322,20 +152,69 @@ impl<'a> Draft<'a> {
                 draft.subjects.push((cell.subject, draft.names.len()));
                 draft.cells.push(judge_cell(cell, &noise, &margin, guest));
             }
-            draft.names.push((name, members.len(), moved, as_read));
-            draft.levels.push(level);
+            draft.levels.push(judge_level(&members, &noise, &margin_of_level, guest));
+            draft.names.push(Named { level, pairs: [members.len(); 2], moved, as_read });
+        }
+        draft
+    }
+
+    /// Levels that mean the same against each other; the others stand alone.
+    fn of_levels(
+        a: &'a Sheet,
+        b: &'a Sheet,
+        alignment: &Alignment,
+        least: LeastEffect,
+        guest: bool,
+    ) -> Draft<'a> {
+        let members = [a, b].map(|sheet| comparable(sheet.readings.iter()));
+        let basis = basis(members.iter().flatten().map(|(_, reading)| *reading));
+        let resolution = a.resolution.max(b.resolution);
+        let margin = |value: f64| least.margin(value, resolution, 0.0);
+        let [left, right] = alignment.levels();
+        let of = |index: usize, positions: &[usize]| -> Members<'a> {
+            positions.iter().map(|&position| members[index][position]).collect()
+        };
+        let by_level =
+            |levels: &Levels, index: usize| levels.group(members[index].iter().map(|(subject, _)| *subject));
+        let (of_a, mut of_b) = (by_level(left, 0), by_level(right, 1));
+        let mut draft = Draft {
+            without_ratio: a.readings.len() + b.readings.len() - members[0].len() - members[1].len(),
+            ..Draft::empty(a, basis)
+        };
+        let alone = |of: Letter, level: String, members: &Members<'_>| LevelAlone {
+            of,
+            level,
+            pairs: members.len(),
+            median: median(&members.iter().map(|(_, reading)| reading.value.point).collect::<Vec<_>>())
+                .unwrap_or(f64::NAN),
+        };
+        for ((_, level), positions) in of_a {
+            let mine = of(0, &positions);
+            let same = alignment.means_the_same(&level).then(|| take(&mut of_b, &level)).flatten();
+            let Some(theirs) = same.map(|positions| of(1, &positions)) else {
+                draft.alone.push(alone(Letter::A, level, &mine));
+                continue;
+            };
+            let found = judge_apart(&mine, &theirs, basis, &margin, guest);
+            let as_read = (basis == Basis::Cycles).then_some(found.as_read);
+            draft.levels.push(found.judged);
+            draft.names.push(Named { level, pairs: [mine.len(), theirs.len()], moved: found.moved, as_read });
+        }
+        for ((_, level), positions) in of_b {
+            draft.alone.push(alone(Letter::B, level, &of(1, &positions)));
         }
         draft
     }
 
     fn finish(self) -> SheetComparison {
+        let better = self.a.better;
         let levels = self.names.into_iter().zip(self.levels);
         let cells = self.subjects.into_iter().zip(self.cells);
         let mut cells: Vec<CellDifference> = cells
             .map(|((subject, level), cell)| CellDifference {
                 subject: subject.clone(),
                 level,
-                difference: cell.difference(),
+                difference: cell.difference(better),
             })
             .collect();
         cells.sort_by(|x, y| x.subject.cmp(&y.subject));
@@ -343,17 +222,18 @@ impl<'a> Draft<'a> {
             name: self.a.name.clone(),
             quantity: self.a.quantity.clone(),
             unit: self.a.unit.clone(),
-            better: self.a.better,
+            better,
             basis: self.basis,
             levels: levels
-                .map(|((level, pairs, moved, as_read), judged)| LevelDifference {
+                .map(|(Named { level, pairs, moved, as_read }, judged)| LevelDifference {
                     level,
                     pairs,
                     moved,
-                    difference: judged.difference(),
+                    difference: judged.difference(better),
                     as_read,
                 })
                 .collect(),
+            alone: self.alone,
             cells,
             lonely: self.lonely,
             without_ratio: self.without_ratio,
@@ -361,177 +241,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What both sides have, in core cycles where every one of them is known in cycles on both.
-fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis) {
-    let usable = |value: f64| value.is_finite() && value > 0.0;
-    let both = |(subject, left): (&'a Subject, &'a Reading)| {
-        let right = b.readings.get(subject)?;
-        let comparable = usable(left.value.point) && usable(right.value.point);
-        comparable.then_some((subject, *left, *right))
-    };
-    let common: Vec<(&Subject, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
-    let clocked = |reading: &Reading| reading.cycles.is_some_and(|cycles| usable(cycles.point));
-    let cycles = !common.is_empty() && common.iter().all(|(_, left, right)| clocked(left) && clocked(right));
-    let basis = if cycles { Basis::Cycles } else { Basis::AsRead };
-    let pick = |reading: &Reading| match basis {
-        Basis::Cycles => reading.cycles.unwrap_or(reading.value),
-        Basis::AsRead => reading.value,
-    };
-    let joined = common
-        .into_iter()
-        .map(|(subject, left, right)| {
-            let (x, y): (Value, Value) = (pick(&left), pick(&right));
-            let deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
-            Joined { subject, a: left, b: right, shift: (y.point / x.point).ln(), deviation }
-        })
-        .collect();
-    (joined, basis)
-}
-
-fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Item = &'m Joined<'a>> {
-    members.iter().copied().filter(|joined| joined.steady())
-}
-
-/// What a level's pairs show of chance.
-struct Noise {
-    /// Deviation of the shift of one pair; `None` where nothing is known.
-    cell: Option<f64>,
-    /// Median over the pairs of what their intervals say, where the spread between pairs decides.
-    typical: Option<f64>,
-    /// Deviation that all pairs share.
-    shared: f64,
-}
-
-impl Noise {
-    fn of(members: &[&Joined<'_>]) -> Noise {
-        let shifts: Vec<f64> = steady(members).map(|joined| joined.shift).collect();
-        let known: Vec<f64> = steady(members).filter_map(|joined| joined.deviation).collect();
-        let all_known = known.len() == shifts.len();
-        let shared = if all_known { SHARED_BY_A_RUN } else { SHARED_BY_A_FILE };
-        let spread = mad(&shifts, MadScale::Normal);
-        if shifts.len() >= PAIRS_THAT_TELL {
-            return Noise { cell: spread, typical: median(&known).filter(|_| all_known), shared };
-        }
-        if !all_known || shifts.is_empty() {
-            return Noise { cell: None, typical: None, shared };
-        }
-        let squares: f64 = known.iter().map(|deviation| deviation * deviation).sum();
-        let claimed = (squares / known.len() as f64).sqrt();
-        Noise { cell: Some(claimed.max(spread.unwrap_or(0.0))), typical: None, shared }
-    }
-
-    /// Deviation of the shift of this pair: that of its level, wider where its own intervals are; in a small level its
-    /// own intervals alone.
-    fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
-        let own = match (self.typical, joined.deviation) {
-            (Some(typical), Some(own)) => self.cell? * (own / typical).max(1.0),
-            (None, Some(own)) => own,
-            (_, None) => self.cell?,
-        };
-        Some(own.hypot(self.shared))
-    }
-}
-
-fn judge_level(members: &[&Joined<'_>], noise: &Noise, margin: &impl Fn(f64) -> f64, guest: bool) -> Judged {
-    let still: Vec<&Joined<'_>> = steady(members).collect();
-    let told: &[&Joined<'_>] = if still.is_empty() { members } else { &still };
-    let middle = |side: fn(&Joined<'_>) -> f64| {
-        median(&told.iter().map(|joined| side(joined)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-    };
-    let (a, b) = (middle(|joined| joined.a.value.point), middle(|joined| joined.b.value.point));
-    let shifts: Vec<f64> = told.iter().map(|joined| joined.shift).collect();
-    let shift = paired_location(&shifts).unwrap_or(f64::NAN);
-    let margin = margin(a.min(b));
-    let pairs = told.len() as f64;
-    let deviation = noise.cell.map(|cell| (cell * cell / (EFFICIENCY * pairs)).sqrt().hypot(noise.shared));
-    let reason = if 2 * still.len() < members.len() {
-        Some(MOVED)
-    } else if deviation.is_none() {
-        Some(NO_ERROR_KNOWN)
-    } else {
-        floats(shift, guest)
-    };
-    judged(a, b, shift, deviation, margin, reason)
-}
-
-fn judge_cell(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> f64, guest: bool) -> Judged {
-    let (a, b) = (joined.a.value.point, joined.b.value.point);
-    let deviation = noise.of_cell(joined);
-    let reason = if !joined.steady() {
-        Some(MOVED)
-    } else if deviation.is_none() {
-        Some(NO_ERROR_KNOWN)
-    } else {
-        floats(joined.shift, guest)
-    };
-    judged(a, b, joined.shift, deviation, margin(a.min(b)), reason)
-}
-
-fn floats(shift: f64, guest: bool) -> Option<&'static str> {
-    (guest && shift.abs() > PLATEAU).then_some(FLOATS)
-}
-
-fn judged(
-    a: f64,
-    b: f64,
-    shift: f64,
-    deviation: Option<f64>,
-    margin: f64,
-    reason: Option<&'static str>,
-) -> Judged {
-    let outcome = deviation.map(|deviation| Outcome { shift, deviation, margin });
-    Judged { a, b, outcome, shift, margin, reason, q_value: 1.0, verdict: Verdict::CannotTell }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
-        let sheet = |quantity: &str, better| SheetComparison {
-            name: String::new(),
-            quantity: quantity.into(),
-            unit: String::new(),
-            better,
-            basis: Basis::AsRead,
-            levels: Vec::new(),
-            cells: Vec::new(),
-            lonely: 0,
-            without_ratio: 0,
-        };
-        assert_eq!(sheet("half_round_trip", Better::Lower).called_above(), "slower");
-        assert_eq!(sheet("throughput", Better::Higher).called_above(), "faster");
-        let variation = sheet("one_way_variation", Better::Lower);
-        assert_eq!((variation.called_above(), variation.called()[1]), ("less steady", "steadier"));
-    }
-
-    #[test]
-    fn twice_the_time_for_the_same_cycles_is_half_the_clock() {
-        let exact = Estimate { point: 0.0, low: 0.0, high: 0.0, confidence: 0.95, effective_n: 8.0 };
-        let difference = Difference {
-            a: 10.0,
-            b: 20.4,
-            shift: exact,
-            q_value: 1.0,
-            verdict: Verdict::Same,
-            within: Some(0.01),
-            least: 0.03,
-            reason: None,
-        };
-        let level = |as_read: Option<f64>| LevelDifference {
-            level: "l3".into(),
-            pairs: 8,
-            moved: 0,
-            difference: difference.clone(),
-            as_read,
-        };
-        let clock = level(Some(1.04)).clock().unwrap();
-        assert!((clock + 1.04 / 2.04).abs() < 1e-12, "lower by 51 %, not by 104: {clock}");
-        assert!((level(Some(-0.5)).clock().unwrap() - 1.0).abs() < 1e-12, "twice the clock");
-        assert_eq!(
-            (level(None).clock(), level(Some(-1.0)).clock(), level(Some(f64::NAN)).clock()),
-            (None, None, None)
-        );
-    }
+/// Takes the level of a name out of others.
+fn take(levels: &mut BTreeMap<(u32, String), Vec<usize>>, name: &str) -> Option<Vec<usize>> {
+    let key = levels.keys().find(|(_, known)| known == name)?.clone();
+    levels.remove(&key)
 }

@@ -1,11 +1,12 @@
-//! [`Levels`]: which level each pair belongs to, so that levels can be judged before cells.
+//! [`Levels`]: which level each pair of a side belongs to, so that levels can be judged before cells.
 
-use super::shown::{is_contradicted, shown};
+use super::seen::{Seen, cpus};
 use super::{Side, Subject};
-use crate::{CpuSet, Topology};
+use crate::infer::{InferredLevel, Structure};
+use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Which level each subject belongs to.
+/// Which level each subject of a side belongs to.
 #[derive(Debug, Clone)]
 pub struct Levels {
     source: Source,
@@ -15,10 +16,33 @@ pub struct Levels {
 enum Source {
     /// The nearest thing that two CPUs share, as the system reports it.
     Reported(Box<Topology>),
-    /// Groups that the latencies of both sides show, finest first.
-    Shown(Vec<Vec<CpuSet>>),
+    /// Groups that the latencies show, finest first.
+    Shown(Vec<ShownLevel>),
     /// Nothing is known: all pairs are one level.
     One,
+}
+
+/// A level that latencies show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownLevel {
+    /// `group-1` the finest, or `smt` where its pairs are known to be threads of a core.
+    pub name: String,
+    /// Its groups, by lowest CPU.
+    pub groups: Vec<CpuSet>,
+    /// CPUs in none of them.
+    pub alone: usize,
+}
+
+/// Pairs that share no group that the latencies show.
+const ACROSS: &str = "across";
+/// All pairs, where nothing tells them apart.
+const ALL: &str = "all";
+/// Columns of a table for each relation.
+const RANKS: u32 = 64;
+
+/// Whether threads of a core may be meant: pairs, and CPUs alone beside them.
+fn is_of_twos(level: &ShownLevel) -> bool {
+    level.groups.iter().all(|group| group.len() <= 2)
 }
 
 impl Levels {
@@ -32,32 +56,66 @@ impl Levels {
         Levels { source: Source::One }
     }
 
-    /// The levels by which two sides are best judged: those that the system of either reports; where none is reported,
-    /// or the latencies contradict them, those that the latencies of both show; else all pairs in one.
-    pub fn between(a: &Side, b: &Side) -> Levels {
-        let reported = a.topology.as_ref().or(b.topology.as_ref());
-        match reported.filter(|topology| !topology.domains().is_empty()) {
-            Some(topology) if !is_contradicted(a) && !is_contradicted(b) => {
-                Levels::reported(topology.clone())
-            }
-            contradicted => match (shown(a, b), contradicted.or(reported)) {
-                (levels, _) if !levels.is_empty() => Levels { source: Source::Shown(levels) },
-                // What is reported may be false, and nothing better is known.
-                (_, Some(topology)) => Levels::reported(topology.clone()),
-                (_, None) => Levels::one(),
-            },
+    /// The levels of a side by itself: those that its system reports; where none is reported, or the latencies
+    /// contradict them, those that the latencies show; else all pairs in one.
+    pub fn of(side: &Side) -> Levels {
+        let seen = Seen::of(side, &cpus(side)).and_then(Result::ok);
+        let reported = side.topology.as_ref();
+        let is_trusted = !seen.as_ref().is_some_and(|seen| seen.contradicts);
+        match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {
+            (Some(topology), _) => Levels::reported(topology.clone()),
+            (None, Some(seen)) if !seen.structure.levels.is_empty() => Levels::shown_by(&seen.structure),
+            // What is reported may be false, and nothing better is known.
+            (None, _) => reported.map_or_else(Levels::one, |topology| Levels::reported(topology.clone())),
         }
     }
 
+    /// The levels of a structure; all pairs in one where there are none.
+    pub(super) fn shown_by(structure: &Structure) -> Levels {
+        Levels::of_some(structure, structure.levels.iter())
+    }
+
+    /// Some levels of a structure, finest first, under their own names.
+    pub(super) fn of_some<'a>(
+        structure: &Structure,
+        levels: impl Iterator<Item = &'a InferredLevel>,
+    ) -> Levels {
+        let of = |level: &InferredLevel| {
+            let grouped: usize = level.groups.iter().map(CpuSet::len).sum();
+            ShownLevel {
+                name: level.name.clone(),
+                groups: level.groups.clone(),
+                alone: structure.cpus.len().saturating_sub(grouped),
+            }
+        };
+        let levels: Vec<ShownLevel> = levels.map(of).collect();
+        Levels { source: if levels.is_empty() { Source::One } else { Source::Shown(levels) } }
+    }
+
+    /// Two sides whose levels mean the same call them the same: by number, unless both have the same name for one.
+    pub(super) fn under_common_names(mut levels: [Levels; 2]) -> [Levels; 2] {
+        if let [Source::Shown(left), Source::Shown(right)] =
+            levels.each_mut().map(|levels| &mut levels.source)
+        {
+            for ((left, right), number) in left.iter_mut().zip(right).zip(1..) {
+                if left.name != right.name {
+                    left.name = format!("group-{number}");
+                    right.name.clone_from(&left.name);
+                }
+            }
+        }
+        levels
+    }
+
     /// Groups that the latencies show, finest first, where these are the levels.
-    pub fn shown(&self) -> Option<&[Vec<CpuSet>]> {
+    pub fn shown(&self) -> Option<&[ShownLevel]> {
         match &self.source {
             Source::Shown(levels) => Some(levels),
             _ => None,
         }
     }
 
-    /// Whether the levels are those of a system, and not all pairs in one.
+    /// The topology, where the levels are those that a system reports.
     pub fn topology(&self) -> Option<&Topology> {
         match &self.source {
             Source::Reported(topology) => Some(topology),
@@ -66,7 +124,7 @@ impl Levels {
     }
 
     /// The level of a subject: its rank, nearest first, and its name. A series is a level of its own.
-    pub fn of(&self, subject: &Subject) -> (u32, String) {
+    pub fn of_subject(&self, subject: &Subject) -> (u32, String) {
         match (subject, &self.source) {
             (Subject::Series(name), _) => (u32::MAX, name.clone()),
             (Subject::Pair([a, b]), Source::Reported(topology)) => {
@@ -76,21 +134,58 @@ impl Levels {
             (Subject::Pair([a, b]), Source::Shown(_)) if a == b => (0, "same-cpu".to_owned()),
             (Subject::Pair([a, b]), Source::Shown(levels)) => {
                 let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
-                match levels.iter().position(|level| level.iter().any(both)) {
-                    Some(level) => (level as u32 + 1, format!("group-{}", level + 1)),
-                    None => (u32::MAX - 1, "across".to_owned()),
+                match levels.iter().position(|level| level.groups.iter().any(both)) {
+                    Some(level) => (level as u32 + 1, levels[level].name.clone()),
+                    None => (u32::MAX - 1, ACROSS.to_owned()),
                 }
             }
-            (Subject::Pair(_), Source::One) => (0, "all".to_owned()),
+            (Subject::Pair(_), Source::One) => (0, ALL.to_owned()),
         }
     }
 
+    /// Where a level of this side stands in a table of many: a rank, nearest first, and the name of the column. What
+    /// systems report stands under its own name. Of groups that latencies show, a number says only how many are inside:
+    /// the finest groups may be threads of a core on one machine and a die on the next. So groups of two, which can be
+    /// threads of a core, have a column of their own, and larger ones follow in their order.
+    pub(super) fn column(&self, level: &str) -> (u32, String) {
+        let relation = Relation::ALL.into_iter().find(|relation| relation.name() == level);
+        let known =
+            self.shown().and_then(|shown| Some((shown, shown.iter().position(|known| known.name == level)?)));
+        match (relation, known) {
+            (Some(relation), _) => (RANKS * relation as u32, level.to_owned()),
+            (None, Some((shown, position))) => {
+                let has_twos = usize::from(is_of_twos(&shown[0]));
+                match (position + 1).saturating_sub(has_twos) {
+                    0 => (RANKS * Relation::Smt as u32 + 1, "groups-of-2".to_owned()),
+                    larger => {
+                        (RANKS * Relation::Cluster as u32 + larger as u32, format!("larger-groups-{larger}"))
+                    }
+                }
+            }
+            (None, None) if level == ACROSS => (u32::MAX - 1, level.to_owned()),
+            (None, None) if level == ALL => (0, level.to_owned()),
+            (None, None) => (u32::MAX, level.to_owned()),
+        }
+    }
+
+    /// CPUs in each group of a level that latencies show, fewest first; empty for any other.
+    pub(super) fn sizes(&self, level: &str) -> Vec<usize> {
+        let known = self.shown().and_then(|shown| shown.iter().find(|known| known.name == level));
+        let mut sizes: Vec<usize> =
+            known.map_or(Vec::new(), |level| level.groups.iter().map(CpuSet::len).collect());
+        sizes.sort_unstable();
+        sizes
+    }
+
     /// The positions of subjects by level, nearest level first.
-    pub(super) fn group<'a>(&self, subjects: impl Iterator<Item = &'a Subject>) -> Vec<(String, Vec<usize>)> {
+    pub(super) fn group<'a>(
+        &self,
+        subjects: impl Iterator<Item = &'a Subject>,
+    ) -> BTreeMap<(u32, String), Vec<usize>> {
         let mut groups: BTreeMap<(u32, String), Vec<usize>> = BTreeMap::new();
         for (position, subject) in subjects.enumerate() {
-            groups.entry(self.of(subject)).or_default().push(position);
+            groups.entry(self.of_subject(subject)).or_default().push(position);
         }
-        groups.into_iter().map(|((_, name), members)| (name, members)).collect()
+        groups
     }
 }

@@ -22,6 +22,7 @@ pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
     Side {
         facts: facts.into_iter().filter_map(|(fact, text)| Some((fact, text?.to_owned()))).collect(),
         topology: None,
+        execution: Vec::new(),
         guest: said("hypervisor").is_some(),
         sheets,
     }

@@ -47,6 +47,7 @@ pub fn of_latency(
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
+        execution: result.execution.clone(),
         guest: environment.hypervisor.is_some(),
         sheets,
     }

@@ -38,6 +38,7 @@ pub fn of_places(
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
+        execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
         sheets: sheets.collect(),
     }

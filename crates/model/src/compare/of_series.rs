@@ -3,7 +3,7 @@
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
 use super::{Better, Reading, Sheet, Side, Subject, Value};
 use crate::queue::QueueCell;
-use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline, unit_of_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
@@ -72,6 +72,7 @@ pub fn of_series(
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
+        execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
         sheets: sheets.into_values().collect(),
     }
@@ -86,24 +87,16 @@ struct Quantity {
 impl Quantity {
     /// Names end with their unit; of rates more is better, and of shares of fairness too.
     fn of(name: &str) -> Quantity {
-        match name.strip_suffix("_per_s") {
-            Some(what) => Quantity { unit: format!("{}/s", what.replace('_', " ")), better: Better::Higher },
-            None => {
-                let unit = ["ns", "us", "ms", "s"]
-                    .into_iter()
-                    .find(|unit| name.split('_').any(|part| part == *unit))
-                    .unwrap_or("");
-                let better = if name.contains("jain") { Better::Higher } else { Better::Lower };
-                Quantity { unit: unit.to_owned(), better }
-            }
-        }
+        let more_is_better = name.ends_with("_per_s") || name.contains("jain");
+        let better = if more_is_better { Better::Higher } else { Better::Lower };
+        Quantity { unit: unit_of_value(name), better }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{LeastEffect, Levels, Verdict, Weight, compare, mismatches};
+    use crate::compare::{Alignment, LeastEffect, Verdict, Weight, compare, mismatches};
     use crate::series::{Parameters, TrialSpec};
     use crate::stats::{Estimate, Key};
     use crate::{CpuId, Grade};
@@ -145,7 +138,7 @@ mod tests {
             ])
         };
         let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
-        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let verdicts: Vec<(&str, Verdict)> = comparison.sheets[0]
             .levels
             .iter()
@@ -165,7 +158,7 @@ mod tests {
             side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
         };
         let (a, b) = (of(1.0, 1), of(1.2, 2));
-        let comparison = compare(&a, &b, &Levels::between(&a, &b), LeastEffect::DEFAULT);
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let sheet = &comparison.sheets[0];
         assert_eq!(
             (sheet.name.as_str(), sheet.unit.as_str()),

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 /// Many sides in one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
-    /// Groups of pairs, nearest first.
+    /// Columns, nearest pairs first: relations that systems report; `groups-of-2`, `larger-groups-1` and so on and
+    /// `across` of those that latencies show; `all`; series.
     pub groups: Vec<String>,
     /// One row for each sheet of each side, in the order given.
     pub rows: Vec<OverviewRow>,
@@ -29,8 +30,12 @@ pub struct OverviewRow {
 }
 
 /// The pairs of one group in one sheet.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GroupMedian {
+    /// What the level is called on its side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
+    pub level: String,
+    /// CPUs in each of its groups, fewest first, where the latencies show them; else empty.
+    pub sizes: Vec<usize>,
     /// Median over the pairs.
     pub median: f64,
     /// From the 5th to the 95th percentile of the pairs: the spread of the machine, no error.
@@ -39,17 +44,24 @@ pub struct GroupMedian {
     pub pairs: usize,
 }
 
-/// Tabulates sides, each by its own levels. Descriptive only: whether two rows differ is for
+/// Tabulates sides, each by its own levels, in columns by what a level is known to be. Descriptive only: whether two rows differ is for
 /// [`compare`](fn@super::compare) to say.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut names: BTreeMap<(u32, String), ()> = BTreeMap::new();
     let mut tables = Vec::new();
     for (position, (side, levels)) in sides.iter().enumerate() {
         for sheet in &side.sheets {
-            let mut groups: BTreeMap<(u32, String), Vec<f64>> = BTreeMap::new();
+            let mut by_level: BTreeMap<(u32, String), Vec<f64>> = BTreeMap::new();
             for (subject, reading) in &sheet.readings {
-                groups.entry(levels.of(subject)).or_default().push(reading.value.point);
+                by_level.entry(levels.of_subject(subject)).or_default().push(reading.value.point);
             }
+            let groups: BTreeMap<(u32, String), GroupMedian> = by_level
+                .into_iter()
+                .filter_map(|((_, level), values)| {
+                    let column = levels.column(&level);
+                    Some((column, of_group(values, levels.sizes(&level), level)?))
+                })
+                .collect();
             names.extend(groups.keys().cloned().map(|name| (name, ())));
             tables.push((position, sheet, groups));
         }
@@ -59,14 +71,15 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
         sheet: sheet.name.clone(),
         unit: sheet.unit.clone(),
         kernel: sheet.traits.iter().find(|(name, _)| *name == "kernel").map(|(_, kernel)| kernel.clone()),
-        medians: names.keys().map(|name| groups.get_mut(name).and_then(|values| of_group(values))).collect(),
+        medians: names.keys().map(|name| groups.remove(name)).collect(),
     });
     let rows = rows.collect();
     Overview { groups: names.into_keys().map(|(_, name)| name).collect(), rows }
 }
 
-fn of_group(values: &mut [f64]) -> Option<GroupMedian> {
+fn of_group(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<GroupMedian> {
     values.sort_unstable_by(f64::total_cmp);
-    let range = [quantile_of_sorted(values, 0.05)?, quantile_of_sorted(values, 0.95)?];
-    Some(GroupMedian { median: median_in_place(values)?, range, pairs: values.len() })
+    let range = [quantile_of_sorted(&values, 0.05)?, quantile_of_sorted(&values, 0.95)?];
+    let pairs = values.len();
+    Some(GroupMedian { level, sizes, median: median_in_place(&mut values)?, range, pairs })
 }

@@ -1,6 +1,7 @@
 //! [`Side`], [`Sheet`] and [`Reading`]: results in the form in which they are compared.
 
 use super::Fact;
+use crate::latency::ExecutionTest;
 use crate::stats::{Estimate, normal};
 use crate::{CpuId, Topology};
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ pub struct Side {
     pub facts: BTreeMap<Fact, String>,
     /// What the system reported; `None` for a file.
     pub topology: Option<Topology>,
+    /// Whether pairs of its CPUs share the units that execute, as far as that was tested.
+    pub execution: Vec<ExecutionTest>,
     /// Whether a host may move its CPUs: what it shows at one time need not be what it shows at another.
     pub guest: bool,
     /// Results.

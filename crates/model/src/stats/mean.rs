@@ -29,7 +29,7 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
 
 /// The quantile of Student's t, from that of the normal distribution (Abramowitz and Stegun, 26.7.5; to 1 % from four
 /// degrees of freedom on, below them the interval is too narrow).
-fn student(p: f64, freedom: f64) -> f64 {
+pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     let z = normal::quantile(p);
     let terms = [
         z,

@@ -2,6 +2,7 @@
 
 use super::heat_map::{difference_map, heat_map};
 use super::{curves, ladder, paragraph, placements, timeline, wrapped};
+use crate::report::alignment::pairing_words;
 use crate::report::compare::conclusion;
 use crate::report::difference::Differing;
 use crate::report::picture::{Anchor, Ink, Picture, Type};
@@ -49,21 +50,25 @@ pub fn sheet_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Pi
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
 }
 
-/// What differs between the first maps of two runs, in words and as a map.
+/// What differs between two runs, in words, and between their first maps as a map where their pairs are the same pairs.
 fn difference(subjects: &[Subject<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
     let differing = Differing::of(subjects)?;
     let maps = differing.maps();
-    let map = maps.first().filter(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2)?;
-    let drawn = difference_map(&subjects[0], map, drawing, side);
-    let mut head = Picture::new("", drawn.width, 0.0);
-    let title = wrapped("Difference: B, the second, against A, the first", drawn.width, TITLE);
-    let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &title);
-    for words in [map.question.clone(), conclusion(&differing.words()?)] {
-        let lines = wrapped(&words, drawn.width, SUBTITLE);
-        baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &lines);
+    let map = maps.first().filter(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2);
+    let words = differing.words()?;
+    let drawn = map.map(|map| difference_map(&subjects[0], map, drawing, side));
+    let width = drawn.as_ref().map_or(side, |drawn| drawn.width);
+    let mut head = Picture::new("", width, 0.0);
+    let title = "Difference: B, the second, against A, the first";
+    let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(title, width, TITLE));
+    let question = map.map(|map| map.question.clone());
+    let said = question.clone().or_else(|| pairing_words(words.alignment));
+    for words in said.into_iter().chain([conclusion(&words)]) {
+        baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &wrapped(&words, width, SUBTITLE));
     }
     head.height = baseline + 4.0;
-    Some(Picture::stacked(map.question.clone(), vec![head, drawn], 12.0))
+    let title = question.unwrap_or_else(|| title.to_owned());
+    Some(Picture::stacked(title, std::iter::once(head).chain(drawn).collect(), 12.0))
 }
 
 fn title_of(subject: &Subject<'_>) -> String {

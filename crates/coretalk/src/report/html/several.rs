@@ -3,11 +3,12 @@
 use super::machine;
 use super::sections::{Maps, Section, heat_map_body, results};
 use super::tables::{Cell, paragraphs, table};
+use crate::report::alignment::pairing_words;
 use crate::report::compare::{
-    conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
+    alone_row, conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
 };
 use crate::report::difference::Differing;
-use crate::report::overview::{about, group_words};
+use crate::report::overview::{about, group_words, makeup};
 use crate::report::subject::Subject;
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
@@ -74,18 +75,21 @@ fn difference(differing: &Differing<'_>) -> Section {
             .map(|(letter, side)| format!("{letter}: {}", side_words(side))),
     );
     lines.extend(view.mismatches.iter().map(|mismatch| format!("! {}", mismatch_words(mismatch))));
+    lines.extend(pairing_words(view.alignment).map(|words| format!("! {words}")));
     let mut body = paragraphs(lines);
     for sheet in &view.comparison.sheets {
         let labels = labels(sheet);
-        let rows = in_order(sheet, &labels).into_iter().map(|level| {
-            let mut row = level_row(level, sheet, view.levels.topology(), &labels);
+        let levels =
+            in_order(sheet, &labels).into_iter().map(|level| level_row(level, sheet, view.topology(), &labels));
+        let alone = sheet.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
+        let rows = levels.chain(alone).map(|mut row| {
             let verdict = row.pop().map(Cell::Words);
             row.into_iter().map(Cell::Number).chain(verdict).collect()
         });
         let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
         let heads = ["level", "pairs", &a, &b, "shift", "95 %", "verdict"];
         body.push_str(&table(&heading(sheet), &heads, &rows.collect::<Vec<_>>()));
-        body.push_str(&paragraphs(remarks(sheet).into_iter().chain([tally(sheet)])));
+        body.push_str(&paragraphs(remarks(sheet).into_iter().chain(tally(sheet))));
     }
     Section::new("difference", "Difference", None, body)
 }
@@ -93,7 +97,7 @@ fn difference(differing: &Differing<'_>) -> Section {
 /// Machines × groups of pairs, where some machine has no relations: by the groups that its latencies show.
 fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
     let sides: Vec<_> = subjects.iter().map(Subject::side).collect();
-    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::between(side, side))).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let known = overview(&with_levels);
     if known.rows.is_empty() {
         return None;
@@ -105,16 +109,20 @@ fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
             Cell::Words(plain(&about(row))),
         ];
         cells.extend(row.medians.iter().map(|group| {
-            Cell::Number(group.map_or("·".into(), |group| {
+            Cell::Number(group.as_ref().map_or("·".into(), |group| {
                 let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
-                format!("{} ({range}, {})", ns(group.median), count(group.pairs as u64, "pair"))
+                let mut parts = vec![range, count(group.pairs as u64, "pair"), makeup(group)];
+                parts.retain(|part| !part.is_empty());
+                format!("{} ({})", ns(group.median), parts.join(", "))
             }))
         }));
         cells
     });
+    let names: Vec<String> = known.groups.iter().map(|group| group_words(group)).collect();
     let mut heads = vec!["machine", "what"];
-    heads.extend(known.groups.iter().map(|group| group_words(group)));
-    let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them";
+    heads.extend(names.iter().map(String::as_str));
+    let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
+                   latencies show them";
     Some(Section::new("relations", "Side by side", None, table(caption, &heads, &rows.collect::<Vec<_>>())))
 }
 

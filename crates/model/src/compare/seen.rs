@@ -1,0 +1,264 @@
+//! [`Seen`]: what the latencies of a side show of its structure, and whether two sides show the same under the same
+//! numbers.
+
+use super::{Levels, Side, Subject};
+use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
+use crate::stats::median_in_place;
+use crate::{CpuId, CpuSet, Matrix, Topology};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Half a 95 % interval, in deviations.
+const REACH: f64 = 1.96;
+/// A level that one side alone shows is there in the other too where it is at least half as pronounced: of a level that
+/// is just about visible chance hides half, and what is not there is not pronounced at all.
+const PRONOUNCED: f64 = 0.5;
+/// Two sides without groups number their CPUs alike where half of the variance of the pairs is common to both.
+const COMMON_VARIANCE: f64 = 0.5;
+/// Fewer pairs are alike by chance.
+const PAIRS_THAT_RESEMBLE: usize = 10;
+
+/// What the latencies of a side show.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// The levels.
+    pub structure: Structure,
+    /// Whether they contradict what is reported of it.
+    pub contradicts: bool,
+    cells: Matrix<Option<Observation>>,
+}
+
+/// Whether equal numbers mean the same CPUs, as far as latencies tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// The same groups hold the same numbers, or the pairs resemble each other number by number, or all pairs are alike.
+    Same,
+    /// Groups of one side are none of the other.
+    Other,
+    /// Nobody shows groups, and the pairs do not resemble each other.
+    Unknown,
+}
+
+impl Seen {
+    /// What the first matrix of latencies of a side shows of some CPUs, without what changed during its run. `None` for a
+    /// side without latencies.
+    pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<Seen, InferError>> {
+        let cells = latencies(side, cpus)?;
+        let flat = Topology::flat(CpuSet::new());
+        let reported = side.topology.as_ref().unwrap_or(&flat);
+        let findings = Findings::of_matrix(&cells, reported).tested(&side.execution);
+        let contradicts = findings.agreement.iter().any(|held| held.standing == Standing::Conflict);
+        Some(match findings.structure {
+            Ok(structure) => Ok(Seen { structure, contradicts, cells }),
+            Err(Refusal::Matrix(error)) => Err(error),
+            Err(Refusal::Moved { .. }) => return None,
+        })
+    }
+
+    /// Holds the groups of two sides against each other, of the same CPUs.
+    pub fn numbering(&self, other: &Seen) -> Numbering {
+        let grouped = |seen: &Seen| !seen.structure.levels.is_empty();
+        match (grouped(self), grouped(other)) {
+            (false, false) if self.is_uniform() && other.is_uniform() => Numbering::Same,
+            (false, false) if self.resembles(other) => Numbering::Same,
+            (false, false) => Numbering::Unknown,
+            _ if !self.cuts(other) && self.holds_in(other) && other.holds_in(self) => Numbering::Same,
+            _ => Numbering::Other,
+        }
+    }
+
+    /// Whether a group of one lies across a group of the other.
+    fn cuts(&self, other: &Seen) -> bool {
+        let groups = |seen: &Seen| -> Vec<CpuSet> {
+            seen.structure.levels.iter().flat_map(|level| level.groups.clone()).collect()
+        };
+        let theirs = groups(other);
+        groups(self).iter().any(|mine| {
+            theirs.iter().any(|theirs| {
+                let both = mine.intersection(theirs).len();
+                both > 0 && both < mine.len() && both < theirs.len()
+            })
+        })
+    }
+
+    /// Whether all pairs are alike.
+    pub fn is_uniform(&self) -> bool {
+        matches!(self.structure.shape, Shape::Uniform { .. })
+    }
+
+    /// Levels that both show with the very same groups, finest first. Levels of one side alone would be chosen by the
+    /// noise, or the change, that is to be judged.
+    pub fn common_levels(&self, other: &Seen) -> Levels {
+        let theirs = &other.structure.levels;
+        let is_common = |level: &&InferredLevel| theirs.iter().any(|known| known.groups == level.groups);
+        let mine = self.structure.levels.iter().filter(is_common);
+        let mut levels: Vec<InferredLevel> = mine.cloned().collect();
+        for (level, number) in levels.iter_mut().zip(1..) {
+            level.name = format!("group-{number}");
+        }
+        Levels::of_some(&self.structure, levels.iter())
+    }
+
+    /// Whether every level is there in the other: as a level, or at least in its latencies.
+    fn holds_in(&self, other: &Seen) -> bool {
+        let levels = &self.structure.levels;
+        (0..levels.len()).all(|index| {
+            let groups = &levels[index].groups;
+            other.structure.levels.iter().any(|level| level.groups == *groups)
+                || matches!((self.step(&self.cells, index), self.step(&other.cells, index)),
+                            (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
+        })
+    }
+
+    /// How much farther the pairs are that leave a group of a level than those inside one, as a logarithm, in any cells.
+    fn step(&self, cells: &Matrix<Option<Observation>>, level: usize) -> Option<f64> {
+        let (mut inside, mut across) = (Vec::new(), Vec::new());
+        for (row, column, cell) in cells.iter() {
+            let (Some(cell), true) = (cell, row > column) else { continue };
+            let nearest = self.structure.nearest_level(cells.cpus()[row], cells.cpus()[column]);
+            match nearest.unwrap_or(self.structure.levels.len()) {
+                nearest if nearest == level => inside.push(cell.value.ln()),
+                nearest if nearest == level + 1 => across.push(cell.value.ln()),
+                _ => {}
+            }
+        }
+        Some(median_in_place(&mut across)? - median_in_place(&mut inside)?)
+    }
+
+    /// Whether pairs that are near in one side are near in the other (rank correlation, Spearman 1904).
+    fn resembles(&self, other: &Seen) -> bool {
+        let both = |(row, column, mine): (usize, usize, &Option<Observation>)| {
+            let theirs = (row > column).then(|| *other.cells.get(row, column)?)?;
+            Some((mine.as_ref()?.value, theirs?.value))
+        };
+        let (mine, theirs): (Vec<f64>, Vec<f64>) = self.cells.iter().filter_map(both).unzip();
+        mine.len() >= PAIRS_THAT_RESEMBLE
+            && correlation(&ranks(&mine), &ranks(&theirs)).powi(2) >= COMMON_VARIANCE
+    }
+}
+
+/// The rank of each value; equal values share one.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let of = |value: &f64| {
+        let below = sorted.partition_point(|known| known < value);
+        let until = sorted.partition_point(|known| known <= value);
+        (below + until) as f64 / 2.0
+    };
+    values.iter().map(of).collect()
+}
+
+/// Negative correlation and none at all count as nothing.
+fn correlation(x: &[f64], y: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let [mean_x, mean_y] = [x, y].map(|values| values.iter().sum::<f64>() / n);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        x.iter().zip(y).map(|(&x, &y)| of(x - mean_x, y - mean_y)).sum()
+    };
+    let scale = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
+    if scale > 0.0 { (sum(&|x, y| x * y) / scale).max(0.0) } else { 0.0 }
+}
+
+/// The CPUs of the pairs of a side.
+pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
+    let subjects = side.sheets.iter().flat_map(|sheet| sheet.readings.keys());
+    subjects.flat_map(Subject::cpus).collect()
+}
+
+/// The first matrix of latencies that a side has, without what changed during its run.
+fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observation>>> {
+    let sheet = side.sheets.iter().find(|sheet| sheet.name.starts_with("latency"))?;
+    let seen: BTreeMap<[CpuId; 2], Observation> = sheet
+        .readings
+        .iter()
+        .filter_map(|(subject, reading)| {
+            let Subject::Pair([a, b]) = subject else { return None };
+            let half_width = reading.value.deviation.map_or(0.0, |deviation| REACH * deviation);
+            let known = Observation { value: reading.value.point, half_width };
+            reading.steady.then_some(([*a.min(b), *a.max(b)], known))
+        })
+        .collect();
+    let cpus: Vec<CpuId> = cpus.iter().copied().collect();
+    (!seen.is_empty()).then(|| {
+        let of = |row: usize, column: usize| {
+            let (a, b) = (cpus[row], cpus[column]);
+            seen.get(&[a.min(b), a.max(b)]).copied()
+        };
+        Matrix::symmetric(cpus.clone(), of)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::of_import::of_import;
+    use crate::formats::read_matrices;
+    use crate::stats::Key;
+
+    fn seen(ns: impl Fn(u32, u32) -> f64) -> Seen {
+        let row = |row: u32| -> String {
+            let cell =
+                |column: u32| if column < row { format!("{:.3}", ns(row, column)) } else { String::new() };
+            (0..8).map(cell).collect::<Vec<_>>().join(",")
+        };
+        let text: String = (0..8).map(|index| row(index) + "\n").collect();
+        let side = of_import(&read_matrices(text.as_bytes()).unwrap());
+        Seen::of(&side, &cpus(&side)).unwrap().unwrap()
+    }
+
+    /// Eight CPUs whose latencies are 20 inside a group and 90 across.
+    fn grouped(group: impl Fn(u32) -> u32) -> Seen {
+        seen(|row, column| if group(row) == group(column) { 20.1 } else { 90.1 })
+    }
+
+    #[test]
+    fn groups_under_other_numbers_or_on_one_side_alone_are_another_numbering() {
+        let (halves, turns) = (grouped(|cpu| cpu / 4), grouped(|cpu| cpu % 2));
+        assert_eq!(halves.numbering(&halves), Numbering::Same);
+        assert_eq!(halves.numbering(&turns), Numbering::Other);
+        // Nested, and not cutting across: pairs inside groups of four are across groups of two.
+        assert_eq!(halves.numbering(&grouped(|cpu| cpu / 2)), Numbering::Other);
+        assert_eq!(grouped(|_| 0).numbering(&halves), Numbering::Other);
+        // Most pairs inside a group of one are inside a group of the other, and it is another machine all the same.
+        assert_eq!(halves.numbering(&grouped(|cpu| cpu / 5)), Numbering::Other);
+    }
+
+    #[test]
+    fn a_level_that_one_side_shows_less_is_no_other_numbering() {
+        // Pairs of two are 28 % nearer in one, and 16 % in the other, where that is too little for a level.
+        let with_pairs = |factor: f64, noise: f64, seed: u64| {
+            seen(move |row, column| {
+                let noise = 1.0 + noise * Key::of(&[seed, u64::from(row)]).normal(u64::from(column));
+                noise
+                    * if row / 2 == column / 2 {
+                        factor * 20.0
+                    } else if row / 4 == column / 4 {
+                        20.0
+                    } else {
+                        90.0
+                    }
+            })
+        };
+        let (clear, weak) = (with_pairs(0.78, 0.01, 1), with_pairs(0.86, 0.01, 2));
+        assert_eq!([&clear, &weak].map(|seen| seen.structure.levels.len()), [2, 1]);
+        assert_eq!(clear.numbering(&weak), Numbering::Same);
+        assert_eq!(clear.common_levels(&weak).shown().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn without_groups_the_pairs_have_to_resemble_each_other() {
+        // A row of CPUs, the farther the slower.
+        let row = |offset: u32, seed: u64| {
+            seen(move |row, column| {
+                let far = f64::from(((row + offset) % 8).abs_diff((column + offset) % 8));
+                (30.0 + 2.0 * far) * (1.0 + 0.01 * Key::of(&[seed, u64::from(row)]).normal(u64::from(column)))
+            })
+        };
+        let (one, again, turned) = (row(0, 1), row(0, 2), row(4, 3));
+        assert!(one.structure.levels.is_empty() && !one.is_uniform());
+        assert_eq!(one.numbering(&again), Numbering::Same);
+        assert_eq!(one.numbering(&turned), Numbering::Unknown);
+        let flat = grouped(|_| 0);
+        assert_eq!((flat.numbering(&flat), flat.numbering(&one)), (Numbering::Same, Numbering::Unknown));
+    }
+}
