@@ -76,6 +76,55 @@ fn options_of_the_look_change_the_page() {
     }
 }
 
+/// The words of a picture, in the order drawn.
+fn words_of(svg: &str) -> Vec<String> {
+    let texts = svg.split("<text").skip(1).filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
+    texts.map(|(text, _)| text.to_owned()).collect()
+}
+
+#[test]
+fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
+    let tool = Tool::new();
+    let queue =
+        ["queue", "--machine", "sim:laptop-smt", "--cpus", "0-2,4-6", "--seed", "1", "--queue", "semaphore"];
+    let rest = ["--capacity", "1", "--budget", "10s", "--precision", "5%", "-q", "--name", "square"];
+    let screen = tool.done(&[&queue[..], &rest].concat()).out;
+    assert!(screen.contains("on the diagonal both run on one CPU"), "{screen}");
+    let document: serde_json::Value =
+        serde_json::from_str(&tool.done(&["export", "square", "--format", "json"]).out).unwrap();
+    let cells = document["matrices"][0]["cells"].as_array().unwrap();
+    let rate = |pairs: [[u32; 2]; 2]| {
+        let of = |[from, to]: [u32; 2]| {
+            let cell = cells.iter().find(|cell| cell["from"] == from && cell["to"] == to).unwrap();
+            cell["median"].as_f64().unwrap()
+        };
+        (of(pairs[0]) + of(pairs[1])) / 2.0
+    };
+    let thousands = |value: f64| format!("{:.0}k", value / 1e3);
+    tool.done(&["report", "square", "-o", "z.svg"]);
+    let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+    for core in 0..3 {
+        let (own, pair) = (rate([[core; 2], [core + 4; 2]]), rate([[core, core + 4], [core + 4, core]]));
+        assert!(own > 1.2 * pair || pair > 1.2 * own, "they differ: {own} and {pair}");
+        for value in [own, pair] {
+            assert!(words.contains(&thousands(value)), "{} of core {core}: {words:?}", thousands(value));
+        }
+    }
+    let named = |words: &[String]| {
+        words.join(" ").contains("diagonal: one CPU (upper half), threads of a core (lower half)")
+    };
+    assert!(named(&words), "{words:?}");
+    // Where rows are CPUs every number has a place of its own, and the diagonal its name.
+    tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
+    let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+    assert!(!named(&words) && words.join(" ").contains("diagonal: one CPU"), "{words:?}");
+    tool.done(&["report", "square", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let view: serde_json::Value = serde_json::from_str(view).unwrap();
+    assert_eq!(view["runs"][0]["alone"], serde_json::json!(["one CPU", "threads of a core"]));
+}
+
 /// Eight CPUs in groups of so many: 20 ns inside, 90 across.
 fn matrix_of(size: u32) -> String {
     let cell = |row: u32, column: u32| match column < row {

@@ -2,7 +2,7 @@
 
 use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
-use crate::report::heat_map::ordered;
+use crate::report::heat_map::{names_of_diagonal, ordered};
 use crate::report::ladder::relation_words;
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
 use crate::report::passes::EVERY_PAIR_UP_TO;
@@ -105,6 +105,7 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
         "core": core,
         "levels": levels.map(|(known, relation)| level(known, relation)).collect::<Vec<_>>(),
         "apart": relation_words(Relation::Machine, topology),
+        "alone": names_of_diagonal(topology),
         "passes_note": match exact {
             true => "The passes over this pair are not at hand.",
             false => "Above 64 CPUs this page holds the passes of representative, doubtful and extreme pairs only.",
