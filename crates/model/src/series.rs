@@ -13,6 +13,7 @@ mod resolution;
 mod result;
 mod rungs;
 mod settings;
+mod shown;
 pub mod summary;
 mod trial;
 
@@ -25,4 +26,5 @@ pub use record::{SeriesEntry, SeriesRecord};
 pub use result::{SeriesResult, TrialResult};
 pub use rungs::{RUNGS, Rung, rungs};
 pub use settings::{Gathering, SeriesSettings};
+pub use shown::{shown, unit_of_value};
 pub use trial::{Parameters, TrialId, TrialSpec, Value};

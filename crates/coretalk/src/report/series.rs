@@ -153,7 +153,7 @@ fn body(
         }
     }
     if !listed.is_empty() {
-        lines.extend(table(report, probe, &listed, look.width));
+        lines.extend(table(report, &series.settings, probe, &listed, look.width));
     }
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
     for remark in probe.remarks(&specs) {

@@ -125,6 +125,51 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
     assert_eq!(view["runs"][0]["alone"], serde_json::json!(["one CPU", "threads of a core"]));
 }
 
+#[test]
+fn pictures_show_what_tables_put_first() {
+    let tool = Tool::new();
+    let whole: [(&[&str], &str, &[&str]); 9] = [
+        (&["wake", "--cpus", "0,1"], "slept", &["wake: slept, median by gap", "wake, slept: percentiles"]),
+        (
+            &["contend", "--threads", "1,2,4", "--method", "mcs,ttas"],
+            "ns_per_op_thread",
+            &[
+                "contend: thread ns by threads",
+                "critical 50 ns, parallel 500 ns",
+                "critical 0 ns, parallel 0 ns",
+            ],
+        ),
+        (&["sharing", "--cpus", "0,1"], "shared_ns", &["sharing: ns both by"]),
+        (&["broadcast"], "last", &["broadcast: last, median by readers"]),
+        (&["jitter", "--for", "200ms"], "lost_share", &["jitter: lost"]),
+        (&["spawn", "--kind", "thread,pool"], "latency", &["spawn, latency: percentiles"]),
+        (&["wait", "--strategy", "busy,pause", "--cpus", "0,1"], "trip", &["wait, trip: percentiles"]),
+        (&["latency", "--gap", "1us,10us,100us", "--cpus", "0,1"], "half_net_ns", &["half, net ns by gap"]),
+        (&["latency", "--load", "none,compute", "--pairs", "0-1"], "ratio", &["latency: ratio"]),
+    ];
+    for (words, headline, titles) in whole {
+        let machine =
+            ["--machine", "sim:chiplet-16", "--seed", "1", "-q", "--name", "run", "--precision", "10%"];
+        let budget: &[&str] = if words[0] == "jitter" { &[] } else { &["--budget", "5s"] };
+        let machine: &[&str] = if words[0] == "jitter" { &machine[..7] } else { &machine };
+        tool.done(&[words, machine, budget].concat());
+        let document: serde_json::Value =
+            serde_json::from_str(&tool.done(&["export", "run", "--format", "json"]).out).unwrap();
+        let series = document["series"].as_array().unwrap();
+        assert!(series.iter().any(|one| one["headline"] == headline), "{words:?}: {}", series[0]);
+        tool.done(&["report", "run", "-o", "z.svg"]);
+        let drawn = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+        tool.done(&["report", "run", "-o", "z.html"]);
+        let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+        for title in titles {
+            assert!(drawn.iter().any(|text| text.contains(title)), "{title} of {words:?}: {drawn:?}");
+        }
+        let (title, _) = titles[0].split_once(" by ").unwrap_or((titles[0], ""));
+        let first = page.split("<figure>").nth(1).unwrap();
+        assert!(first.contains(title), "{words:?}: the first figure of the page is not {title}");
+    }
+}
+
 /// Eight CPUs in groups of so many: 20 ns inside, 90 across.
 fn matrix_of(size: u32) -> String {
     let cell = |row: u32, column: u32| match column < row {

@@ -3,7 +3,7 @@
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
 use super::{Better, Reading, Sheet, Side, Subject, Value};
 use crate::queue::QueueCell;
-use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline, unit_of_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
@@ -86,17 +86,9 @@ struct Quantity {
 impl Quantity {
     /// Names end with their unit; of rates more is better, and of shares of fairness too.
     fn of(name: &str) -> Quantity {
-        match name.strip_suffix("_per_s") {
-            Some(what) => Quantity { unit: format!("{}/s", what.replace('_', " ")), better: Better::Higher },
-            None => {
-                let unit = ["ns", "us", "ms", "s"]
-                    .into_iter()
-                    .find(|unit| name.split('_').any(|part| part == *unit))
-                    .unwrap_or("");
-                let better = if name.contains("jain") { Better::Higher } else { Better::Lower };
-                Quantity { unit: unit.to_owned(), better }
-            }
-        }
+        let more_is_better = name.ends_with("_per_s") || name.contains("jain");
+        let better = if more_is_better { Better::Higher } else { Better::Lower };
+        Quantity { unit: unit_of_value(name), better }
     }
 }
 

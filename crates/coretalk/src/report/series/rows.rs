@@ -7,7 +7,7 @@ use crate::report::text::{chosen_time, count, cut, grouped, ns, percent, plain};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::series::{SeriesSettings, TrialResult, Value, shown};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram};
 
@@ -32,6 +32,7 @@ fn group(trial: &TrialResult) -> &[CpuId] {
 /// same CPUs stand together.
 pub(super) fn table(
     report: &RunReport,
+    settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
     width: usize,
@@ -54,18 +55,34 @@ pub(super) fn table(
         };
         lines.push(cut(&format!(" {title}"), width));
         for (times, alike) in by_unit(here, trials) {
-            lines.extend(part(probe, &alike, times, width));
+            lines.extend(part(settings, probe, &alike, times, width));
         }
     }
     lines
 }
 
-fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: usize) -> Vec<String> {
+fn part(
+    settings: &SeriesSettings,
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+    times: Times,
+    width: usize,
+) -> Vec<String> {
     // What none of them has is no column.
     let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
-    let columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    let mut columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    // What trials are shown by comes first.
+    let first: Vec<&str> = trials.iter().filter_map(|trial| shown(settings, trial)).collect();
+    columns.sort_by_key(|column| match column {
+        Column::Parameter(..) | Column::Count(..) => usize::MAX,
+        Column::Percentiles(name, _) | Column::Value(name, _) => {
+            first.iter().position(|known| known == name).unwrap_or(usize::MAX)
+        }
+    });
+    let is_first = |column: &&Column| matches!(column, Column::Value(name, _) if first.contains(name));
+    let numbers_first = columns.iter().any(is_first);
     let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
-    let shown = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
+    let shares = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
     let mut heading: Vec<(&str, Align)> = Vec::new();
     let parameters: Vec<(&str, &str)> = columns
         .iter()
@@ -75,18 +92,20 @@ fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: u
         })
         .collect();
     heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
+    let mut of_views: Vec<(&str, Align)> = Vec::new();
     if has_views {
-        heading.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
-        heading.extend([("p50", Align::Right), ("±", Align::Right)]);
-        heading.extend(shown.iter().map(|(title, _)| (*title, Align::Right)));
-        heading.extend(TAIL.map(|(title, _)| (title, Align::Right)));
+        of_views.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
+        of_views.extend([("p50", Align::Right), ("±", Align::Right)]);
+        of_views.extend(shares.iter().map(|(title, _)| (*title, Align::Right)));
+        of_views.extend(TAIL.map(|(title, _)| (title, Align::Right)));
     }
     let is_number = |column: &&Column| matches!(column, Column::Value(..) | Column::Count(..));
     let numbers: Vec<&Column> = columns.iter().copied().filter(is_number).collect();
-    heading.extend(numbers.iter().map(|column| match column {
+    let of_numbers = numbers.iter().map(|column| match column {
         Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
         Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
-    }));
+    });
+    heading.extend(ordered(numbers_first, of_views, of_numbers.collect()));
     let mut table = Columns::new(&heading);
     for trial in trials {
         let views: Vec<(&str, &str)> = columns
@@ -101,14 +120,22 @@ fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: u
             let blank = |text: String| if first { text } else { String::new() };
             let mut row: Vec<String> =
                 parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
-            if has_views {
-                row.extend(view_cells(trial, views.get(index).copied(), times, shown));
-            }
-            row.extend(numbers.iter().map(|column| blank(number(trial, column))));
+            let of_views = match has_views {
+                true => view_cells(trial, views.get(index).copied(), times, shares),
+                false => Vec::new(),
+            };
+            let of_numbers = numbers.iter().map(|column| blank(number(trial, column)));
+            row.extend(ordered(numbers_first, of_views, of_numbers.collect()));
             table.row(row);
         }
     }
     table.lines(width)
+}
+
+/// Percentiles and numbers of a row, or the other way about.
+fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl Iterator<Item = T> {
+    let [first, second] = if numbers_first { [of_numbers, of_views] } else { [of_views, of_numbers] };
+    first.into_iter().chain(second)
 }
 
 fn tells(trial: &TrialResult, column: &Column) -> bool {
