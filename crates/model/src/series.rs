@@ -2,6 +2,7 @@
 //! placement); passes over them say something ([`PassOutcome`]); all of them are the [`SeriesRecord`]; and
 //! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
 
+mod alike;
 mod analyse;
 mod company;
 mod judge;
@@ -16,7 +17,9 @@ mod settings;
 mod shown;
 pub mod summary;
 mod trial;
+mod unit;
 
+pub use alike::{Alike, MapUnit, alike};
 pub use analyse::{analyse_series, is_done, named_headline};
 pub use company::{CompanyGate, Counted, company_margin};
 pub use load::{LoadCurve, load_curve};
@@ -28,3 +31,4 @@ pub use rungs::{RUNGS, Rung, rungs};
 pub use settings::{Gathering, SeriesSettings};
 pub use shown::{shown, unit_of_value};
 pub use trial::{Parameters, TrialId, TrialSpec, Value};
+pub use unit::TimeUnit;

@@ -37,6 +37,7 @@ measure('some', 'laptop-smt', 'latency', '--pairs', '0-1,2-3,4-6', '--tails');
 
 tool('queue', '--machine', 'sim:laptop-smt', '--cpus', '0-2,4-6', '--seed', '1', '--queue', 'semaphore', '--capacity', '1', '--budget', '10s', '--precision', '5%',
   '--name', 'square', '-q');
+tool('wake', '--machine', 'sim:laptop-smt', '--seed', '1', '--pairs', 'all', '--primitive', 'tas', '--budget', '10s', '--precision', '10%', '--name', 'woken', '-q');
 
 // Two machines whose CPUs 4 to 7 lie farther from the others in the second one.
 for (const [name, across] of [['before', 80], ['after', 104]]) {
@@ -72,6 +73,9 @@ try {
   check('by thread every number has a place', await square.run("[groups[0].viewers[0].grid.own.some(Number.isFinite), document.querySelector('.legend').textContent.includes('diagonal: one CPU')]"), [false, true]);
   check('one CPU is not called threads of a core', await square.run("groups[0].viewers[0].lines({ r: 0, c: 0 }).slice(2)[0]"), 'one CPU');
   quiet(square, 'square');
+  const woken = await browser.open(report('woken.html', 'woken'));
+  check('wake-ups between all pairs are a map', await woken.run('[groups[0].viewers[0].matrix.cells, groups[0].viewers[0].matrix.unit]'), [56, 'ns']);
+  quiet(woken, 'woken');
 
   const desk = await browser.open(report('desk.html', 'desk'), { downloads: folder });
   const data = JSON.parse(tool('export', 'desk', '--format', 'json'));

@@ -128,7 +128,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         })
         .collect();
     let head = json!({
-        "index": index,
+        "index": map.place,
         "label": map.label(),
         "question": map.question,
         "measure": map.about.quantity.replace('_', " "),
@@ -140,7 +140,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         "orders": orders(subject, map),
         "passes": passes,
     });
-    if exact {
+    if exact && map.place.is_some() {
         return head.to_string();
     }
     let mut columns = String::new();

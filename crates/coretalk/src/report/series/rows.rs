@@ -7,7 +7,7 @@ use crate::report::text::{chosen_time, count, cut, grouped, ns, percent, plain};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{SeriesSettings, TrialResult, Value, shown};
+use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, shown};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram};
 
@@ -65,7 +65,7 @@ fn part(
     settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
-    times: Times,
+    times: TimeUnit,
     width: usize,
 ) -> Vec<String> {
     // What none of them has is no column.
@@ -180,27 +180,10 @@ fn listed(cpus: &[CpuId]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What times of a table are counted in.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times {
-    pub name: &'static str,
-    pub ns: f64,
-}
-
-pub(super) const MICROSECONDS: Times = Times { name: "µs", ns: 1e3 };
-
-/// Nanoseconds where no median reaches a microsecond and a half.
-fn times_of(medians_ns: impl Iterator<Item = f64>) -> Times {
-    match medians_ns.fold(0.0, f64::max) {
-        ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
-        _ => MICROSECONDS,
-    }
-}
-
 /// The unit of the times of a trial in a table of all these.
-pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
+pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUnit {
     let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
-    times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
+    TimeUnit::of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
 /// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
@@ -208,8 +191,8 @@ pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],
-) -> Vec<(Times, Vec<&'a TrialResult>)> {
-    let mut tables: Vec<(Times, Vec<&TrialResult>)> = Vec::new();
+) -> Vec<(TimeUnit, Vec<&'a TrialResult>)> {
+    let mut tables: Vec<(TimeUnit, Vec<&TrialResult>)> = Vec::new();
     let mut before: Vec<&TrialResult> = Vec::new();
     let mut latest = 0;
     for trial in here {
@@ -227,13 +210,13 @@ fn by_unit<'a>(
             None => tables.push((times, std::mem::take(&mut before).into_iter().chain([trial]).collect())),
         }
     }
-    if tables.is_empty() { vec![(times_of(std::iter::empty()), before)] } else { tables }
+    if tables.is_empty() { vec![(TimeUnit::of(std::iter::empty()), before)] } else { tables }
 }
 
 fn view_cells(
     trial: &TrialResult,
     view: Option<(&str, &str)>,
-    times: Times,
+    times: TimeUnit,
     shown: &[(&str, f64)],
 ) -> Vec<String> {
     let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };
