@@ -80,9 +80,12 @@ pub fn curves(series: &[SeriesView], width: f64) -> Curves {
     curves
 }
 
+/// What stands in one chart: whether it is no headline, the kind of events, and the view.
+type ChartKey<'a> = (bool, &'a str, String);
+
 /// Percentiles and shares, a drawing for each kind of events and each view.
 fn distributions(series: &[&SeriesView], curves: &mut Curves) {
-    let mut together: Vec<((bool, &str, String), Vec<Distribution<'_>>)> = Vec::new();
+    let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
     for one in chosen_of(series).into_iter().filter_map(Distribution::of).filter(enough) {
         let key = (!one.series.is_headline(), one.series.kind.as_str(), one.series.view());

@@ -31,11 +31,14 @@ struct Reading<'a> {
     interval: Option<[f64; 2]>,
 }
 
+/// What stands in one chart: whether it is no headline, what is drawn, and the numbers that all its series share.
+type ChartKey = (bool, String, Vec<String>);
+
 /// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
 /// and which have no such chart stand in rows.
 pub(super) fn draw(series: &[&SeriesView], width: f64, curves: &mut Curves) {
     let swept = swept(series);
-    let mut groups: Vec<((bool, String, Vec<String>), Vec<Reading<'_>>)> = Vec::new();
+    let mut groups: Vec<(ChartKey, Vec<Reading<'_>>)> = Vec::new();
     for reading in series.iter().copied().flat_map(readings) {
         // Those that differ in other numbers stand in charts of their own, as in tables of their own.
         let others = reading.series.numbers().into_iter().filter(|(name, _)| Some(*name) != swept);
