@@ -223,9 +223,12 @@ fn load(report: &RunReport) -> Option<LoadDoc> {
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
 fn series(report: &RunReport) -> Vec<SeriesDoc> {
     let tails = report.result.tails.iter().flat_map(SeriesDoc::of_tails);
-    let trials = report.series.iter().flat_map(|series| &series.result.trials);
-    let listed = trials.filter(|trial| !coretalk_model::queue::QueueCell::holds(trial));
-    tails.chain(listed.flat_map(SeriesDoc::of_trial)).collect()
+    let trials = report.series.iter().flat_map(|series| {
+        let listed = series.result.trials.iter();
+        let listed = listed.filter(|trial| !coretalk_model::queue::QueueCell::holds(trial));
+        listed.flat_map(|trial| SeriesDoc::of_trial(&series.settings, trial))
+    });
+    tails.chain(trials).collect()
 }
 
 impl RunDoc {

@@ -2,6 +2,7 @@
 //! placement); passes over them say something ([`PassOutcome`]); all of them are the [`SeriesRecord`]; and
 //! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
 
+mod alike;
 mod analyse;
 mod common;
 mod company;
@@ -14,10 +15,13 @@ mod resolution;
 mod result;
 mod rungs;
 mod settings;
+mod shown;
 mod states;
 pub mod summary;
 mod trial;
+mod unit;
 
+pub use alike::{Alike, MapUnit, alike};
 pub use analyse::{analyse_series, is_done, named_headline};
 pub use common::side_by_side;
 pub use company::{CompanyGate, Counted, company_margin};
@@ -28,5 +32,7 @@ pub use record::{SeriesEntry, SeriesRecord};
 pub use result::{SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
 pub use settings::{Gathering, SeriesSettings};
+pub use shown::{shown, unit_of_value};
 pub use states::{SentinelWatch, are_watched};
 pub use trial::{Parameters, TrialId, TrialSpec, Value};
+pub use unit::TimeUnit;

@@ -102,6 +102,24 @@ pub fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share lies between 0% and 100%".into()) }
 }
 
+/// `25M`: up to ten thousand million messages.
+pub fn messages(text: &str) -> Result<u64, String> {
+    const MOST: f64 = 1e10;
+    let text = text.trim();
+    let (number, scale) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 1e3),
+        Some('M') => (&text[..text.len() - 1], 1e6),
+        Some('G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    let number = number.trim().parse::<f64>().ok().map(|number| number * scale);
+    match number.ok_or("expected a number of messages such as `25M`, `100k` or `800`")? {
+        number if number.fract() != 0.0 => Err("a whole number of messages is sent".into()),
+        number if (1.0..=MOST).contains(&number) => Ok(number as u64),
+        _ => Err("1 to `10G` messages are sent".into()),
+    }
+}
+
 /// `10k/s`.
 pub fn rate(text: &str) -> Result<f64, String> {
     time::parse_rate(text).map_err(|error| format!("failed to {error}"))

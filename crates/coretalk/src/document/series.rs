@@ -6,13 +6,16 @@ use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
-use coretalk_model::series::{TrialResult, TrialState, Value};
+use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, shown};
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Round trips one after the other, as recorded.
+const CLOSED_LOOP: &str = "closed-loop";
 
 /// A distribution.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,6 +28,9 @@ pub struct SeriesDoc {
     /// `event` or `batch-mean`.
     kind: &'static str,
     unit: &'static str,
+    /// What its trial is shown by: the `view` or the name among `values` that tables put first and pictures draw; null
+    /// where the trial has nothing.
+    headline: Option<String>,
     count: u64,
     mean: Option<f64>,
     percentiles: PercentilesDoc,
@@ -127,7 +133,7 @@ impl SeriesDoc {
             ("observed_s", known(tails.observed.secs())),
         ]);
         [
-            SeriesDoc::of(tails, "closed-loop", &tails.raw, closed),
+            SeriesDoc::of(tails, CLOSED_LOOP, &tails.raw, closed),
             SeriesDoc::of(tails, "at-rate", &tails.at_rate, open),
         ]
     }
@@ -140,7 +146,8 @@ impl SeriesDoc {
     ) -> SeriesDoc {
         let parameters = BTreeMap::from([("kernel", tails.kernel.to_string()), ("view", view.to_owned())]);
         let placement = tails.placement.iter().map(|cpu| cpu.0).collect();
-        SeriesDoc::events("latency", parameters, placement, counts, values)
+        let headline = Some(CLOSED_LOOP.to_owned());
+        SeriesDoc { headline, ..SeriesDoc::events("latency", parameters, placement, counts, values) }
     }
 
     /// Single events in nanoseconds, from counts in picoseconds.
@@ -160,6 +167,7 @@ impl SeriesDoc {
             placement,
             kind: "event",
             unit: "ns",
+            headline: None,
             count: counts_total(counts),
             mean: counts_mean(counts).and_then(|ps| known(ps / 1e3)),
             percentiles: PercentilesDoc::of(counts),
@@ -177,7 +185,8 @@ impl SeriesDoc {
     }
 
     /// One series for each distribution of a trial; one without a distribution where there is none.
-    pub(super) fn of_trial(trial: &TrialResult) -> Vec<SeriesDoc> {
+    pub(super) fn of_trial(settings: &SeriesSettings, trial: &TrialResult) -> Vec<SeriesDoc> {
+        let headline = shown(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
         if views.is_empty() {
             views.push(None);
@@ -185,7 +194,10 @@ impl SeriesDoc {
         views
             .into_iter()
             .enumerate()
-            .map(|(index, view)| SeriesDoc::of_view(trial, view, index == 0))
+            .map(|(index, view)| SeriesDoc {
+                headline: headline.map(str::to_owned),
+                ..SeriesDoc::of_view(trial, view, index == 0)
+            })
             .collect()
     }
 
@@ -215,6 +227,7 @@ impl SeriesDoc {
             placement: trial.spec.placement.iter().map(|cpu| cpu.0).collect(),
             kind: if view.is_some() { "event" } else { "batch-mean" },
             unit: "ns",
+            headline: None,
             count: counts.count(),
             mean: counts.mean_ns().and_then(known),
             percentiles: PercentilesDoc::of_histogram(counts),

@@ -9,9 +9,10 @@ mod pixels;
 
 pub use axis::{Axis, bar_levels, ordered};
 
+use super::ladder::relation_words;
 use super::{By, Look};
-use coretalk_model::latency::summary::Reading;
-use coretalk_model::{CpuId, Matrix, Topology};
+use coretalk_model::latency::summary::{Reading, Table};
+use coretalk_model::{CpuId, Matrix, Relation, Topology};
 
 /// A picture of the readings of one map, complete or still being measured.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct HeatMap<'a> {
     topology: &'a Topology,
     rows: Vec<Vec<CpuId>>,
     threads_per_core: usize,
+    /// Of the readings.
+    unit: &'a str,
 }
 
 /// How a picture was drawn, for the words around it.
@@ -36,6 +39,34 @@ pub enum Drawn {
     },
 }
 
+/// What stands on the diagonal of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diagonal {
+    /// Nothing, or pairs of two CPUs: what stands elsewhere too.
+    Pairs,
+    /// Both roles on the CPU of the row.
+    Own,
+    /// Both roles on one CPU of the row, and apart from that two CPUs of it.
+    Both,
+}
+
+impl Diagonal {
+    /// That of a square of these rows.
+    pub fn of(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
+        let own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
+        match cells.has_own() {
+            true => Diagonal::Both,
+            false if rows.iter().enumerate().any(own) => Diagonal::Own,
+            false => Diagonal::Pairs,
+        }
+    }
+}
+
+/// What both roles on one CPU are called, and two CPUs of a core.
+pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
+    [Relation::SameCpu, Relation::Smt].map(|relation| relation_words(relation, topology))
+}
+
 impl<'a> HeatMap<'a> {
     /// Arranges the map as the look asks.
     pub fn new(readings: &'a Matrix<Option<Reading>>, topology: &'a Topology, look: &Look) -> HeatMap<'a> {
@@ -45,7 +76,13 @@ impl<'a> HeatMap<'a> {
             By::Thread => order.iter().map(|&cpu| vec![cpu]).collect(),
         };
         let threads_per_core = rows.iter().map(Vec::len).max().unwrap_or(0);
-        HeatMap { readings, topology, rows, threads_per_core }
+        HeatMap { readings, topology, rows, threads_per_core, unit: "ns" }
+    }
+
+    /// The same with readings in another unit than nanoseconds.
+    #[must_use]
+    pub fn in_unit(self, unit: &'a str) -> HeatMap<'a> {
+        HeatMap { unit, ..self }
     }
 
     /// The rows: CPUs, or cores with their CPUs.

@@ -50,7 +50,9 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
     row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
     row("trials", grouped(plan.trials as i64));
     let [least, most] = plan.passes;
-    row("passes", format!("{least} of {}, up to {most} for wide intervals", duration(plan.pass.secs())));
+    let messages = settings.asked.number("messages");
+    let each = if messages.is_some() { String::new() } else { format!(" of {}", duration(plan.pass.secs())) };
+    row("passes", format!("{least}{each}, up to {most} for wide intervals"));
     if plan.could_be_parallel {
         row("at the same time", together(plan.parallel as u64));
     }
@@ -58,6 +60,15 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
         row("samples", format!("{} of each trial, as far as the budget allows", grouped(samples as i64)));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
+    if let Some(messages) = messages {
+        let each = grouped(messages as i64);
+        row(
+            "messages",
+            format!("{each} of each trial in its first {least} passes, as far as the budget allows"),
+        );
+        row("machine time", format!("at most {long}: how long messages take is known once some were sent"));
+        return table.lines(width).join("\n") + "\n";
+    }
     row("machine time", if short == long { short } else { format!("{short} to {long}") });
     table.lines(width).join("\n") + "\n"
 }

@@ -39,7 +39,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
     let mut lines = wrap(
         &format!(
             " Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
-             that of the column.{together} ±{precision} at 95 % unless !"
+             that of the column; on the diagonal both run on one CPU.{together} ±{precision} at 95 % unless !"
         ),
         width,
         1,

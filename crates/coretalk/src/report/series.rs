@@ -15,7 +15,7 @@ use super::queue;
 use super::screen::{Saved, Screen};
 use super::spawn;
 use super::text::{self, count, duration, flow, ns, percent, plain, spaced, wrap};
-use super::view::parameters;
+use super::view::{parameters, title_of};
 use super::wait;
 use super::words;
 use crate::{RunReport, SeriesReport};
@@ -24,17 +24,16 @@ use coretalk_measure::series::SeriesProbe;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::{QueueCell, names};
 use coretalk_model::series::summary::{by_relation, headline, modes};
-use coretalk_model::series::{Gathering, TrialResult};
-use coretalk_model::{CpuId, Flag, Matrix};
+use coretalk_model::series::{Alike, Gathering, MapUnit, TimeUnit, TrialResult, alike};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Matrix};
 use std::collections::BTreeMap;
 
-use rows::{MICROSECONDS, table, times_beside};
+use rows::{table, times_beside};
 pub(super) use rows::{half_width, median_width, places};
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
 const MOST_HEAPS: usize = 4;
-/// More pairs than this are a map.
-pub(super) const MOST_LISTED: usize = 8;
 
 /// The whole screen of a run of series, with a line end after each line.
 pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
@@ -86,7 +85,7 @@ fn found_with(
     let mut lines = match name {
         coretalk_model::contend::names::PROBE => contend::lines(probe, &series.result, look.width),
         coretalk_model::jitter::names::PROBE => jitter::lines(&trials, look.width),
-        "spawn" => spawn::lines(probe, &trials, look.width),
+        spawn::PROBE => spawn::lines(probe, &trials, look.width),
         wait::PROBE => wait::lines(report, series, &listed, look),
         names::PROBE => {
             let mut lines = queues(report, series, look);
@@ -133,27 +132,16 @@ fn body(
     trials: &[&TrialResult],
     look: &Look,
 ) -> Vec<String> {
-    let mut kinds: Vec<String> = Vec::new();
-    for trial in trials {
-        let label = trial.spec.label();
-        if !kinds.contains(&label) {
-            kinds.push(label);
-        }
-    }
     let mut lines = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
-    for kind in &kinds {
-        let alike: Vec<&TrialResult> =
-            trials.iter().copied().filter(|trial| trial.spec.label() == *kind).collect();
-        let pairs = alike.iter().filter(|trial| trial.spec.placement.len() == 2).count();
-        if pairs > MOST_LISTED {
-            lines.extend(map(report, series, &alike, unit_of_map(probe), look));
-        } else {
-            listed.extend(alike);
+    for kind in alike(trials.iter().copied()) {
+        match kind.is_map() {
+            true => lines.extend(map(report, series, &kind, look)),
+            false => listed.extend(kind.trials),
         }
     }
     if !listed.is_empty() {
-        lines.extend(table(report, probe, &listed, look.width));
+        lines.extend(table(report, &series.settings, probe, &listed, look.width));
     }
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
     for remark in probe.remarks(&specs) {
@@ -165,54 +153,66 @@ fn body(
     lines
 }
 
+/// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
+/// own form.
+pub(super) fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
+    let listed = [coretalk_model::contend::names::PROBE, coretalk_model::jitter::names::PROBE, spawn::PROBE];
+    let trials = series
+        .result
+        .trials
+        .iter()
+        .filter(|trial| !QueueCell::holds(trial) && !listed.contains(&trial.spec.probe.as_str()));
+    alike(trials).into_iter().filter(Alike::is_map).collect()
+}
+
 /// What a map shows, and what its rows and columns are.
-pub(super) struct Unit {
-    pub name: &'static str,
-    /// Nanoseconds in it.
-    pub ns: f64,
-    pub roles: &'static str,
+pub(super) fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
+    let spec = &kind.trials[0].spec;
+    let roles = match spec.probe.as_str() {
+        names::PROBE => {
+            "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
+        }
+        wait::PROBE => "the row times the trips",
+        "wake" => "the row wakes the column",
+        _ => "the row is the first of the pair",
+    };
+    let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
+    let value = kind.shown(&series.settings).filter(is_value);
+    let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));
+    let unit = kind.unit(&series.settings).name;
+    let unit = if unit.is_empty() { unit } else { format!(" in {unit}") };
+    format!("{}: {what}{unit}, {roles}", plain(&parameters(spec)))
 }
 
-/// Queues hand on at a rate; everything else of this kind wakes.
-fn unit_of_map(probe: &dyn SeriesProbe) -> &'static Unit {
-    if probe.spec().id == names::PROBE { &DELAYS } else { &MICROS }
+/// The number that a map shows of each of its trials, in the unit of the map, with its interval.
+pub(super) fn number_of_map<'a>(
+    series: &'a SeriesReport,
+    unit: &MapUnit,
+    trial: &'a TrialResult,
+) -> Option<Estimate> {
+    Some(headline(&series.settings, trial)?.scaled(1.0 / unit.divisor))
 }
-
-const DELAYS: Unit = Unit {
-    name: "µs",
-    ns: 1e3,
-    roles: "from the time that a message is meant to be sent until it is received; the row produces, the column consumes",
-};
-const MICROS: Unit = Unit { name: "µs", ns: 1e3, roles: "the row wakes the column" };
 
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
-pub(super) fn map(
-    report: &RunReport,
-    series: &SeriesReport,
-    alike: &[&TrialResult],
-    unit: &Unit,
-    look: &Look,
-) -> Vec<String> {
-    let Some(first) = alike.first() else { return Vec::new() };
-    // Of a pair that cannot keep up with a rate no delay is known, and the rate that it reached is none.
-    let alike: &[&TrialResult] =
-        &alike.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated)).collect::<Vec<_>>();
+pub(super) fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &Look) -> Vec<String> {
+    let unit = kind.unit(&series.settings);
+    let told: Vec<&TrialResult> = kind.told().collect();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
-        alike.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
+        told.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
     let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
         let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
         let trial = of_pair.get(&[from, to][..])?;
         let doubtful = trial.flags.has_doubt();
-        Some(Reading { ns: headline(&series.settings, trial)?.point / unit.ns, doubtful })
+        Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
-    let title = format!(" {}: median in {}, {}", plain(&parameters(&first.spec)), unit.name, unit.roles);
-    let mut lines = wrap(&title, look.width, 1);
-    lines.extend(HeatMap::new(&readings, &report.topology, look).draw(look).0);
-    let relations: Vec<String> = by_relation(&series.settings, &report.topology, alike)
+    let mut lines = wrap(&format!(" {}", map_words(series, kind)), look.width, 1);
+    lines.extend(HeatMap::new(&readings, &report.topology, look).in_unit(&unit.name).draw(look).0);
+    let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
         .into_iter()
         .map(|(relation, value, pairs)| {
             let words = relation_words(relation, &report.topology);
-            format!("{words} {} {} ({})", text::ns(value / unit.ns), unit.name, count(pairs as u64, "pair"))
+            let value = [text::ns(value / unit.divisor), unit.name.clone()].join(" ");
+            format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
         })
         .collect();
     lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
@@ -246,7 +246,12 @@ fn heaps(
             continue;
         }
         let is_listed = listed.iter().any(|other| std::ptr::eq(*other, *trial));
-        let times = if is_listed { times_beside(trial, listed) } else { MICROSECONDS };
+        let of_map = || {
+            let kinds = alike(trials.iter().copied());
+            let kind = kinds.iter().find(|kind| kind.trials.iter().any(|other| std::ptr::eq(*other, *trial)));
+            TimeUnit::of(kind.iter().flat_map(|kind| kind.medians_ns(&series.settings)))
+        };
+        let times = if is_listed { times_beside(trial, listed) } else { of_map() };
         let shares: Vec<String> = heaps
             .iter()
             .map(|heap| {

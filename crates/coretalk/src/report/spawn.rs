@@ -7,6 +7,8 @@ use coretalk_measure::series::SeriesProbe;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
 
+/// The probe.
+pub(super) const PROBE: &str = "spawn";
 /// From this width on the table has its tails.
 const ROOMY: usize = 96;
 
@@ -17,15 +19,14 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
         ("kind", Align::Left),
         ("pause", Align::Right),
         ("CPUs", Align::Left),
-        ("cost µs", Align::Right),
-        ("runs", Align::Right),
+        ("runs µs", Align::Right),
         ("±", Align::Right),
         ("p99", Align::Right),
     ];
     if roomy {
         heading.extend([("p99.9", Align::Right), ("max", Align::Right)]);
     }
-    heading.extend([("joined", Align::Right), ("C−B", Align::Right)]);
+    heading.extend([("cost", Align::Right), ("joined", Align::Right), ("C−B", Align::Right)]);
     let mut table = Columns::new(&heading);
     for trial in trials {
         let at = |name: &str, share: f64| {
@@ -40,7 +41,6 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
                 .filter(|ns| *ns > 0.0)
                 .map_or("none".to_owned(), |ns| duration(ns * 1e-9)),
             place(trial),
-            at("cost", 0.5),
             at("latency", 0.5),
             median_width(trial, "latency"),
             at("latency", 0.99),
@@ -48,12 +48,12 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
         if roomy {
             row.extend([at("latency", 0.999), at("latency", 1.0)]);
         }
-        row.push(at("join", 0.5));
+        row.extend([at("cost", 0.5), at("join", 0.5)]);
         row.push(trial.values.get("after_return_ns").map_or("·".to_owned(), signed));
         table.row(row);
     }
     let mut lines = wrap(
-        " µs, medians: until the creator goes on (cost), until the new one runs, with its tail, and until its end is known \
+        " µs, medians: until the new one runs, with its tail, until the creator goes on (cost), and until its end is known \
          (joined). C−B: first statement minus return; below zero the new one ran first; a range \
          where its sign is not sure.",
         width,

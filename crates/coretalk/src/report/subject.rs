@@ -3,16 +3,18 @@
 use super::heat_map::HeatMap;
 use super::imported::ImportedFile;
 use super::palette::Scale;
+use super::series::{map_words, maps, number_of_map};
 use super::text::{plain, started};
 use super::view::{MatrixView, View, bare, json_parameter};
 use super::{By, Look, Order, words};
-use crate::RunReport;
 use crate::document::{Columns, Document, Identity};
+use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_latency::of_latency;
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::names;
+use coretalk_model::series::{self, Alike, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
 
 /// A title is one line, however long.
@@ -72,6 +74,8 @@ pub struct Map {
     pub question: String,
     /// Its cells.
     pub columns: Columns,
+    /// Its place among the matrices of the document; `None` of pairs that stand among its series.
+    pub place: Option<usize>,
 }
 
 /// The passes over one pair.
@@ -110,8 +114,10 @@ impl<'a> Subject<'a> {
             question: origin.question(index, about),
             about: about.clone(),
             columns,
+            place: Some(index),
         });
-        Ok(Subject { origin, name, identity, maps: maps.collect(), view, passes: Vec::new() })
+        let maps = maps.chain(origin.maps_of_series()).collect();
+        Ok(Subject { origin, name, identity, maps, view, passes: Vec::new() })
     }
 
     /// The run; `None` of a file of another tool.
@@ -236,6 +242,15 @@ impl<'a> Origin<'a> {
         }
     }
 
+    /// Trials over many pairs, as the screen shows them too.
+    fn maps_of_series(self) -> Vec<Map> {
+        let series = match self {
+            Origin::Run(report) => report.series.as_ref(),
+            Origin::File(_) => None,
+        };
+        series.iter().flat_map(|series| maps(series).into_iter().map(|kind| map_of(series, &kind))).collect()
+    }
+
     fn question(self, index: usize, about: &MatrixView) -> String {
         match self {
             Origin::Run(report) => question(report, index, about),
@@ -270,16 +285,55 @@ impl Map {
     /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
     pub fn label(&self) -> String {
         let about = &self.about;
-        if about.probe == "latency" {
+        if about.probe == "latency" && !about.kernel.is_empty() {
             return plain(&about.kernel);
         }
         // A queue stands among its parameters too.
-        let named = about.parameters.values().any(|value| bare(value) == about.kernel);
+        let named =
+            about.kernel.is_empty() || about.parameters.values().any(|value| bare(value) == about.kernel);
         let kernel = (!named).then(|| about.kernel.clone());
         let parameters = about.parameters.iter().map(|(name, value)| json_parameter(name, value));
         let parts: Vec<String> = [about.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }
+}
+
+/// The headlines of trials over many pairs as a map.
+fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
+    let (spec, unit) = (&kind.trials[0].spec, kind.unit(&series.settings));
+    let place = |cpu: CpuId| series.settings.cpus.iter().position(|known| *known == cpu).map(|at| at as u32);
+    let mut columns =
+        Columns { cpus: series.settings.cpus.iter().map(|cpu| cpu.0).collect(), ..Columns::default() };
+    for trial in kind.told() {
+        let [from, to] = spec_pair(trial).map(|pair| pair.map(place)).unwrap_or_default();
+        if let (Some(from), Some(to)) = (from, to) {
+            columns.push_trial([from, to], trial, number_of_map(series, &unit, trial));
+        }
+    }
+    let parameters = spec.parameters.iter().map(|(name, value)| {
+        let value = match value {
+            series::Value::Number(number) => (*number).into(),
+            series::Value::Text(text) => text.as_str().into(),
+        };
+        (name.to_owned(), value)
+    });
+    let about = MatrixView {
+        probe: spec.probe.clone(),
+        parameters: parameters.collect(),
+        quantity: kind.shown(&series.settings).unwrap_or_default().to_owned(),
+        unit: unit.name,
+        ..MatrixView::default()
+    };
+    Map {
+        question: format!("{}: {}", plain(&spec.probe), map_words(series, kind)),
+        about,
+        columns,
+        place: None,
+    }
+}
+
+fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
+    trial.spec.placement.as_slice().try_into().ok()
 }
 
 /// A square of what is drawn of each cell: a value, and whether it is in doubt.

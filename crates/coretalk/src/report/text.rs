@@ -134,19 +134,30 @@ pub fn flow<'a>(
 /// Nanoseconds with three significant digits: `7.83`, `22.6`, `116`, `1 300`.
 pub fn ns(value: f64) -> String {
     match value.abs() {
-        magnitude if magnitude < 0.005 => "0.00".to_owned(),
+        0.0 => "0.00".to_owned(),
+        magnitude if magnitude < 0.0095 => two_digits(value),
         magnitude if magnitude < 9.995 => format!("{value:.2}"),
         magnitude if magnitude < 99.95 => format!("{value:.1}"),
         _ => grouped(value.round() as i64),
     }
 }
 
-/// Nanoseconds with two significant digits, for cells and columns: `7.8`, `17`, `203`.
+/// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. What was measured never
+/// reads as nothing.
 pub fn short_ns(value: f64) -> String {
     match value.abs() {
-        magnitude if magnitude < 0.05 => "0.0".to_owned(),
+        0.0 => "0.0".to_owned(),
+        magnitude if magnitude < 0.95 => two_digits(value),
         magnitude if magnitude < 9.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
+    }
+}
+
+/// A small number that is not 0.
+fn two_digits(value: f64) -> String {
+    match 1.0 - value.abs().log10().floor() {
+        places if places <= 12.0 => format!("{value:.*}", places as usize),
+        _ => format!("{value:.1e}"),
     }
 }
 
@@ -333,10 +344,15 @@ mod tests {
     fn numbers_read_as_people_write_them() {
         assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
         assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
-        // What rounds to zero has no sign.
-        assert_eq!([-0.004, 0.0].map(ns), ["0.00"; 2]);
-        assert_eq!([-0.04, 0.04].map(short_ns), ["0.0"; 2]);
+        // Zero has no sign, and what is not zero does not read as zero.
+        assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
+        assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
         assert_eq!([-0.04, 0.04, -0.06, 104.2].map(signed_percent), ["0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]);
+        assert_eq!(
+            [0.0, 0.041, -0.45, 0.96, 3e-20].map(short_ns),
+            ["0.0", "0.041", "-0.45", "1.0", "3.0e-20"]
+        );
+        assert_eq!([0.0, 0.0041, 0.04].map(ns), ["0.00", "0.0041", "0.04"]);
         assert_eq!(
             [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
             ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]

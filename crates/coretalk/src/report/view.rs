@@ -2,6 +2,8 @@
 //! out is empty here, so that a section appears as soon as there are data for it.
 
 use super::text::{chosen_time, plain};
+use coretalk_measure::probes;
+use coretalk_measure::series::Column;
 use coretalk_model::series::{self, TrialSpec};
 use serde::Deserialize;
 use serde_json::Value;
@@ -121,6 +123,8 @@ pub struct SeriesView {
     pub kind: String,
     /// Of values and percentiles.
     pub unit: String,
+    /// What its trial is shown by: a view or the name of a value.
+    pub headline: Option<String>,
     /// Events.
     pub count: u64,
     /// By percent.
@@ -160,6 +164,11 @@ impl SeriesView {
         self.parameters.get("view").map(bare).unwrap_or_default()
     }
 
+    /// Whether it is the distribution that its trial is shown by.
+    pub fn is_headline(&self) -> bool {
+        self.headline.as_ref().is_some_and(|headline| *headline == self.view())
+    }
+
     /// Its parameters that are numbers.
     pub fn numbers(&self) -> Vec<(&str, f64)> {
         self.parameters.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?))).collect()
@@ -175,6 +184,16 @@ impl SeriesView {
     pub fn cpus(&self) -> String {
         self.placement.iter().map(u32::to_string).collect::<Vec<_>>().join(" → ")
     }
+}
+
+/// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
+pub fn title_of(probe: &str, name: &str) -> String {
+    let columns = probes::series_by_id(probe).map_or(&[][..], |probe| probe.columns());
+    let title = columns.iter().find_map(|column| match column {
+        Column::Percentiles(known, title) | Column::Value(known, title) if *known == name => Some(*title),
+        _ => None,
+    });
+    title.map_or_else(|| plain(&name.replace(['_', '-'], " ")), str::to_owned)
 }
 
 /// The parameters of a trial as words: `gap 20 µs, primitive pipe`.

@@ -1,12 +1,12 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
 use super::look::Look;
-use super::series::{MOST_LISTED, Unit, half_width, map, median_width, places};
+use super::series::{half_width, map, median_width, places};
 use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::series::TrialResult;
+use coretalk_model::series::{TrialResult, alike};
 use coretalk_model::wait::{Crossover, crossovers, names};
 use coretalk_model::{CpuId, Flag};
 
@@ -14,7 +14,6 @@ pub(super) use coretalk_model::wait::names::PROBE;
 
 /// Percentiles of every table.
 const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
-const NANOS: Unit = Unit { name: "ns", ns: 1.0, roles: "the row times the trips" };
 
 /// Everything about the trials of `wait`.
 pub(super) fn lines(
@@ -26,13 +25,10 @@ pub(super) fn lines(
     let width = look.width;
     let mut lines = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
-    for label in labels(trials) {
-        let alike: Vec<&TrialResult> =
-            trials.iter().copied().filter(|trial| trial.spec.label() == label).collect();
-        if alike.len() > MOST_LISTED {
-            lines.extend(map(report, series, &alike, &NANOS, look));
-        } else {
-            listed.extend(alike);
+    for kind in alike(trials.iter().copied()) {
+        match kind.is_map() {
+            true => lines.extend(map(report, series, &kind, look)),
+            false => listed.extend(kind.trials),
         }
     }
     for placement in placements(&listed) {
@@ -45,16 +41,6 @@ pub(super) fn lines(
     lines.extend(crossovers(&series.result).iter().flat_map(|found| crossover(report, found, width)));
     lines.extend(said(report, trials, width));
     lines
-}
-
-fn labels(trials: &[&TrialResult]) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for label in trials.iter().map(|trial| trial.spec.label()) {
-        if !labels.contains(&label) {
-            labels.push(label);
-        }
-    }
-    labels
 }
 
 fn placements<'a>(trials: &[&'a TrialResult]) -> Vec<&'a [CpuId]> {

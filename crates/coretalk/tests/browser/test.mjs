@@ -35,6 +35,10 @@ measure('large', 'epyc-2s-192');
 measure('evil', 'laptop-smt', '--label', EVIL, '--note', `${EVIL}=${EVIL}`);
 measure('some', 'laptop-smt', 'latency', '--pairs', '0-1,2-3,4-6', '--tails');
 
+tool('queue', '--machine', 'sim:laptop-smt', '--cpus', '0-2,4-6', '--seed', '1', '--queue', 'semaphore', '--capacity', '1', '--budget', '10s', '--precision', '5%',
+  '--name', 'square', '-q');
+tool('wake', '--machine', 'sim:laptop-smt', '--seed', '1', '--pairs', 'all', '--primitive', 'tas', '--budget', '10s', '--precision', '10%', '--name', 'woken', '-q');
+
 // Two machines whose CPUs 4 to 7 lie farther from the others in the second one.
 for (const [name, across] of [['before', 80], ['after', 104]]) {
   const rows = Array.from({ length: 8 }, (unused, a) => Array.from({ length: 8 }, (also, b) => (a === b ? 0 : a >> 2 === b >> 2 ? 20 : across)).join(','));
@@ -55,6 +59,24 @@ const quiet = (page, name) => {
 const within = "(() => { const viewer = groups[0].viewers[0]; const picture = viewer.picture; const box = picture.canvas.getBoundingClientRect(); return (r, c) => [box.left + picture.left + (c - picture.window.x + 0.5) * picture.cell, box.top + picture.top + (r - picture.window.y + 0.5) * picture.cell]; })()";
 
 try {
+  // What one CPU gives and what threads of a core give are two numbers, each with its name.
+  const square = await browser.open(report('square.html', 'square'));
+  const rates = JSON.parse(tool('export', 'square', '--format', 'json')).matrices[0].cells;
+  const mean = (...pairs) => pairs.map(([from, to]) => rates.find((it) => it.from === from && it.to === to).median).reduce((a, b) => a + b) / pairs.length;
+  const near = (found, wanted) => found.map((value, index) => Math.abs(value / wanted[index] - 1) < 1e-9);
+  const cores = [0, 1, 2];
+  check('by core the diagonal holds threads of a core', near(await square.run('[0, 1, 2].map((row) => groups[0].viewers[0].grid.values[4 * row])'), cores.map((core) => mean([core, core + 4], [core + 4, core]))), [true, true, true]);
+  check('and apart from that one CPU', near(await square.run('[...groups[0].viewers[0].grid.own]'), cores.map((core) => mean([core, core], [core + 4, core + 4]))), [true, true, true]);
+  check('both are named', await square.run("document.querySelector('.legend').textContent.includes('diagonal: one CPU (upper half), threads of a core (lower half)')"));
+  check('and told apart in words', await square.run("groups[0].viewers[0].lines({ r: 1, c: 1 }).map((line) => line.split(':')[0])"), ['CPUs 1,5 → 1,5', 'one CPU', 'threads of a core']);
+  await square.run("(() => { const select = document.querySelector('select[data-control=by]'); select.value = 'thread'; select.dispatchEvent(new Event('change')); })()");
+  check('by thread every number has a place', await square.run("[groups[0].viewers[0].grid.own.some(Number.isFinite), document.querySelector('.legend').textContent.includes('diagonal: one CPU')]"), [false, true]);
+  check('one CPU is not called threads of a core', await square.run("groups[0].viewers[0].lines({ r: 0, c: 0 }).slice(2)[0]"), 'one CPU');
+  quiet(square, 'square');
+  const woken = await browser.open(report('woken.html', 'woken'));
+  check('wake-ups between all pairs are a map', await woken.run('[groups[0].viewers[0].matrix.cells, groups[0].viewers[0].matrix.unit]'), [56, 'ns']);
+  quiet(woken, 'woken');
+
   const desk = await browser.open(report('desk.html', 'desk'), { downloads: folder });
   const data = JSON.parse(tool('export', 'desk', '--format', 'json'));
   const cell = (a, b) => data.matrices[0].cells.find(({ from, to }) => (from === a && to === b) || (from === b && to === a));

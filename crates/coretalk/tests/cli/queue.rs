@@ -246,3 +246,46 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
     assert!(found.contains("By relation") && found.contains("What a message costs"), "{found}");
     assert!(!found.contains("Most u64 messages"), "the summary says that already");
 }
+
+#[test]
+fn messages_are_counted_with_letters_and_end_with_the_budget() {
+    let tool = Tool::new();
+    let words = |asked: &'static str| {
+        queue(&["-q", "--no-save", "--format", "json", "--queue", "semaphore", "--messages", asked])
+    };
+    let per_pass = |asked: &'static str| {
+        let cell = &document(&tool, &words(asked))["matrices"][0]["cells"][1];
+        cell["n"].as_f64().unwrap() / cell["passes"].as_f64().unwrap()
+    };
+    assert_eq!(per_pass("8k"), 1_000.0);
+    // A simulated machine stops at its budget too: 25 million messages in each of 18 cells take minutes.
+    let many = document(&tool, &[&words("25M")[..], &["--budget", "10s"]].concat());
+    let cells = many["matrices"].as_array().unwrap().iter().flat_map(|it| it["cells"].as_array().unwrap());
+    let sent: Vec<f64> = cells.map(|cell| cell["n"].as_f64().unwrap()).collect();
+    assert!(sent.iter().all(|sent| *sent > 0.0), "every cell has its share of the budget: {sent:?}");
+    assert!(sent.iter().sum::<f64>() < 18.0 * 25e6, "{sent:?}");
+    let planned = tool
+        .done(&["plan", "queue", "--machine", "sim:chiplet-16", "--messages", "25M", "--budget", "20s"])
+        .out;
+    assert!(planned.contains("25 000 000 of each trial") && planned.contains("at most 20 s"), "{planned}");
+    for (asked, part) in
+        [("0", "1 to `10G`"), ("1.5", "whole number"), ("many", "such as `25M`"), ("11G", "10G")]
+    {
+        let refused = tool.call(&["queue", "--machine", "sim:chiplet-16", "--messages", asked]);
+        assert!(refused.code == 2 && refused.err.contains(part), "{asked}: {}", refused.err);
+    }
+}
+
+#[test]
+fn a_plan_of_tails_counts_their_time() {
+    let tool = Tool::new();
+    let machine = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "60s"];
+    let planned = tool.done(&[&["plan", "latency", "--tails"], &machine[..]].concat()).out;
+    let time = planned.lines().find(|line| line.contains("machine time")).unwrap();
+    let seconds: f64 = time.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+    let without = tool.done(&[&["plan", "latency"], &machine[..]].concat()).out;
+    assert!(
+        seconds > 30.0 && time.contains("for single round trips") && !without.contains("round trips"),
+        "{time}"
+    );
+}

@@ -76,6 +76,100 @@ fn options_of_the_look_change_the_page() {
     }
 }
 
+/// The words of a picture, in the order drawn.
+fn words_of(svg: &str) -> Vec<String> {
+    let texts = svg.split("<text").skip(1).filter_map(|rest| rest.split_once('>')?.1.split_once('<'));
+    texts.map(|(text, _)| text.to_owned()).collect()
+}
+
+#[test]
+fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
+    let tool = Tool::new();
+    let queue =
+        ["queue", "--machine", "sim:laptop-smt", "--cpus", "0-2,4-6", "--seed", "1", "--queue", "semaphore"];
+    let rest = ["--capacity", "1", "--budget", "10s", "--precision", "5%", "-q", "--name", "square"];
+    let screen = tool.done(&[&queue[..], &rest].concat()).out;
+    assert!(screen.contains("on the diagonal both run on one CPU"), "{screen}");
+    let document: serde_json::Value =
+        serde_json::from_str(&tool.done(&["export", "square", "--format", "json"]).out).unwrap();
+    let cells = document["matrices"][0]["cells"].as_array().unwrap();
+    let rate = |pairs: [[u32; 2]; 2]| {
+        let of = |[from, to]: [u32; 2]| {
+            let cell = cells.iter().find(|cell| cell["from"] == from && cell["to"] == to).unwrap();
+            cell["median"].as_f64().unwrap()
+        };
+        (of(pairs[0]) + of(pairs[1])) / 2.0
+    };
+    let thousands = |value: f64| format!("{:.0}k", value / 1e3);
+    tool.done(&["report", "square", "-o", "z.svg"]);
+    let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+    for core in 0..3 {
+        let (own, pair) = (rate([[core; 2], [core + 4; 2]]), rate([[core, core + 4], [core + 4, core]]));
+        assert!(own > 1.2 * pair || pair > 1.2 * own, "they differ: {own} and {pair}");
+        for value in [own, pair] {
+            assert!(words.contains(&thousands(value)), "{} of core {core}: {words:?}", thousands(value));
+        }
+    }
+    let named = |words: &[String]| {
+        words.join(" ").contains("diagonal: one CPU (upper half), threads of a core (lower half)")
+    };
+    assert!(named(&words), "{words:?}");
+    // Where rows are CPUs every number has a place of its own, and the diagonal its name.
+    tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
+    let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+    assert!(!named(&words) && words.join(" ").contains("diagonal: one CPU"), "{words:?}");
+    tool.done(&["report", "square", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let view: serde_json::Value = serde_json::from_str(view).unwrap();
+    assert_eq!(view["runs"][0]["alone"], serde_json::json!(["one CPU", "threads of a core"]));
+}
+
+#[test]
+fn pictures_show_what_tables_put_first() {
+    let tool = Tool::new();
+    let whole: [(&[&str], &str, &[&str]); 9] = [
+        (&["wake", "--cpus", "0,1"], "slept", &["wake: slept, median by gap", "wake, slept: percentiles"]),
+        (
+            &["contend", "--threads", "1,2,4", "--method", "mcs,ttas"],
+            "ns_per_op_thread",
+            &[
+                "contend: thread ns by threads",
+                "critical 50 ns, parallel 500 ns",
+                "critical 0 ns, parallel 0 ns",
+            ],
+        ),
+        (&["sharing", "--cpus", "0,1"], "shared_ns", &["sharing: ns both by"]),
+        (&["broadcast"], "last", &["broadcast: last, median by readers"]),
+        (&["jitter", "--for", "200ms"], "lost_share", &["jitter: lost"]),
+        (&["spawn", "--kind", "thread,pool"], "latency", &["spawn, latency: percentiles"]),
+        (&["wait", "--strategy", "busy,pause", "--cpus", "0,1"], "trip", &["wait, trip: percentiles"]),
+        (&["latency", "--gap", "1us,10us,100us", "--cpus", "0,1"], "half_net_ns", &["half, net ns by gap"]),
+        (&["latency", "--load", "none,compute", "--pairs", "0-1"], "ratio", &["latency: ratio"]),
+    ];
+    for (words, headline, titles) in whole {
+        let machine =
+            ["--machine", "sim:chiplet-16", "--seed", "1", "-q", "--name", "run", "--precision", "10%"];
+        let budget: &[&str] = if words[0] == "jitter" { &[] } else { &["--budget", "5s"] };
+        let machine: &[&str] = if words[0] == "jitter" { &machine[..7] } else { &machine };
+        tool.done(&[words, machine, budget].concat());
+        let document: serde_json::Value =
+            serde_json::from_str(&tool.done(&["export", "run", "--format", "json"]).out).unwrap();
+        let series = document["series"].as_array().unwrap();
+        assert!(series.iter().any(|one| one["headline"] == headline), "{words:?}: {}", series[0]);
+        tool.done(&["report", "run", "-o", "z.svg"]);
+        let drawn = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
+        tool.done(&["report", "run", "-o", "z.html"]);
+        let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+        for title in titles {
+            assert!(drawn.iter().any(|text| text.contains(title)), "{title} of {words:?}: {drawn:?}");
+        }
+        let (title, _) = titles[0].split_once(" by ").unwrap_or((titles[0], ""));
+        let first = page.split("<figure>").nth(1).unwrap();
+        assert!(first.contains(title), "{words:?}: the first figure of the page is not {title}");
+    }
+}
+
 /// Eight CPUs in groups of so many: 20 ns inside, 90 across.
 fn matrix_of(size: u32) -> String {
     let cell = |row: u32, column: u32| match column < row {

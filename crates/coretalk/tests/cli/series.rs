@@ -220,7 +220,12 @@ fn resolved(words: &str) -> SeriesRequested {
 
 #[test]
 fn every_option_of_wake_changes_what_is_meant() {
-    let cases = [("primitive", "--primitive pipe"), ("pairs", "--pairs 1-0"), ("samples", "--samples 9")];
+    let cases = [
+        ("primitive", "--primitive pipe"),
+        ("gap", "--gap 5us"),
+        ("pairs", "--pairs 1-0"),
+        ("samples", "--samples 9"),
+    ];
     for (id, words) in cases {
         assert_ne!(resolved(words), resolved(""), "{id}");
     }
@@ -228,4 +233,111 @@ fn every_option_of_wake_changes_what_is_meant() {
     let wake = cli.get_subcommands().find(|sub| sub.get_name() == "wake").unwrap();
     let defined: BTreeSet<&str> = wake.get_arguments().map(|argument| argument.get_id().as_str()).collect();
     assert_eq!(defined, cases.iter().map(|(id, _)| *id).collect());
+}
+
+#[test]
+fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
+    let tool = Tool::new();
+    let map =
+        ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--pairs", "all", "-q", "--budget", "20s"];
+    let screen = tool.done(&[&map[..], &["--primitive", "semaphore", "--name", "map"]].concat()).out;
+    assert!(
+        screen.contains(" gap 20 µs, primitive semaphore: median in µs, the row wakes the column"),
+        "{screen}"
+    );
+    let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
+    let (near, far) = row.split_once('│').unwrap();
+    let cells = |text: &str| -> Vec<f64> {
+        text.split_whitespace().map(|cell| cell.trim_end_matches('!').parse().unwrap()).collect()
+    };
+    let (near, far) = (&cells(near)[1..], cells(far));
+    assert_eq!((near.len(), far.len()), (7, 8), "{screen}");
+    let most_near = near.iter().copied().fold(0.0, f64::max);
+    assert!(far.iter().all(|far| *far > most_near), "across L3 takes longer: {near:?} and {far:?}");
+    // The same map on a page and in a picture.
+    tool.done(&["report", "map", "-o", "z.svg"]);
+    let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
+    assert!(
+        drawn.contains("wake: gap 20 µs, primitive semaphore: median in µs") && drawn.contains(">240 pairs<")
+    );
+    tool.done(&["report", "map", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let view: Value = serde_json::from_str(view).unwrap();
+    let shown = &view["runs"][0]["maps"][0];
+    assert_eq!((&shown["unit"], &shown["index"]), (&"µs".into(), &Value::Null));
+    assert_eq!(shown["columns"]["measured"], 240);
+    // Hand-overs of less than 100 ns are told in nanoseconds.
+    let screen = tool.done(&[&map[..], &["--primitive", "tas", "--no-save"]].concat()).out;
+    assert!(
+        screen.contains("median in ns, the row wakes the column") && !screen.contains(" 0.0"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn silences_before_wake_ups_are_chosen_and_kept() {
+    let tool = Tool::new();
+    let gaps = |words: &[&str]| -> Vec<f64> {
+        let document: Value = serde_json::from_str(&tool.done(words).out).unwrap();
+        let mut gaps: Vec<f64> = document["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["parameters"]["gap_ns"].as_f64().unwrap())
+            .collect();
+        gaps.sort_by(f64::total_cmp);
+        gaps.dedup();
+        gaps
+    };
+    let of = |more: &[&'static str]| -> Vec<&'static str> {
+        let words =
+            ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "pipe", "--samples", "100"];
+        [&words[..], &["-q", "--format", "json", "--budget", "10s"], more].concat()
+    };
+    assert_eq!(gaps(&of(&["--cpus", "0,1", "--gap", "1us,20us,5ms", "--name", "chosen"])), [1e3, 2e4, 5e6]);
+    assert_eq!(gaps(&of(&["--cpus", "0,1", "--no-save"])), [2e4, 1e6, 2e7]);
+    assert_eq!(gaps(&of(&["--cpus", "0,1", "--pairs", "all", "--no-save"])), [2e4]);
+    assert_eq!(gaps(&of(&["--cpus", "0-7", "--pairs", "all", "--gap", "1ms", "--no-save"])), [1e6]);
+    let planned =
+        tool.done(&["plan", "wake", "--machine", "sim:chiplet-16", "--gap", "1us,20us,5ms", "--cpus", "0,1"]);
+    assert!(planned.out.contains("18"), "six primitives after three silences: {}", planned.out);
+    let screen = tool.done(&["runs", "show", "chosen"]).out;
+    assert!(screen.contains("5 ms"), "{screen}");
+    let same =
+        ["wake", "--resume", "chosen", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "pipe"];
+    let rest = ["--samples", "100", "--cpus", "0,1", "-q", "--gap"];
+    assert_eq!(tool.call(&[&same[..], &rest, &["1us,20us,5ms"]].concat()).code, 0);
+    let other = tool.call(&[&same[..], &rest, &["1us,20us"]].concat());
+    assert!(other.code == 2 && other.err.contains("differ"), "{} {}", other.code, other.err);
+    for (words, part) in [
+        (&["wake", "--gap", "1us,1us"][..], "names a silence twice"),
+        (&["wake", "--gap", "2s"], "100ns"),
+        (&["wake", "--gap", "1us", "--primitive", "uncontended:tas"], "wakes nobody"),
+    ] {
+        let refused = tool.call(&[words, &["--machine", "sim:chiplet-16"]].concat());
+        assert!(refused.code == 2 && refused.err.contains(part), "{words:?}: {}", refused.err);
+    }
+}
+
+#[test]
+fn what_needs_no_second_cpu_is_measured_on_one() {
+    let tool = Tool::new();
+    let one = [
+        "wake",
+        "--machine",
+        "sim:chiplet-16",
+        "--seed",
+        "1",
+        "--cpus",
+        "0",
+        "-q",
+        "--no-save",
+        "--budget",
+        "5s",
+    ];
+    let screen = tool.done(&[&one[..], &["--primitive", "sleep-1ms,uncontended:tas"]].concat()).out;
+    assert!(screen.contains(" CPU 0\n") && screen.contains("uncontended:tas"), "{screen}");
+    let refused = tool.call(&[&one[..], &["--primitive", "sleep-1ms,pipe"]].concat());
+    assert_eq!(refused.code, 3, "{}", refused.err);
 }

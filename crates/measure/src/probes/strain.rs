@@ -34,7 +34,7 @@ use coretalk_model::series::TrialSpec;
 
 #[cfg(not(loom))]
 pub use price::price_load;
-pub use trials::{Load, Where, decades};
+pub use trials::{Load, Where, decades, silences};
 
 /// Names of what trials are and say.
 pub mod names {

@@ -31,6 +31,9 @@ const PASS_GAP: Picos = Picos::from_ms(60);
 /// Failures of a trial after which nothing comes back to it.
 const PATIENCE: u32 = 3;
 
+/// The option by which passes end with so many messages, however long these take of what is left of the budget.
+const MESSAGES: &str = "messages";
+
 /// Where a run of series goes while it is made.
 pub trait SeriesSink: Sink {
     /// Makes passes durable before it returns. Called between passes only.
@@ -144,7 +147,9 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
                 (probe.clone(), trials, shares.first(probe))
             })
             .collect(),
-        machine_time: if settings.asked.number("samples").is_some() {
+        machine_time: if settings.asked.number(MESSAGES).is_some() {
+            [settings.budget; 2]
+        } else if settings.asked.number("samples").is_some() {
             [times[0], settings.budget]
         } else if settings.gathering() == Some(Gathering::QuickLook) {
             [times[0]; 2]
@@ -370,6 +375,7 @@ impl<'a> Driver<'a> {
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.left().max(SHORTEST_PASS);
+        let counted = self.settings.asked.number(MESSAGES).is_some();
         let order = |&trial: &usize| {
             let spec = &self.settings.trials[trial];
             let pass = self.made(trial);
@@ -378,7 +384,7 @@ impl<'a> Driver<'a> {
                 probe: self.probes[trial],
                 spec,
                 asked: &self.settings.asked,
-                span: span(&spec.probe).min(left),
+                span: if counted { self.share_of(left, pass) } else { span(&spec.probe).min(left) },
                 key: key.bits(spec.id().0),
             }
         };
@@ -407,6 +413,15 @@ impl<'a> Driver<'a> {
             self.commit()?;
         }
         Ok(whole)
+    }
+
+    /// What a pass has of what is left where it ends with a count: a part for each trial that has no more passes, so that
+    /// the first does not take everything.
+    fn share_of(&self, left: Picos, passes: u32) -> Picos {
+        let trials = 0..self.settings.trials.len();
+        let waiting =
+            trials.filter(|&trial| self.failures[trial] < PATIENCE && self.made(trial) <= passes).count();
+        Picos(left.0 / waiting.max(1) as u64).max(SHORTEST_PASS)
     }
 
     fn keep(&mut self, trial: usize, outcome: Result<PassOutcome, TrialFailure>) {
@@ -502,14 +517,23 @@ impl<'a> Driver<'a> {
         if self.settings.asked.number("samples").is_some() {
             return self.settings.budget;
         }
+        // How long so many messages take, passes say.
+        let counted = self.settings.asked.number(MESSAGES).is_some();
+        let made: Vec<f64> = (0..self.settings.trials.len())
+            .filter(|_| counted)
+            .filter_map(|trial| Some(self.record.outcomes(trial).last()?.elapsed.secs()))
+            .collect();
+        let typical =
+            (!made.is_empty()).then(|| Picos::from_secs(made.iter().sum::<f64>() / made.len() as f64));
         let mut left = Picos::ZERO;
         for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
             let made = self.counting(trial) as usize;
             let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
             let spec = &self.settings.trials[trial];
-            let pass =
-                known.unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
+            let pass = known
+                .or(typical)
+                .unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
             left += Picos(pass.0 * look.saturating_sub(made) as u64);
         }
         elapsed + Picos::from_secs(left.secs() / self.pace)

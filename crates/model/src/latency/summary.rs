@@ -16,4 +16,4 @@ pub use order::measured_order;
 pub use overall::{Extreme, Overall, overall};
 pub use states::{StateContrast, contradicting_state, state_contrast};
 pub use steps::value_steps;
-pub use table::{Reading, Table, TableCell, readings, table};
+pub use table::{OwnCell, Reading, Table, TableCell, readings, table};

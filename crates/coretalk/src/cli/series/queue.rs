@@ -19,9 +19,9 @@ pub struct QueueArgs {
     /// What travels: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub payload: Vec<String>,
-    /// Messages that each cell exchanges in its first eight passes, however long they take (default: as the budget
-    /// allows)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    /// Messages that each cell exchanges in its first eight passes, for example 25M, as far as the budget allows
+    /// (default: as many as fit into passes of a few milliseconds)
+    #[arg(long, value_name = "N", value_parser = value::messages)]
     pub messages: Option<u64>,
     /// Send at a fixed rate, for example 100k/s, and say how long messages take
     #[arg(long, value_name = "N/s", value_parser = value::rate, conflicts_with_all = ["producers", "consumers"])]

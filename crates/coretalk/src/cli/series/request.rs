@@ -132,10 +132,22 @@ pub fn possible(
     trials: Vec<TrialSpec>,
 ) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
     let mut notices: Vec<String> = Vec::new();
-    let mut kept = Vec::with_capacity(trials.len());
+    let mut kept: Vec<TrialSpec> = Vec::with_capacity(trials.len());
+    // What a trial lacks is found out by trying, which may take a second for a large queue: once for those that differ in
+    // their CPUs alone.
+    let mut tried: Option<(TrialSpec, Option<String>)> = None;
     for trial in trials {
         let probe = probes::series_by_id(&trial.probe);
-        match probe.and_then(|probe| machine.lacks(probe, &trial)) {
+        let same = |known: &TrialSpec| {
+            (&known.probe, &known.parameters, known.placement.len())
+                == (&trial.probe, &trial.parameters, trial.placement.len())
+        };
+        let lack = match tried.take().filter(|(known, _)| same(known)) {
+            Some((_, lack)) => lack,
+            None => probe.and_then(|probe| machine.lacks(probe, &trial)),
+        };
+        tried = Some((trial.clone(), lack.clone()));
+        match lack {
             None => kept.push(trial),
             Some(lack) => {
                 let notice = format!("{lack}, and is left out");

@@ -1,6 +1,8 @@
 //! [`Columns`]: the cells of a matrix field by field, for pictures and for pages that must stay small.
 
-use super::{CellDoc, MatrixDoc};
+use super::{CellDoc, MatrixDoc, ci, known};
+use coretalk_model::series::{Reason, TrialResult};
+use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
 use std::fmt::Write;
 
@@ -63,6 +65,20 @@ impl Columns {
     /// Whether some flag of a cell casts doubt on it.
     pub fn doubtful(&self, cell: usize) -> bool {
         Flags(self.flags[cell]).has_doubt()
+    }
+
+    /// Adds what a trial says of a pair, as a number in the unit of the map.
+    pub fn push_trial(&mut self, place: [u32; 2], trial: &TrialResult, number: Option<Estimate>) {
+        self.places.push(place);
+        self.push(&CellDoc {
+            median: number.and_then(|number| known(number.point)),
+            ci: number.as_ref().and_then(ci),
+            passes: trial.passes,
+            grade: trial.grade.map(|grade| grade.to_string()),
+            flags: trial.flags.iter().map(Flag::name).collect(),
+            reason: trial.reason.as_ref().map(Reason::as_str),
+            ..CellDoc::default()
+        });
     }
 
     fn push(&mut self, cell: &CellDoc<'_>) {

@@ -108,6 +108,7 @@ pub fn number(value: f64) -> String {
         magnitude if magnitude >= 1e15 => format!("{value:.2e}"),
         magnitude if magnitude >= 999_999.5 => format!("{} M", (value / 1e4).round() / 100.0),
         magnitude if magnitude >= 100.0 => grouped(value.round() as i64),
+        magnitude if magnitude > 0.0 && magnitude < 1e-3 => format!("{value:.1e}"),
         _ => format!("{}", (value * 1e4).round() / 1e4),
     }
 }
@@ -246,6 +247,6 @@ mod tests {
     #[test]
     fn an_axis_without_values_is_none() {
         assert_eq!(Axis::over("", Kind::Log, [0.0, -1.0, f64::NAN].into_iter()), None);
-        assert_eq!([0.5, 1500.0, 2.5e6].map(number), ["0.5", "1 500", "2.5 M"]);
+        assert_eq!([0.0, 2e-5, 0.5, 1500.0, 2.5e6].map(number), ["0", "2.0e-5", "0.5", "1 500", "2.5 M"]);
     }
 }

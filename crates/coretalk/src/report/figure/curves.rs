@@ -1,22 +1,24 @@
-//! Curves of distributions: percentiles on a nines axis, and cumulative shares. One chart for each unit and kind: single
-//! events and means of batches never share one.
+//! What is drawn of the series of a run: what its tables put first over the number that trials differ in most, or as rows
+//! where there is none; then distributions, as percentiles on a nines axis and as cumulative shares. One chart for each
+//! unit and kind: single events and means of batches never share one.
 
-use super::chart::{Axis, Chart, Curve, Kind, Marks};
-use super::distribution::{self, MOST_CURVES, Steps, evenly};
+mod over;
+
+use super::chart::Kind;
+use super::distribution::{self, MOST_CURVES, Steps};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use crate::report::view::SeriesView;
+use crate::report::view::{SeriesView, title_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Fewer points are a line and no curve: the table has them.
-const FEWEST_POINTS: usize = 3;
+use std::collections::BTreeMap;
 
 /// Fewer events are no distribution: the table has them.
 const FEWEST_EVENTS: u64 = 20;
+/// Parameters that say which distribution of its trial a series is: titles hold them.
+pub const VIEWS: [&str; 2] = ["view", "phase"];
 
 /// A distribution that was read back from its series.
 struct Distribution<'a> {
@@ -42,53 +44,148 @@ impl<'a> Distribution<'a> {
         });
         distribution::points(steps, total)
     }
-
-    /// Its CPUs and its parameters; which view it is, the title says.
-    fn name(&self) -> String {
-        let parts = [self.series.cpus(), self.series.words_without(&["view"])];
-        plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "))
-    }
 }
 
-/// Percentile curves and cumulative shares, each in pictures of one kind and view.
+/// What is drawn of the series of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Curves {
-    /// Percentiles on a nines axis.
-    pub percentiles: Vec<Picture>,
-    /// Shares up to a value.
+    /// What tables put first.
+    pub headline: Vec<Picture>,
+    /// Everything else.
+    pub others: Vec<Picture>,
+    /// Distributions once more, as shares up to a value.
     pub shares: Vec<Picture>,
 }
 
-/// Curves of the series that kept a distribution. [`chosen`] says which are drawn.
-pub fn curves(series: &[SeriesView], title: &str) -> Curves {
-    let mut together: BTreeMap<(&str, String), Vec<Distribution<'_>>> = BTreeMap::new();
-    let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
-    for one in chosen(series).into_iter().filter_map(Distribution::of).filter(enough) {
-        together.entry((&one.series.kind, one.series.view())).or_default().push(one);
+impl Curves {
+    fn add(&mut self, is_headline: bool, pictures: impl IntoIterator<Item = Picture>) {
+        if is_headline { &mut self.headline } else { &mut self.others }.extend(pictures);
+    }
+}
+
+/// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
+pub fn curves(series: &[SeriesView], width: f64) -> Curves {
+    let mut probes: Vec<&str> = Vec::new();
+    for one in series {
+        if !probes.contains(&one.probe.as_str()) {
+            probes.push(&one.probe);
+        }
     }
     let mut curves = Curves::default();
-    for ((kind, view), distributions) in together {
-        let title = if view.is_empty() { title.to_owned() } else { format!("{title}, {}", plain(&view)) };
-        let steps = steps(&distributions, kind);
-        let what = steps.what;
-        curves.percentiles.extend(steps.percentiles(&format!("{title}: percentiles of {what}")));
-        curves.shares.extend(steps.shares(&format!("{title}: share of {what} up to a value")));
+    for probe in probes {
+        let of_probe: Vec<&SeriesView> = series.iter().filter(|one| one.probe == probe).collect();
+        over::draw(&of_probe, width, &mut curves);
+        distributions(&of_probe, &mut curves);
     }
     curves
+}
+
+/// What stands in one chart: whether it is no headline, the kind of events, and the view.
+type ChartKey<'a> = (bool, &'a str, String);
+
+/// Percentiles and shares, a drawing for each kind of events and each view.
+fn distributions(series: &[&SeriesView], curves: &mut Curves) {
+    let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
+    let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
+    for one in chosen_of(series).into_iter().filter_map(Distribution::of).filter(enough) {
+        let key = (!one.series.is_headline(), one.series.kind.as_str(), one.series.view());
+        match together.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, alike)) => alike.push(one),
+            None => together.push((key, vec![one])),
+        }
+    }
+    for ((beside, kind, view), distributions) in together {
+        let series: Vec<&SeriesView> = distributions.iter().map(|one| one.series).collect();
+        let common = Common::of(&series, &[]);
+        let what = if kind == "event" { "single events" } else { "means of batches" };
+        let named = |one: &Distribution<'_>| distribution::curve(common.name(one.series), one.points());
+        let steps =
+            Steps { curves: distributions.iter().map(named).collect(), what, unit: "ns", values: Kind::Log };
+        let probe = plain(&series[0].probe);
+        let of =
+            if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, &view)) };
+        curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}"))));
+        curves.shares.extend(steps.shares(&common.title(&format!("{of}: share of {what} up to a value"))));
+    }
+}
+
+/// What series have in common, which need be said once, in the title of their chart; the rest tells them apart.
+struct Common<'a> {
+    /// Parameters that stand elsewhere.
+    left_out: Vec<&'a str>,
+    parameters: Vec<&'a str>,
+    cpus: bool,
+    first: &'a SeriesView,
+}
+
+impl<'a> Common<'a> {
+    /// Of at least one series; `axis` holds the parameters that the chart itself shows.
+    fn of(series: &[&'a SeriesView], axis: &[&'a str]) -> Common<'a> {
+        let first = series[0];
+        let left_out: Vec<&str> = VIEWS.iter().chain(axis).copied().collect();
+        let same =
+            |name: &str| series.iter().all(|one| one.parameters.get(name) == first.parameters.get(name));
+        let names = series.iter().flat_map(|one| one.parameters.keys()).map(String::as_str);
+        let mut parameters: Vec<&str> = names.filter(|name| !left_out.contains(name) && same(name)).collect();
+        parameters.sort_unstable();
+        parameters.dedup();
+        let cpus = series.iter().all(|one| one.placement == first.placement);
+        Common { left_out, parameters, cpus, first }
+    }
+
+    /// What tells a series from the others: its CPUs and parameters.
+    fn name(&self, one: &SeriesView) -> String {
+        let cpus = if self.cpus { String::new() } else { cpus_of(one) };
+        joined([cpus, self.words(one)], " · ")
+    }
+
+    /// Parameters that tell a series from the others.
+    fn words(&self, one: &SeriesView) -> String {
+        let hidden: Vec<&str> = self.left_out.iter().chain(&self.parameters).copied().collect();
+        one.words_without(&hidden)
+    }
+
+    /// A title with what all have in common behind it.
+    fn title(&self, what: &str) -> String {
+        let told: Vec<&str> = self.parameters.clone();
+        let others = self.first.parameters.keys().map(String::as_str).filter(|name| !told.contains(name));
+        let words = self.first.words_without(&others.collect::<Vec<_>>());
+        let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
+        joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
+    }
+}
+
+fn cpus_of(one: &SeriesView) -> String {
+    match one.placement.as_slice() {
+        [] => String::new(),
+        [cpu] => format!("CPU {cpu}"),
+        [from, to, others @ ..] if others.len() > 2 => {
+            format!("CPUs {from} → {to} and {} more", others.len())
+        }
+        _ => format!("CPUs {}", one.cpus()),
+    }
+}
+
+fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
+    plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by))
 }
 
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
 pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
+    chosen_of(&series.iter().collect::<Vec<_>>())
+}
+
+fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
     let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesView>> = BTreeMap::new();
-    for one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
+    for one in series.iter().copied().filter(|one| one.histogram_v2_base64.is_some()) {
         let numbers: Vec<&str> = one.numbers().into_iter().map(|(name, _)| name).collect();
         alike.entry((&one.probe, &one.kind, one.words_without(&numbers))).or_default().push(one);
     }
     let much = alike.len() > MOST_CURVES;
     let p99 = |one: &&SeriesView| one.percentiles.get("99").copied().flatten().unwrap_or(f64::INFINITY);
-    alike
+    let mut chosen: Vec<&SeriesView> = alike
         .into_values()
         .flat_map(|mut of| {
             let first = of[0].numbers().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
@@ -100,116 +197,28 @@ pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
                 many => vec![of[0], of[many / 2], of[many - 1]],
             }
         })
-        .collect()
-}
-
-fn steps(some: &[Distribution<'_>], kind: &str) -> Steps<'static> {
-    Steps {
-        curves: some.iter().map(|one| distribution::curve(one.name(), one.points())).collect(),
-        what: if kind == "event" { "single events" } else { "means of batches" },
-        unit: "ns",
-        values: Kind::Log,
-    }
-}
-
-/// Up to so many placements each have a curve.
-const MOST_PLACEMENTS: usize = 4;
-
-/// Values over a parameter that is a number, where several series of a probe differ in it: threads, gap, load. Drawn
-/// for a few placements, of many for the first; the table has all.
-pub fn over_parameters(series: &[SeriesView]) -> Vec<Picture> {
-    let mut groups: BTreeMap<(String, String), Vec<&SeriesView>> = BTreeMap::new();
-    for one in series {
-        for (name, _) in one.numbers() {
-            groups.entry((name.to_owned(), one.view())).or_default().push(one);
-        }
-    }
-    let drawn = groups.into_iter().flat_map(|((parameter, view), series)| {
-        let curves = over(&series, &parameter);
-        let parts = evenly(&curves).filter_map(|some| chart_over(&series, &parameter, &view, some));
-        parts.collect::<Vec<_>>()
-    });
-    drawn.collect()
-}
-
-/// What is drawn of a series: what one operation takes, else its median.
-fn measure(one: &SeriesView) -> Option<(&'static str, f64, Option<[f64; 2]>)> {
-    for name in ["ns_per_op_wall", "loop_ns"] {
-        if let Some(Some(value)) = one.values.get(name) {
-            return Some((name, *value, one.intervals.get(name).copied()));
-        }
-    }
-    one.median().map(|(point, interval)| ("median", point, interval))
-}
-
-fn over(series: &[&SeriesView], parameter: &str) -> Vec<Curve> {
-    let mut curves: Vec<(Curve, &[u32])> = Vec::new();
-    for one in series {
-        let x = one.numbers().into_iter().find(|(name, _)| *name == parameter).map(|(_, value)| value);
-        let (Some(x), Some((_, y, interval))) = (x, measure(one)) else { continue };
-        let mut name = one.words_without(&[parameter, "view"]);
-        // CPUs come and go with the number of threads; elsewhere one placement stands for all.
-        if parameter != "threads" {
-            name = [one.cpus(), name]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(" · ");
-        }
-        let ends = interval.map(|[low, high]| [x, low, high]);
-        match curves.iter_mut().find(|(curve, _)| curve.name == name) {
-            Some((curve, _)) => {
-                curve.points.push([x, y]);
-                curve.intervals.extend(ends);
-            }
-            None => {
-                let intervals = ends.into_iter().collect();
-                curves.push((
-                    Curve { name, points: vec![[x, y]], marks: Marks::Joined, intervals },
-                    &one.placement,
-                ));
-            }
-        }
-    }
-    let first = curves.first().map(|(_, placement)| *placement).unwrap_or_default();
-    let placements: BTreeSet<&[u32]> = curves.iter().map(|(_, placement)| *placement).collect();
-    let few = placements.len() <= MOST_PLACEMENTS;
-    let mut curves: Vec<Curve> = curves
-        .into_iter()
-        .filter(|(curve, placement)| {
-            curve.points.len() >= FEWEST_POINTS && (parameter == "threads" || few || *placement == first)
-        })
-        .map(|(curve, _)| curve)
         .collect();
-    curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a[0].total_cmp(&b[0])));
-    curves
-}
-
-fn chart_over(series: &[&SeriesView], parameter: &str, view: &str, curves: &[Curve]) -> Option<Picture> {
-    let first = series.first()?;
-    let (what, ..) = series.iter().find_map(|one| measure(one))?;
-    let points = || curves.iter().flat_map(|curve| curve.points.iter());
-    let kind = if points().all(|[x, _]| *x > 0.0) { Kind::Log } else { Kind::Linear };
-    let (parameter, view) = (parameter.replace('_', " "), plain(view));
-    let of = if view.is_empty() { String::new() } else { format!(", {view}") };
-    // A lone curve has no legend.
-    let lone = match curves {
-        [one] if !one.name.is_empty() => format!(", {}", one.name),
-        _ => String::new(),
-    };
-    let chart = Chart {
-        title: format!("{}{of}: {} by {parameter}{lone}", plain(&first.probe), what.replace('_', " ")),
-        x: Axis::over(&parameter, kind, points().map(|[x, _]| *x))?,
-        y: Axis::over("ns, logarithmic", Kind::Log, points().map(|[_, y]| *y))?,
-        curves: curves.to_vec(),
-    };
-    Some(chart.draw(900.0, 360.0))
+    // In the order of the plan, as tables.
+    chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
+    chosen
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::picture::Shape;
     use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+    fn titles(pictures: &[Picture]) -> Vec<String> {
+        pictures.iter().map(|picture| picture.title.clone()).collect()
+    }
+
+    fn texts(picture: &Picture) -> impl Iterator<Item = &str> {
+        picture.shapes.iter().filter_map(|shape| match shape {
+            Shape::Text(_, _, _, text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
 
     fn series(values: &[u64], kind: &str) -> SeriesView {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
@@ -241,11 +250,11 @@ mod tests {
     fn events_and_means_of_batches_never_share_a_chart() {
         let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
         let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
-        let drawn = curves(&both[..2], "latency");
-        assert_eq!(curves(&both[2..], "latency"), Curves::default(), "too few for a curve");
-        let titles: Vec<String> = drawn.percentiles.into_iter().map(|picture| picture.title).collect();
+        let drawn = curves(&both[..2], 900.0);
+        assert_eq!(curves(&both[2..], 900.0), Curves::default(), "too few for a curve");
+        let titles = titles(&drawn.others);
         assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
-        assert!(titles[0].contains("means of batches") && titles[1].contains("single events"), "{titles:?}");
+        assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
     }
 
     #[test]
@@ -256,32 +265,37 @@ mod tests {
                 ..series(&[100 * u64::from(index)], "event")
             })
             .collect();
-        let p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles["99"].unwrap()).collect();
+        let mut p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles["99"].unwrap()).collect();
+        p99.sort_by(f64::total_cmp);
         assert_eq!(p99, [0.0, 4.0, 8.0]);
     }
 
     #[test]
-    fn values_are_drawn_over_the_parameter_that_is_a_number() {
-        let at = |gap: f64, ns: f64| SeriesView {
+    fn what_tables_put_first_is_drawn_first_and_what_all_share_is_said_once() {
+        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let of = |view: &str, primitive: &str| SeriesView {
             probe: "wake".into(),
-            unit: "ns".into(),
-            parameters: [("gap_ns".to_owned(), gap.into()), ("primitive".to_owned(), "park".into())].into(),
-            percentiles: [("50".to_owned(), Some(ns))].into(),
-            intervals: [("median_ns".to_owned(), [0.9 * ns, 1.1 * ns])].into(),
-            placement: vec![0, 1],
-            ..SeriesView::default()
+            headline: Some("slept".into()),
+            parameters: [("gap_ns", 20_000.0.into()), ("primitive", primitive.into()), ("view", view.into())]
+                .map(|(name, value): (&str, serde_json::Value)| (name.to_owned(), value))
+                .into(),
+            ..series(&some, "event")
         };
-        let series = [at(2e4, 2e3), at(1e6, 2e4), at(2e7, 3e4)];
-        let drawn = over(&series.iter().collect::<Vec<_>>(), "gap_ns");
-        assert_eq!(drawn[0].points, [[2e4, 2e3], [1e6, 2e4], [2e7, 3e4]]);
-        assert_eq!(drawn[0].intervals.len(), 3);
-        assert_eq!(over_parameters(&series)[0].title, "wake: median by gap ns, 0 → 1 · primitive park");
-        assert!(over_parameters(&series[..2]).is_empty(), "two points are no curve");
+        let views = ["first", "slept", "waker"].iter().flat_map(|view| [of(view, "pipe"), of(view, "park")]);
+        let drawn = curves(&views.collect::<Vec<_>>(), 900.0);
+        let shared = "gap 20 µs, CPUs 0 → 1";
+        assert_eq!(titles(&drawn.headline), [format!("wake, slept: percentiles of single events; {shared}")]);
+        assert_eq!(
+            titles(&drawn.others),
+            ["first", "waker"].map(|view| format!("wake, {view}: percentiles of single events; {shared}"))
+        );
+        let texts: Vec<&str> = texts(&drawn.headline[0]).collect();
+        assert!(texts.contains(&"primitive pipe") && texts.contains(&"primitive park"), "{texts:?}");
     }
 
     #[test]
     fn a_damaged_histogram_draws_nothing() {
         let damaged = SeriesView { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
-        assert_eq!(curves(&[damaged, SeriesView::default()], "x"), Curves::default());
+        assert_eq!(curves(&[damaged, SeriesView::default()], 900.0), Curves::default());
     }
 }

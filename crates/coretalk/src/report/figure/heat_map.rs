@@ -4,12 +4,13 @@ use super::chart::{Axis, Kind};
 use super::labels::Labels;
 use super::{SMALL, chart};
 use crate::report::difference::{DifferenceMap, PALE};
+use crate::report::heat_map::{Diagonal, names_of_diagonal};
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::subject::{Drawing, Map, ScaleChoice, Subject, readings_of};
 use crate::report::text::short_ns;
-use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, TableCell, table};
+use coretalk_model::{CpuId, Topology};
 
 /// More rows than this are one raster.
 const MOST_SQUARES: usize = 64;
@@ -42,10 +43,49 @@ impl Content<'_> {
         self.rows.len()
     }
 
-    /// The value that colours a place.
-    fn paint(&self, row: usize, column: usize) -> Option<f64> {
-        self.paint.as_ref().unwrap_or(&self.cells).get(row, column).median_ns
+    /// The values that colour places.
+    fn painted(&self) -> &Table {
+        self.paint.as_ref().unwrap_or(&self.cells)
     }
+
+    /// What a place shows: one value, or in its upper half what one CPU gives and in its lower half what two CPUs of its
+    /// core give.
+    fn parts(&self, row: usize, column: usize) -> Vec<Part> {
+        let (cell, paint) = (self.cells.get(row, column), self.painted().get(row, column));
+        let known = |value: Option<f64>, paint: Option<f64>, doubtful| {
+            let (value, paint) = value.zip(paint)?;
+            Some(Part { value, paint, doubtful, begin: 0.0, height: 1.0 })
+        };
+        let Some(own) = cell.own else {
+            return known(cell.median_ns, paint.median_ns, cell.doubtful).into_iter().collect();
+        };
+        let upper = known(Some(own.median_ns), paint.own.map(|own| own.median_ns), own.doubtful);
+        let lower = known(cell.median_ns, paint.median_ns, cell.doubtful);
+        let halves = [(upper, 0.0), (lower, 0.5)].into_iter();
+        halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
+    }
+
+    /// What the colours of the diagonal are of, where they are not of pairs of CPUs.
+    fn diagonal(&self, topology: &Topology) -> Option<String> {
+        let [own, pair] = names_of_diagonal(topology);
+        match Diagonal::of(&self.cells, &self.rows) {
+            Diagonal::Pairs => None,
+            Diagonal::Own => Some(format!("diagonal: {own}")),
+            Diagonal::Both => Some(format!("diagonal: {own} (upper half), {pair} (lower half)")),
+        }
+    }
+}
+
+/// A value in the square of a place, or in half of it.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    value: f64,
+    /// What colours it.
+    paint: f64,
+    doubtful: u32,
+    /// Where it begins and how high it is, in heights of a square.
+    begin: f64,
+    height: f64,
 }
 
 /// The map with its axes and its legend. `side` is the length of the square of cells.
@@ -102,6 +142,7 @@ fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
     let mut picture = Picture::new(content.title, left + side + EDGE, top + side);
+    let diagonal = content.diagonal(subject.topology());
     hatched(&mut picture, &content.cells, content.len(), [left, top], cell);
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
@@ -109,7 +150,8 @@ fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
     if cell >= LEAST_FOR_NUMBERS {
         numbers(&mut picture, content, [left, top], cell);
     }
-    let legend = legend(content, side);
+    let words = [Some(content.legend.clone()), diagonal].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let legend = legend(content, &words, side);
     let below = picture.height + 14.0;
     picture.place(legend, [left, below]);
     picture
@@ -117,24 +159,29 @@ fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
 
 fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
     let n = content.len();
-    let color = |row: usize, column: usize| content.paint(row, column).map(|value| content.colors.rgb(value));
-    if n > MOST_SQUARES {
-        let place = [left, top, cell * n as f64, cell * n as f64];
-        let squares = (0..n * n).map(|index| {
-            let (row, column) = (index / n, index % n);
-            // Nothing to measure is no gap: the hatch below must not show.
-            color(row, column).or((content.cells.get(row, column).pairs == 0).then_some([255, 255, 255]))
-        });
-        picture.shapes.push(Shape::Raster { place, columns: n, squares: squares.collect() });
+    let square = |picture: &mut Picture, row: usize, column: usize| {
+        for part in content.parts(row, column) {
+            let (x, y) = (left + column as f64 * cell, top + (row as f64 + part.begin) * cell);
+            picture.rect([x, y, cell, part.height * cell], Ink::Rgb(content.colors.rgb(part.paint)));
+        }
+    };
+    if n <= MOST_SQUARES {
+        (0..n * n).for_each(|index| square(picture, index / n, index % n));
         return;
     }
-    for row in 0..n {
-        for column in 0..n {
-            if let Some(rgb) = color(row, column) {
-                let place = [left + column as f64 * cell, top + row as f64 * cell, cell, cell];
-                picture.rect(place, Ink::Rgb(rgb));
-            }
-        }
+    let halved: Vec<usize> = (0..n).filter(|&row| content.cells.get(row, row).own.is_some()).collect();
+    let place = [left, top, cell * n as f64, cell * n as f64];
+    let squares = (0..n * n).map(|index| {
+        let (row, column) = (index / n, index % n);
+        // Nothing to measure is no gap: the hatch below must not show.
+        let of = content.cells.get(row, column);
+        let whole = content.painted().get(row, column).median_ns.filter(|_| of.own.is_none());
+        let color = whole.map(|value| content.colors.rgb(value));
+        color.or((of.pairs == 0).then_some([255, 255, 255]))
+    });
+    picture.shapes.push(Shape::Raster { place, columns: n, squares: squares.collect() });
+    for row in halved {
+        square(picture, row, row);
     }
 }
 
@@ -218,21 +265,24 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     let size = (cell * 0.36).clamp(8.5, 18.0);
     for row in 0..n {
         for column in 0..n {
-            let of = content.cells.get(row, column);
-            let (Some(value), Some(paint)) = (of.median_ns, content.paint(row, column)) else { continue };
-            let number = match content.colors {
-                Colors::Level(_) => short(value),
-                Colors::Difference { .. } if value.abs() < 0.5 => "0".to_owned(),
-                Colors::Difference { .. } => format!("{value:+.0}"),
-            };
-            let text = format!("{number}{}", if of.doubtful > 0 { "!" } else { "" });
-            if text_width(&text, size, Weight::Regular) > cell - 2.0 {
-                continue;
+            for Part { value, paint, doubtful, begin, height } in content.parts(row, column) {
+                let number = match content.colors {
+                    Colors::Level(_) => short(value),
+                    Colors::Difference { .. } if value.abs() < 0.5 => "0".to_owned(),
+                    Colors::Difference { .. } => format!("{value:+.0}"),
+                };
+                let text = format!("{number}{}", if doubtful > 0 { "!" } else { "" });
+                // Half a square holds smaller letters.
+                let size = size.min(cell * height * 0.72);
+                if text_width(&text, size, Weight::Regular) > cell - 2.0 {
+                    continue;
+                }
+                let dark = content.colors.wants_dark_text(paint);
+                let ink = Ink::Rgb(if dark { [0, 0, 0] } else { [255, 255, 255] });
+                let middle = top + (row as f64 + begin + height / 2.0) * cell + size * 0.36;
+                let at = [left + (column as f64 + 0.5) * cell, middle];
+                picture.text(at, Anchor::Middle, Type::of(size).in_ink(ink), text);
             }
-            let ink =
-                Ink::Rgb(if content.colors.wants_dark_text(paint) { [0, 0, 0] } else { [255, 255, 255] });
-            let middle = [left + (column as f64 + 0.5) * cell, top + (row as f64 + 0.5) * cell + size * 0.36];
-            picture.text(middle, Anchor::Middle, Type::of(size).in_ink(ink), text);
         }
     }
 }
@@ -247,8 +297,8 @@ fn short(value: f64) -> String {
 }
 
 /// The colours with their values, the unit, and what a hatch means.
-fn legend(content: &Content<'_>, width: f64) -> Picture {
-    let words = wrapped(&content.legend, width - EDGE);
+fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
+    let words = wrapped(words, width - EDGE);
     let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
     let length = width.min(360.0);
     let kind = match content.colors {

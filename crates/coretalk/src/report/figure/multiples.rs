@@ -20,7 +20,8 @@ const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Thread, scale
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
 pub fn by_capacity(subject: &Subject<'_>) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
-    for map in subject.maps.iter().filter(|map| map.about.probe == names::PROBE && is_full(map)) {
+    let is_rate = |map: &&Map| map.about.probe == names::PROBE && map.place.is_some();
+    for map in subject.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
         let key = ["queue", "payload"].map(|name| parameter(map, name));
         match queues.iter_mut().find(|(known, _)| *known == key) {
             Some((_, maps)) => maps.push(map),

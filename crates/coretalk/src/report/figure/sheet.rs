@@ -87,15 +87,13 @@ fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Ve
     let watch = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
     let relation = |name: &str| subject.relation(name);
     let steps = || ladder::ladder(&subject.view.ladder, relation, side);
-    let kept = curves::curves(&subject.view.series, "distribution").percentiles.into_iter().take(1);
-    let over = curves::over_parameters(&subject.view.series).into_iter().take(1);
+    let series = curves::curves(&subject.view.series, side).headline;
     // The headline of each piece of work.
     let comparisons = &subject.view.comparisons;
     let first = |at: usize| at == 0 || comparisons[at - 1].workload != comparisons[at].workload;
     let headlines = (0..comparisons.len()).filter(|at| first(*at)).map(|at| &comparisons[at]);
     let compared = headlines.filter_map(|comparison| placements::placements(comparison, side));
-    let found: Vec<Picture> =
-        watch.into_iter().chain(steps()).chain(over).chain(kept).chain(compared).collect();
+    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(series).chain(compared).collect();
     // All cells missing: the hatch says so.
     let hatched = || subject.maps.iter().find(|map| map.columns.cpus.len() > 1);
     match found.is_empty() {

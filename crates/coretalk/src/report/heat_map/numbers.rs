@@ -1,9 +1,9 @@
 //! The map as numbers on coloured ground.
 
 use super::axis::{Axis, bar_levels};
-use super::{By, HeatMap, Look};
+use super::{By, HeatMap, Look, names_of_diagonal};
 use crate::report::palette::{self, Scale};
-use crate::report::text::{columns, left, right, short_ns};
+use crate::report::text::{columns, left, right, short_ns, wrap};
 use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, TableCell, table};
 
@@ -26,7 +26,10 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
     let narrow = values.max(heads + 1);
     let (axis, cell_width) = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
         let axis = Axis::new(&map.rows, map.topology, 1, None, level);
-        let needed = |cell_width: usize| gutter + axis.parts.len() * cell_width + 2 * axis.bar_count();
+        let needed = |cell_width: usize| {
+            let own = if cells.has_own() { own_width(map, cell_width) } else { 0 };
+            gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own
+        };
         let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= look.width)?;
         Some((axis, cell_width))
     })?;
@@ -42,7 +45,12 @@ fn lines(
     gutter: usize,
     cell_width: usize,
 ) -> Vec<String> {
-    let scale = Scale::over(cells.iter().filter_map(|cell| cell.median_ns));
+    let scale = Scale::over(cells.values());
+    let colored = |value: Option<f64>, padded: &str| match value.zip(scale) {
+        Some((value, scale)) => palette::on(look.depth, scale.position(value), padded),
+        None => padded.to_owned(),
+    };
+    let [own_name, pair_name] = names_of_diagonal(map.topology);
     let title = match (map.threads_per_core > 1, look.by) {
         (true, By::Core) => "core CPUs",
         _ => " CPU",
@@ -54,6 +62,9 @@ fn lines(
         head.push_str(&right(label, cell_width - 1));
         head.push(' ');
     }
+    if cells.has_own() {
+        head.push_str(&format!(" ┃{}", right(&own_name, own_width(map, cell_width) - 3)));
+    }
     let mut lines = vec![head.trim_end().to_owned()];
     for (row, (label, _)) in labels.iter().enumerate() {
         if axis.bars[row] {
@@ -63,17 +74,26 @@ fn lines(
         for column in 0..labels.len() {
             line.push_str(if axis.bars[column] { " │" } else { "" });
             let cell = cells.get(row, column);
-            let padded = right(&text(&cell), cell_width);
-            match (cell.median_ns, scale) {
-                (Some(ns), Some(scale)) => {
-                    line.push_str(&palette::on(look.depth, scale.position(ns), &padded))
-                }
-                _ => line.push_str(&padded),
-            }
+            line.push_str(&colored(cell.median_ns, &right(&text(&cell), cell_width)));
+        }
+        if let Some(own) = cells.get(row, row).own {
+            let own_text = value_text(own.median_ns, own.doubtful);
+            let padded = right(&own_text, own_width(map, cell_width) - 2);
+            line.push_str(&format!(" ┃{}", colored(Some(own.median_ns), &padded)));
         }
         lines.push(line.trim_end().to_owned());
     }
+    if cells.has_own() {
+        let text = format!(" Behind ┃ is {own_name}; on the diagonal are {pair_name}.");
+        lines.extend(wrap(&text, look.width, 1));
+    }
     lines
+}
+
+/// The column of CPUs that are both roles, with its bar.
+fn own_width(map: &HeatMap<'_>, cell_width: usize) -> usize {
+    let [name, _] = names_of_diagonal(map.topology);
+    3 + columns(&name).max(cell_width - 1)
 }
 
 fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
@@ -88,10 +108,14 @@ fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
 /// The value with a mark that stands for a doubt, or a blank in its place.
 fn text(cell: &TableCell) -> String {
     match cell.median_ns {
-        Some(ns) => format!("{}{}", short_ns(ns), if cell.doubtful > 0 { '!' } else { ' ' }),
+        Some(ns) => value_text(ns, cell.doubtful),
         None if cell.pairs > 0 => "· ".to_owned(),
         None => "  ".to_owned(),
     }
+}
+
+fn value_text(value: f64, doubtful: u32) -> String {
+    format!("{}{}", short_ns(value), if doubtful > 0 { '!' } else { ' ' })
 }
 
 /// Names of a row: at its left, and above its column. Cores are counted by their lowest CPU.

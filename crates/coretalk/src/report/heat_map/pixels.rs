@@ -72,7 +72,7 @@ fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Ve
             lines.push(line.trim_end().to_owned());
         }
     }
-    lines.extend(tones.legend(look, gutter));
+    lines.extend(tones.legend(map.unit, look, gutter));
     lines
 }
 
@@ -98,12 +98,12 @@ impl Tones {
         }
     }
 
-    fn legend(&self, look: &Look, gutter: usize) -> Vec<String> {
+    fn legend(&self, unit: &str, look: &Look, gutter: usize) -> Vec<String> {
         let steps = match self {
-            Tones::Even(scale) => return vec![even_legend(*scale, look, gutter)],
+            Tones::Even(scale) => return vec![even_legend(*scale, unit, look, gutter)],
             Tones::Few(steps) => steps,
         };
-        let mut legend = vec![format!("{}ns:", " ".repeat(gutter))];
+        let mut legend = vec![format!("{}{unit}:", " ".repeat(gutter))];
         for [low, high] in steps.ranges() {
             let position = steps.position(*low);
             let tone = match look.depth {
@@ -117,13 +117,14 @@ impl Tones {
     }
 }
 
-fn even_legend(scale: Scale, look: &Look, gutter: usize) -> String {
+fn even_legend(scale: Scale, unit: &str, look: &Look, gutter: usize) -> String {
     let (low, high) = (short_ns(scale.low), short_ns(scale.high));
-    let around = gutter + columns(&low) + columns(&high) + " ".len() + "  ns, logarithmic".len();
+    let around =
+        gutter + columns(&low) + columns(&high) + " ".len() + columns(unit) + "  , logarithmic".len();
     let steps = look.width.saturating_sub(around).clamp(2, 24);
     let bar: String =
         (0..steps).map(|step| palette::on(look.depth, step as f64 / (steps - 1) as f64, " ")).collect();
-    format!("{}{low} {bar} {high} ns, logarithmic", " ".repeat(gutter))
+    format!("{}{low} {bar} {high} {unit}, logarithmic", " ".repeat(gutter))
 }
 
 /// One glyph for two rows of pixels, so that the picture stays about square.
@@ -158,7 +159,7 @@ fn shaded(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<Str
             row += 1;
         }
     }
-    lines.extend(tones.legend(look, gutter));
+    lines.extend(tones.legend(map.unit, look, gutter));
     lines
 }
 

@@ -26,10 +26,12 @@ function short(value) {
   const size = Math.abs(value);
   if (size >= 999500) return short(value / 1e6) + 'M';
   if (size >= 9999.5) return short(value / 1e3) + 'k';
+  if (size > 0 && size < 0.95) return value.toPrecision(2);
   return size < 9.95 ? fixed(value, 1) : fixed(value, 0);
 }
 function long(value) {
   const size = Math.abs(value);
+  if (size > 0 && size < 0.0095) return value.toPrecision(2);
   if (size < 9.995) return fixed(value, 2);
   if (size < 99.95) return value.toFixed(1);
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
@@ -210,6 +212,9 @@ class Grid {
     Object.assign(this, { matrix, layer, rows, size: rows.length });
     const size = this.size;
     this.values = new Float64Array(size * size).fill(NaN);
+    // What CPUs of a row of several give alone: another relation than threads of a core, which never share a median.
+    this.own = new Float64Array(size).fill(NaN);
+    this.ownDoubt = new Uint8Array(size);
     this.kind = new Uint8Array(size * size);
     this.doubt = new Uint8Array(size * size);
     this.missing = 0;
@@ -223,19 +228,21 @@ class Grid {
           const cell = matrix.at[rows[r][0] * matrix.n + rows[c][0]];
           this.set(place, cell < 0 ? NaN : layer.of(cell), cell < 0 ? 0 : 1, cell >= 0 && doubtful[cell]);
         } else {
-          const cells = this.cellsOf(r, c);
-          const values = cells.map(layer.of).filter(Number.isFinite);
-          this.set(place, middle(values), cells.length, cells.some((cell) => doubtful[cell]));
+          const { pairs, own } = this.partsOf(r, c);
+          const known = (cells) => middle(cells.map(layer.of).filter(Number.isFinite));
+          this.set(place, known(pairs), pairs.length, pairs.some((cell) => doubtful[cell]));
+          if (own.length > 0) {
+            this.own[r] = known(own);
+            this.ownDoubt[r] = own.some((cell) => doubtful[cell]) ? 1 : 0;
+          }
         }
       }
     }
     // A difference that is not shown keeps its number and loses its colour.
-    this.paint = layer.shown ? this.values.map((value, place) => this.shade(place, value)) : this.values;
-  }
-
-  shade(place, value) {
-    if (!Number.isFinite(value)) return value;
-    return middle(this.cellsOf(Math.floor(place / this.size), place % this.size).map(this.layer.shown));
+    const shade = (cells, value) => (Number.isFinite(value) ? middle(cells.map(layer.shown)) : value);
+    const at = (place) => this.partsOf(Math.floor(place / size), place % size);
+    this.paint = layer.shown ? this.values.map((value, place) => shade(at(place).pairs, value)) : this.values;
+    this.ownPaint = layer.shown ? this.own.map((value, row) => shade(this.partsOf(row, row).own, value)) : this.own;
   }
 
   set(place, value, pairs, doubt) {
@@ -253,12 +260,37 @@ class Grid {
     return [...cells];
   }
 
+  // The same by relation: pairs of two CPUs, and of a row of several what each of its CPUs gives alone.
+  partsOf(r, c) {
+    const { matrix, rows } = this;
+    const cells = this.cellsOf(r, c);
+    const several = r === c && rows[r].length > 1;
+    const alone = (cell) => several && matrix.pairs[2 * cell] === matrix.pairs[2 * cell + 1];
+    return { pairs: cells.filter((cell) => !alone(cell)), own: cells.filter(alone) };
+  }
+
+  // What stands on the diagonal, where it is not pairs of two CPUs.
+  diagonal([own, pair]) {
+    if (this.own.some(Number.isFinite)) return `diagonal: ${own} (upper half), ${pair} (lower half)`;
+    const alone = this.rows.some((row, index) => row.length === 1 && this.kind[index * this.size + index] !== NOTHING);
+    return alone ? `diagonal: ${own}` : null;
+  }
+
+  // Every value that is shown.
+  all() {
+    const [values, own] = [this.values, this.own].map((some) => some.filter(Number.isFinite));
+    const all = new Float64Array(values.length + own.length);
+    all.set(values);
+    all.set(own, values.length);
+    return all;
+  }
+
   // The range of the colours: as given, or that of the values, where one absurd value does not take all of it.
   range(choice) {
     const { layer } = this;
     if (layer.fixed && choice === 'fixed') return layer.fixed;
     if (layer.diverging && choice === 'fixed') return [-20, 20];
-    const known = this.values.filter(Number.isFinite).sort();
+    const known = this.all().sort();
     if (known.length === 0) return layer.fixed || [1, 10];
     if (layer.diverging) {
       const most = Math.max(5, Math.abs(known[Math.floor(known.length * 0.01)]), Math.abs(known[Math.ceil(known.length * 0.99) - 1]));

@@ -2,7 +2,7 @@
 
 use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
-use crate::report::heat_map::ordered;
+use crate::report::heat_map::{names_of_diagonal, ordered};
 use crate::report::ladder::relation_words;
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
 use crate::report::passes::EVERY_PAIR_UP_TO;
@@ -105,6 +105,7 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
         "core": core,
         "levels": levels.map(|(known, relation)| level(known, relation)).collect::<Vec<_>>(),
         "apart": relation_words(Relation::Machine, topology),
+        "alone": names_of_diagonal(topology),
         "passes_note": match exact {
             true => "The passes over this pair are not at hand.",
             false => "Above 64 CPUs this page holds the passes of representative, doubtful and extreme pairs only.",
@@ -127,7 +128,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         })
         .collect();
     let head = json!({
-        "index": index,
+        "index": map.place,
         "label": map.label(),
         "question": map.question,
         "measure": map.about.quantity.replace('_', " "),
@@ -139,7 +140,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         "orders": orders(subject, map),
         "passes": passes,
     });
-    if exact {
+    if exact && map.place.is_some() {
         return head.to_string();
     }
     let mut columns = String::new();

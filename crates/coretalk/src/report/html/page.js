@@ -89,7 +89,7 @@ function documentOf(run, matrices) {
   const whole = JSON.parse(text);
   whole.rounded = '0.01 ns; fields that this page does not hold are left out';
   const known = (value) => (Number.isFinite(value) ? Math.round(value * 100) / 100 : null);
-  matrices.forEach((matrix) => {
+  matrices.filter((matrix) => matrix.index !== null).forEach((matrix) => {
     whole.matrices[matrix.index].cells = Array.from({ length: matrix.cells }, (unused, cell) => ({
       from: matrix.cpus[matrix.pairs[2 * cell]],
       to: matrix.cpus[matrix.pairs[2 * cell + 1]],

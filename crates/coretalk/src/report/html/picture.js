@@ -86,10 +86,26 @@ class MapCanvas {
     // Below one pixel for a cell neighbours are averaged, else squares keep hard edges.
     context.imageSmoothingEnabled = this.cell * (window.devicePixelRatio || 1) < 1;
     context.drawImage(this.image, x, y, size, size, left, top, side, side);
+    this.halves(context);
     this.separators(context);
     this.numbers(context);
     this.axes(context);
     this.cross(null);
+  }
+
+  // Upper halves of the diagonal, where a row gives two values with itself.
+  halves(context) {
+    const { grid, scale, left, top, side, cell, window: win } = this;
+    context.save();
+    context.beginPath();
+    context.rect(left, top, side, side);
+    context.clip();
+    grid.own.forEach((value, row) => {
+      if (!Number.isFinite(value)) return;
+      context.fillStyle = css(scale.color(grid.ownPaint[row]));
+      context.fillRect(left + (row - win.x) * cell, top + (row - win.y) * cell, cell, cell / 2);
+    });
+    context.restore();
   }
 
   hatch(context) {
@@ -148,12 +164,20 @@ class MapCanvas {
       for (let c = Math.floor(win.x); c < end(win.x); c++) {
         const place = r * grid.size + c;
         const [px, py] = [left + (c - win.x + 0.5) * cell, top + (r - win.y + 0.5) * cell];
-        if (grid.kind[place] !== VALUE || px < left || py < top || px > left + side || py > top + side) continue;
-        const color = scale.color(grid.paint[place]);
-        const text = this.number(grid.values[place]) + (grid.doubt[place] ? '!' : '');
-        if (context.measureText(text).width > cell - 2) continue;
-        context.fillStyle = wantsDark(color) ? '#000' : '#fff';
-        context.fillText(text, px, py);
+        if (px < left || py < top || px > left + side || py > top + side) continue;
+        const write = (value, paint, doubt, y, high) => {
+          const color = scale.color(paint);
+          const text = this.number(value) + (doubt ? '!' : '');
+          context.font = this.font(Math.min(size, high * 0.75));
+          if (context.measureText(text).width > cell - 2) return;
+          context.fillStyle = wantsDark(color) ? '#000' : '#fff';
+          context.fillText(text, px, y);
+        };
+        const halved = r === c && Number.isFinite(grid.own[r]);
+        if (halved) write(grid.own[r], grid.ownPaint[r], grid.ownDoubt[r], py - cell / 4, cell / 2);
+        if (grid.kind[place] !== VALUE) continue;
+        const [y, high] = halved ? [py + cell / 4, cell / 2] : [py, cell];
+        write(grid.values[place], grid.paint[place], grid.doubt[place], y, high);
       }
     }
   }

@@ -18,7 +18,7 @@ use coretalk_model::{CpuId, CpuSet, Relation, Verdict};
 use std::fmt::Write;
 
 /// Figures take the width of a section.
-const WIDTH: f64 = 940.0;
+pub(super) const WIDTH: f64 = 940.0;
 /// Sentences are not wrapped: the page does that.
 const ONE_LINE: Look = Look {
     width: 100_000,

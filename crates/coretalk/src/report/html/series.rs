@@ -1,9 +1,10 @@
 //! Series on a page: curves over parameters, distributions, and a table of everything.
 
 use super::escape::escaped;
+use super::sections::WIDTH;
 use super::tables::{Cell, figure, table};
 use crate::report::figure::chart::number;
-use crate::report::figure::curves;
+use crate::report::figure::curves::{self, VIEWS};
 use crate::report::text::{grouped, ns, plain};
 use crate::report::view::SeriesView;
 use std::fmt::Write;
@@ -29,9 +30,8 @@ pub(super) fn body(series: &[SeriesView]) -> String {
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
-        curves::over_parameters(&of_probe).iter().for_each(|picture| body.push_str(&figure(picture)));
-        let drawn = curves::curves(&of_probe, probe);
-        drawn.percentiles.iter().for_each(|picture| body.push_str(&figure(picture)));
+        let drawn = curves::curves(&of_probe, WIDTH);
+        drawn.headline.iter().chain(&drawn.others).for_each(|picture| body.push_str(&figure(picture)));
         if !drawn.shares.is_empty() {
             body.push_str("<details><summary>The same as shares up to a value</summary>\n");
             drawn.shares.iter().for_each(|picture| body.push_str(&figure(picture)));
@@ -42,11 +42,14 @@ pub(super) fn body(series: &[SeriesView]) -> String {
     body
 }
 
-/// Takes the parameters that all series share out of them, and gives them as words: they need be said once.
+/// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which
+/// distribution one is stays with it: figures are made by that.
 fn set_apart(series: &mut [SeriesView]) -> String {
     let Some(first) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = first.clone();
-    common.parameters.retain(|name, value| series.iter().all(|one| one.parameters.get(name) == Some(value)));
+    common.parameters.retain(|name, value| {
+        !VIEWS.contains(&name.as_str()) && series.iter().all(|one| one.parameters.get(name) == Some(value))
+    });
     for one in series.iter_mut() {
         one.parameters.retain(|name, _| !common.parameters.contains_key(name));
     }

@@ -86,7 +86,8 @@ class Viewer {
     context.font = this.picture.font(11);
     context.fillStyle = ink('faint');
     context.textBaseline = 'top';
-    const beyond = [grid.values.some((value) => value < scale.low * 0.999 && !layer.diverging), grid.values.some((value) => value > scale.high * 1.001)];
+    const shown = grid.all();
+    const beyond = [shown.some((value) => value < scale.low * 0.999 && !layer.diverging), shown.some((value) => value > scale.high * 1.001)];
     const words = scale.ticks().map((value) => [value, (layer.diverging && value > 0 ? '+' : '') + (Math.abs(value) < 1e4 ? String(Math.round(value * 100) / 100) : short(value))]);
     let free = -Infinity;
     for (const [value, text] of words) {
@@ -103,7 +104,9 @@ class Viewer {
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
     if (grid.missing > 0) parts.push(element('span', { class: 'hatched' }, `not measured (${grid.missing})`));
     if (layer.diverging) parts.push(element('span', {}, 'pale: no difference is shown'));
-    if (grid.doubt.includes(1)) parts.push(element('span', {}, '! in doubt'));
+    const diagonal = grid.diagonal(this.run.alone);
+    if (diagonal) parts.push(element('span', {}, diagonal));
+    if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! in doubt'));
     this.legend.replaceChildren(...parts);
   }
 
@@ -225,6 +228,7 @@ class Viewer {
   }
 
   relation(a, b) {
+    if (a === b) return this.run.alone[0];
     const level = this.run.levels.find(({ of }) => of[a] !== undefined && of[a] === of[b]);
     return level ? level.words : this.run.apart;
   }
@@ -240,6 +244,14 @@ class Viewer {
     if (cells.length === 0) return [...lines, 'one and the same CPU: nothing to measure'];
     if (cells.length === 1) return [...lines, ...this.cellLines(cells[0])];
     const value = grid.values[at.r * grid.size + at.c];
+    if (at.r === at.c && Number.isFinite(grid.own[at.r])) {
+      const { pairs, own } = grid.partsOf(at.r, at.c);
+      const [alone, pair] = this.run.alone;
+      lines.push(`${alone}: ${this.say(grid.own[at.r])}, median of ${own.length} CPUs`);
+      lines.push(`${pair}: ${Number.isFinite(value) ? `${this.say(value)}, median of ${pairs.length} pairs` : 'not measured'}`);
+      const flags = [...new Set(cells.flatMap((cell) => matrix.flags(cell)))];
+      return flags.length ? [...lines, flags.join(', ')] : lines;
+    }
     lines.push(Number.isFinite(value) ? `${this.say(value)}, median of ${cells.length} pairs of threads` : `none of ${cells.length} pairs was measured`);
     const [first] = cells;
     lines.push(this.relation(matrix.cpus[matrix.pairs[2 * first]], matrix.cpus[matrix.pairs[2 * first + 1]]));
@@ -367,7 +379,10 @@ class Viewer {
     const body = range(rows).map((r) => element('tr', {}, element('th', { scope: 'row' }, name(r)), ...range(columns).map((c) => {
       const place = r * grid.size + c;
       const empty = grid.kind[place] === MISSING ? 'missing' : '';
-      return element('td', {}, grid.kind[place] === VALUE ? this.exact(grid.values[place]) + (grid.doubt[place] ? ' !' : '') : empty);
+      const text = grid.kind[place] === VALUE ? this.exact(grid.values[place]) + (grid.doubt[place] ? ' !' : '') : empty;
+      if (r !== c || !Number.isFinite(grid.own[r])) return element('td', {}, text);
+      const [alone, pair] = this.run.alone;
+      return element('td', {}, `${alone} ${this.exact(grid.own[r])}${grid.ownDoubt[r] ? ' !' : ''}; ${pair} ${text}`);
     })));
     const part = whole ? '' : ` Rows ${rows[0] + 1} to ${rows[1]} of ${grid.size}; zoom to see others.`;
     const caption = element('caption', {}, `${this.matrix.question}: ${this.layer.name} in ${this.layer.unit}.${part}`);

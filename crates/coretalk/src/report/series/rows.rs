@@ -7,7 +7,7 @@ use crate::report::text::{chosen_time, count, cut, grouped, ns, percent, plain};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, shown};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram};
 
@@ -32,6 +32,7 @@ fn group(trial: &TrialResult) -> &[CpuId] {
 /// same CPUs stand together.
 pub(super) fn table(
     report: &RunReport,
+    settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
     width: usize,
@@ -54,18 +55,34 @@ pub(super) fn table(
         };
         lines.push(cut(&format!(" {title}"), width));
         for (times, alike) in by_unit(here, trials) {
-            lines.extend(part(probe, &alike, times, width));
+            lines.extend(part(settings, probe, &alike, times, width));
         }
     }
     lines
 }
 
-fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: usize) -> Vec<String> {
+fn part(
+    settings: &SeriesSettings,
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+    times: TimeUnit,
+    width: usize,
+) -> Vec<String> {
     // What none of them has is no column.
     let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
-    let columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    let mut columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    // What trials are shown by comes first.
+    let first: Vec<&str> = trials.iter().filter_map(|trial| shown(settings, trial)).collect();
+    columns.sort_by_key(|column| match column {
+        Column::Parameter(..) | Column::Count(..) => usize::MAX,
+        Column::Percentiles(name, _) | Column::Value(name, _) => {
+            first.iter().position(|known| known == name).unwrap_or(usize::MAX)
+        }
+    });
+    let is_first = |column: &&Column| matches!(column, Column::Value(name, _) if first.contains(name));
+    let numbers_first = columns.iter().any(is_first);
     let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
-    let shown = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
+    let shares = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
     let mut heading: Vec<(&str, Align)> = Vec::new();
     let parameters: Vec<(&str, &str)> = columns
         .iter()
@@ -75,18 +92,20 @@ fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: u
         })
         .collect();
     heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
+    let mut of_views: Vec<(&str, Align)> = Vec::new();
     if has_views {
-        heading.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
-        heading.extend([("p50", Align::Right), ("±", Align::Right)]);
-        heading.extend(shown.iter().map(|(title, _)| (*title, Align::Right)));
-        heading.extend(TAIL.map(|(title, _)| (title, Align::Right)));
+        of_views.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
+        of_views.extend([("p50", Align::Right), ("±", Align::Right)]);
+        of_views.extend(shares.iter().map(|(title, _)| (*title, Align::Right)));
+        of_views.extend(TAIL.map(|(title, _)| (title, Align::Right)));
     }
     let is_number = |column: &&Column| matches!(column, Column::Value(..) | Column::Count(..));
     let numbers: Vec<&Column> = columns.iter().copied().filter(is_number).collect();
-    heading.extend(numbers.iter().map(|column| match column {
+    let of_numbers = numbers.iter().map(|column| match column {
         Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
         Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
-    }));
+    });
+    heading.extend(ordered(numbers_first, of_views, of_numbers.collect()));
     let mut table = Columns::new(&heading);
     for trial in trials {
         let views: Vec<(&str, &str)> = columns
@@ -101,14 +120,22 @@ fn part(probe: &dyn SeriesProbe, trials: &[&TrialResult], times: Times, width: u
             let blank = |text: String| if first { text } else { String::new() };
             let mut row: Vec<String> =
                 parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
-            if has_views {
-                row.extend(view_cells(trial, views.get(index).copied(), times, shown));
-            }
-            row.extend(numbers.iter().map(|column| blank(number(trial, column))));
+            let of_views = match has_views {
+                true => view_cells(trial, views.get(index).copied(), times, shares),
+                false => Vec::new(),
+            };
+            let of_numbers = numbers.iter().map(|column| blank(number(trial, column)));
+            row.extend(ordered(numbers_first, of_views, of_numbers.collect()));
             table.row(row);
         }
     }
     table.lines(width)
+}
+
+/// Percentiles and numbers of a row, or the other way about.
+fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl Iterator<Item = T> {
+    let [first, second] = if numbers_first { [of_numbers, of_views] } else { [of_views, of_numbers] };
+    first.into_iter().chain(second)
 }
 
 fn tells(trial: &TrialResult, column: &Column) -> bool {
@@ -153,27 +180,10 @@ fn listed(cpus: &[CpuId]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// What times of a table are counted in.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Times {
-    pub name: &'static str,
-    pub ns: f64,
-}
-
-pub(super) const MICROSECONDS: Times = Times { name: "µs", ns: 1e3 };
-
-/// Nanoseconds where no median reaches a microsecond and a half.
-fn times_of(medians_ns: impl Iterator<Item = f64>) -> Times {
-    match medians_ns.fold(0.0, f64::max) {
-        ns if ns > 0.0 && ns < 1_500.0 => Times { name: "ns", ns: 1.0 },
-        _ => MICROSECONDS,
-    }
-}
-
 /// The unit of the times of a trial in a table of all these.
-pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
+pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUnit {
     let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
-    times_of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
+    TimeUnit::of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
 /// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
@@ -181,8 +191,8 @@ pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> Times {
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],
-) -> Vec<(Times, Vec<&'a TrialResult>)> {
-    let mut tables: Vec<(Times, Vec<&TrialResult>)> = Vec::new();
+) -> Vec<(TimeUnit, Vec<&'a TrialResult>)> {
+    let mut tables: Vec<(TimeUnit, Vec<&TrialResult>)> = Vec::new();
     let mut before: Vec<&TrialResult> = Vec::new();
     let mut latest = 0;
     for trial in here {
@@ -200,13 +210,13 @@ fn by_unit<'a>(
             None => tables.push((times, std::mem::take(&mut before).into_iter().chain([trial]).collect())),
         }
     }
-    if tables.is_empty() { vec![(times_of(std::iter::empty()), before)] } else { tables }
+    if tables.is_empty() { vec![(TimeUnit::of(std::iter::empty()), before)] } else { tables }
 }
 
 fn view_cells(
     trial: &TrialResult,
     view: Option<(&str, &str)>,
-    times: Times,
+    times: TimeUnit,
     shown: &[(&str, f64)],
 ) -> Vec<String> {
     let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };

@@ -3,6 +3,7 @@
 use super::pace;
 use super::trials::Meant;
 use crate::ensemble::{Ensemble, Part};
+use crate::host::room::Room;
 use crate::queues::catalogue::Waits;
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Company, Consume, Course, Produce, Received, Roles, Sent};
@@ -28,9 +29,30 @@ const START: Picos = Picos::from_us(300);
 /// Why there is no such queue here; found out by making one.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     let meant = Meant::of(spec).ok()?;
-    let refusal = open(&meant, None).err()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
+    if let Some(room) = Room::of_this_process().filter(|_| meant.bytes() >= LARGE_BYTES)
+        && meant.bytes() > room.bytes / 2
+    {
+        return Some(too_large(name, &meant, room.bytes));
+    }
+    let refusal = open(&meant, None).err()?;
     Some(format!("`{name}` with {}: {refusal}", meant.payload))
+}
+
+/// Of smaller queues nobody asks whether there is memory for them.
+const LARGE_BYTES: u64 = 64 << 20;
+
+/// Why a queue is not even tried: half of the memory that is left is for the rest of this process and of the machine.
+fn too_large(name: &str, meant: &Meant, room: u64) -> String {
+    let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+    format!(
+        "`{name}` with {} at capacity {} takes about {} MB, and half of the memory that is left is {} MB; choose a smaller \
+         --capacity or --payload",
+        meant.payload,
+        meant.capacity,
+        mb(meant.bytes()),
+        mb(room / 2)
+    )
 }
 
 fn open(meant: &Meant, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
@@ -73,19 +95,14 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
     let asked = order.asked.number("messages");
     let plan = Plan {
-        span_ticks: if asked.is_some() {
-            u64::MAX / 4
-        } else {
-            ticks(order.span.saturating_sub(START)) as u64
-        },
+        span_ticks: ticks(order.span.saturating_sub(START)) as u64,
         // What was asked for is spread over the passes that every trial gets.
         messages: asked.map_or(u64::MAX, |all| {
             (all / coretalk_model::stats::LOOKS[0] as f64 / meant.sides[0] as f64).ceil() as u64
         }),
         apart_ticks: ensemble.rate().ticks(APART_NS) as u64,
     };
-    let limit = if asked.is_some() { order.span + Picos::from_ms(600_000) } else { order.span + PATIENCE };
-    let said = ensemble.play(limit, |part| act(part, &waiting[part.role], &plan), || ())?;
+    let said = ensemble.play(order.span + PATIENCE, |part| act(part, &waiting[part.role], &plan), || ())?;
     observed(ensemble, &meant, said, shared)
 }
 
@@ -194,5 +211,25 @@ fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
     if let (Some(voluntary), Some(involuntary)) = (switches(0), switches(1)) {
         observed.count(names::VOLUNTARY[side], voluntary);
         observed.count(names::INVOLUNTARY[side], involuntary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::series::Parameters;
+
+    #[test]
+    fn a_queue_larger_than_memory_is_refused_before_it_is_made() {
+        let parameters = Parameters::default()
+            .with("queue", "semaphore")
+            .with("payload", "bytes:1024")
+            .with("capacity", 4_194_302.0);
+        let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] };
+        let meant = Meant::of(&spec).unwrap();
+        assert_eq!(meant.bytes(), 4_194_302 * 1_032);
+        let said = too_large("semaphore", &meant, 2_000_000_000);
+        assert!(said.contains("takes about 4329 MB") && said.contains("is 1000 MB"), "{said}");
+        assert!(said.contains("smaller --capacity"), "{said}");
     }
 }

@@ -136,7 +136,11 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     };
     let passed = stream::run_while(&flow, &mut more, &mut work);
     let lasted_ns = match asked {
-        Some(asked) => passed.elapsed_ns * asked as f64 / passed.messages.max(1) as f64,
+        // As many as were asked for, or as fit into what is left of the budget.
+        Some(asked) => {
+            let all_ns = passed.elapsed_ns * asked as f64 / passed.messages.max(1) as f64;
+            all_ns.min(span_ns.max(passed.elapsed_ns))
+        }
         None => span_ns.max(passed.elapsed_ns),
     };
     let held_ns = stage.pass(lasted_ns);

@@ -36,6 +36,11 @@ pub struct Meant {
 }
 
 impl Meant {
+    /// Memory that the messages of a full queue take, about: each with a word beside it, as most queues keep one.
+    pub fn bytes(&self) -> u64 {
+        self.capacity as u64 * (self.payload.bytes() as u64 + size_of::<u64>() as u64)
+    }
+
     /// Reads the parameters of a trial.
     ///
     /// # Errors

@@ -97,7 +97,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         placement,
     };
     for pair in request.pairs {
-        let gaps = gaps(request.asked.text(names::GAP_NS))?;
+        let gaps = silences(request.asked.text(names::GAP_NS))?;
         let mut after_each = |receiver: &str, more: Option<&str>| {
             for &gap_ns in &gaps {
                 let parameters =
@@ -162,8 +162,11 @@ pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     trials(&SeriesRequest { asked: if has_neighbours { &loaded } else { &asked }, ..*request })
 }
 
-/// Silences in nanoseconds, none where none are asked for.
-fn gaps(listed: Option<&str>) -> Result<Vec<f64>, String> {
+/// Silences in nanoseconds as a request holds them, none where none are asked for.
+///
+/// # Errors
+/// One that is too short or too long, or stands twice.
+pub fn silences(listed: Option<&str>) -> Result<Vec<f64>, String> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
         let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));

@@ -1,6 +1,7 @@
 //! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
 
-use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, SLEEP};
+use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
+use crate::probes::strain::silences;
 use crate::series::SeriesRequest;
 #[cfg(not(loom))]
 use crate::sim::wake::WakeCost;
@@ -179,28 +180,39 @@ pub fn cost(name: &str) -> WakeCost {
     }
 }
 
+/// Whether what a name stands for is done by one thread, so that a second CPU is not needed.
+pub fn needs_one_cpu(name: &str) -> bool {
+    matches!(variant(name), Ok(Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep))
+}
+
 /// Primitives × gaps × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let asked = request.asked.text("primitive").unwrap_or(DEFAULT);
-    let names: Vec<&str> = asked.split(',').collect();
+    let primitives: Vec<&str> = asked.split(',').collect();
+    let listed = silences(request.asked.text(names::GAP_NS))?;
+    if !listed.is_empty() && primitives.iter().all(|name| needs_one_cpu(name)) {
+        return Err(format!(
+            "--gap is a silence before a wake-up, and `{asked}` wakes nobody; leave --gap out"
+        ));
+    }
+    let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };
     let mut trials = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        if names[..index].contains(name) {
+    for (index, name) in primitives.iter().enumerate() {
+        if primitives[..index].contains(name) {
             return Err(format!("--primitive names {name} twice; name it once"));
         }
         let trial = |gap_ns: Option<f64>, placement: Vec<CpuId>| TrialSpec {
             probe: super::SPEC.id.to_owned(),
-            parameters: Parameters::default().with("primitive", *name).with_some("gap_ns", gap_ns),
+            parameters: Parameters::default().with("primitive", *name).with_some(names::GAP_NS, gap_ns),
             placement,
         };
         match variant(name)? {
-            // A map of every pair has one gap: three would take three times the budget.
-            Variant::Wake(_) if request.pairs.len() > FEW_PAIRS => {
-                trials.extend(request.pairs.iter().map(|pair| trial(Some(LADDER_GAP_NS), pair.to_vec())));
-            }
             Variant::Wake(_) => {
+                // A map has one gap: three would take three times the budget.
+                let is_map = request.pairs.len() > FEW_PAIRS;
+                let gaps = gaps(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
                 for pair in request.pairs {
-                    trials.extend(GAPS_NS.map(|gap_ns| trial(Some(gap_ns), pair.to_vec())));
+                    trials.extend(gaps.iter().map(|&gap_ns| trial(Some(gap_ns), pair.to_vec())));
                 }
             }
             Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep => {
@@ -210,7 +222,9 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
                 let (waker, others) = request.cpus.split_first().ok_or("there is no CPU to measure on")?;
                 let others = if others.is_empty() { std::slice::from_ref(waker) } else { others };
                 let placed = others.iter().cycle().take(waiters as usize);
-                trials.push(trial(Some(GAPS_NS[1]), [waker].into_iter().chain(placed).copied().collect()));
+                let placement: Vec<CpuId> = [waker].into_iter().chain(placed).copied().collect();
+                let gaps = gaps(&[LADDER_GAP_NS]);
+                trials.extend(gaps.into_iter().map(|gap_ns| trial(Some(gap_ns), placement.clone())));
             }
         }
     }

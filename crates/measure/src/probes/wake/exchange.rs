@@ -2,7 +2,7 @@
 
 use super::alone;
 use super::catalogue::{Variant, variant};
-use super::{GAP_JITTER, GAPS_NS, Tallies, crowd};
+use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, Tallies, crowd};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::Primitive;
@@ -29,8 +29,6 @@ use coretalk_model::{Picos, TrialFailure};
 pub const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Before the first round.
 const NO_ROUND: u64 = 0;
-/// Rounds that each pass has at least: the first is cold and kept apart.
-const FEWEST_ROUNDS: u64 = 3;
 
 /// Performs one pass of what a name stands for.
 pub fn perform(

@@ -68,6 +68,12 @@ pub fn plan(
     } else {
         SUMMARY_BYTES_PER_SPAN * outline.spans_per_visit
     };
+    let map_time = outline.machine_time.min(settings.budget);
+    let tails = super::tails::machine_time(settings, driver.pairs.len(), settings.budget - map_time);
+    let basis = match tails {
+        Picos::ZERO => outline.basis,
+        tails => format!("{}; {tails} of it for single round trips", outline.basis),
+    };
     Ok(PlanReport {
         cells: driver.pairs.len() as u64,
         relations: relations.into_iter().collect(),
@@ -75,8 +81,8 @@ pub fn plan(
         rounds_per_pass: outline.rounds_per_pass,
         parallel: outline.parallel,
         kernels: outline.kernels,
-        machine_time: outline.machine_time.min(settings.budget),
-        basis: outline.basis,
+        machine_time: map_time + tails,
+        basis,
         file_bytes: (EMPTY_FILE_BYTES + visits * per_visit) as u64,
     })
 }

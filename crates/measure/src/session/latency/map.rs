@@ -372,5 +372,7 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
     let sweep = Picos::from_ns(known).max(PASS_GAP);
     let expected = driver.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
-    driver.expected = expected.min(driver.settings.budget);
+    let map = expected.min(driver.settings.budget);
+    let left = driver.settings.budget - map;
+    driver.expected = map + super::tails::machine_time(driver.settings, driver.pairs.len(), left);
 }

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use coretalk_model::latency::Purpose;
+use coretalk_model::latency::{LatencySettings, Purpose};
 use coretalk_model::stats::LOOKS;
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::BTreeMap;
@@ -51,10 +51,23 @@ fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Re
     Ok(Flow::On)
 }
 
+/// How long each pair is observed in one visit, where so much time is left.
+fn share(left: Picos, pairs: usize) -> Picos {
+    let all = pairs as f64 * f64::from(VISITS);
+    Picos::from_secs(left.secs() * 0.9 / all.max(1.0)).clamp(SHORTEST, LONGEST)
+}
+
+/// What the round trips that are asked for take of what is left of the budget after the map; nothing where none are.
+pub fn machine_time(settings: &LatencySettings, pairs: usize, left: Picos) -> Picos {
+    match settings.tails {
+        Some(_) => Picos(share(left, pairs).0 * pairs as u64 * u64::from(VISITS)).min(left),
+        None => Picos::ZERO,
+    }
+}
+
 fn round_trips(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Tails);
-    let all = driver.pairs.len() as f64 * f64::from(VISITS);
-    let share = Picos::from_secs(driver.left().secs() * 0.9 / all).clamp(SHORTEST, LONGEST);
+    let share = share(driver.left(), driver.pairs.len());
     let of_round_trips = |protocol: &&Protocol| **protocol != Protocol::OneWay;
     let protocol = driver.settings.protocols.iter().find(of_round_trips).copied().unwrap_or(Protocol::Cas);
     let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);

@@ -1,0 +1,395 @@
+//! Values of series over the number that they differ in most: threads, gap, bytes apart; as rows where they differ in none.
+
+use super::{Common, Curves};
+use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
+use crate::report::figure::distribution::evenly;
+use crate::report::figure::intervals::{Row, intervals};
+use crate::report::picture::Picture;
+use crate::report::text::{count, figure as number_of, ns, plain};
+use crate::report::view::{SeriesView, title_of};
+use coretalk_model::series::unit_of_value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewer points are a line and no curve: the table has them.
+const FEWEST_POINTS: usize = 3;
+/// Up to so many placements each have a curve.
+const MOST_PLACEMENTS: usize = 4;
+/// More rows than this are no figure.
+const MOST_ROWS: usize = 48;
+/// From this ratio of the ends on an axis of rows is logarithmic.
+const FAR_APART: f64 = 20.0;
+
+/// A number of a series: a value, or the median of its distribution.
+#[derive(Debug, Clone)]
+struct Reading<'a> {
+    series: &'a SeriesView,
+    /// Its name: of a value or of a view.
+    what: String,
+    is_value: bool,
+    is_headline: bool,
+    point: f64,
+    interval: Option<[f64; 2]>,
+}
+
+/// What stands in one chart: whether it is no headline, what is drawn, and the numbers that all its series share.
+type ChartKey = (bool, String, Vec<String>);
+
+/// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
+/// and which have no such chart stand in rows.
+pub(super) fn draw(series: &[&SeriesView], width: f64, curves: &mut Curves) {
+    let swept = swept(series);
+    let mut groups: Vec<(ChartKey, Vec<Reading<'_>>)> = Vec::new();
+    for reading in series.iter().copied().flat_map(readings) {
+        // Those that differ in other numbers stand in charts of their own, as in tables of their own.
+        let others = reading.series.numbers().into_iter().filter(|(name, _)| Some(*name) != swept);
+        let others = others.map(|(name, value)| format!("{name}={value}")).collect();
+        let key = (!reading.is_headline, reading.what.clone(), others);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, alike)) => alike.push(reading),
+            None => groups.push((key, vec![reading])),
+        }
+    }
+    let mut rows: Vec<(String, Vec<Reading<'_>>)> = Vec::new();
+    for ((beside, what, _), alike) in groups {
+        let drawn = swept.map_or(Vec::new(), |swept| over(&alike, swept));
+        if drawn.is_empty() && !beside && alike.iter().all(|reading| reading.is_value) {
+            match rows.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, known)) => known.extend(alike),
+                None => rows.push((what, alike)),
+            }
+            continue;
+        }
+        curves.add(!beside, drawn);
+    }
+    for (what, readings) in rows {
+        curves.add(true, in_rows(&what, &readings, width));
+    }
+}
+
+/// What a series says: the value by which its trial is shown, where it holds that, and its median.
+fn readings(one: &SeriesView) -> Vec<Reading<'_>> {
+    let headline = one.headline.as_deref();
+    let value = headline.and_then(|name| Some((name, (*one.values.get(name)?)?)));
+    let value = value.map(|(name, point)| Reading {
+        series: one,
+        what: name.to_owned(),
+        is_value: true,
+        is_headline: true,
+        point,
+        interval: one.intervals.get(name).copied(),
+    });
+    let median = one.median().map(|(point, interval)| Reading {
+        series: one,
+        what: one.view(),
+        is_value: false,
+        is_headline: one.is_headline(),
+        point,
+        interval,
+    });
+    value.into_iter().chain(median).collect()
+}
+
+/// The parameter that is a number and has most different values, of equals the first by name; `None` where that are too
+/// few for a curve.
+fn swept<'a>(series: &[&'a SeriesView]) -> Option<&'a str> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, value) in series.iter().flat_map(|one| one.numbers()) {
+        let known = values.entry(name).or_default();
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+    let most = values.values().map(Vec::len).max().filter(|most| *most >= FEWEST_POINTS)?;
+    values.into_iter().find(|(_, values)| values.len() == most).map(|(name, _)| name)
+}
+
+/// Charts over a parameter, as many as it takes to tell curves apart. Drawn for a few placements, of many for the first.
+fn over(alike: &[Reading<'_>], swept: &str) -> Vec<Picture> {
+    let x = |reading: &Reading<'_>| {
+        reading.series.numbers().into_iter().find(|(name, _)| *name == swept).map(|(_, value)| value)
+    };
+    let words = |reading: &Reading<'_>| reading.series.words_without(&[swept, "view", "phase"]);
+    // CPUs come and go with the number of threads; they name a curve only where it would have two values at one point.
+    let twice = |one: &Reading<'_>, other: &Reading<'_>| {
+        one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
+    };
+    let by_place = alike.iter().any(|one| alike.iter().any(|other| twice(one, other)));
+    let placements: BTreeSet<&[u32]> = alike.iter().map(|one| one.series.placement.as_slice()).collect();
+    let first = alike.first().map(|one| one.series.placement.as_slice()).unwrap_or_default();
+    let is_drawn = |reading: &&Reading<'_>| {
+        !by_place || placements.len() <= MOST_PLACEMENTS || reading.series.placement == first
+    };
+    let drawn: Vec<&Reading<'_>> = alike.iter().filter(is_drawn).collect();
+    let mut curves: Vec<(String, Vec<u32>, Vec<&Reading<'_>>)> = Vec::new();
+    for reading in drawn {
+        let place = if by_place { reading.series.placement.clone() } else { Vec::new() };
+        let key = (words(reading), place);
+        match curves.iter_mut().find(|(name, place, _)| (name, place) == (&key.0, &key.1)) {
+            Some((_, _, readings)) => readings.push(reading),
+            None => curves.push((key.0, key.1, vec![reading])),
+        }
+    }
+    curves.retain(|(_, _, readings)| readings.len() >= FEWEST_POINTS);
+    let curves: Vec<Vec<&Reading<'_>>> = curves.into_iter().map(|(_, _, readings)| readings).collect();
+    evenly(&curves).filter_map(|some| chart(some, swept, by_place, x)).collect()
+}
+
+fn chart(
+    curves: &[Vec<&Reading<'_>>],
+    swept: &str,
+    by_place: bool,
+    x: impl Fn(&Reading<'_>) -> Option<f64>,
+) -> Option<Picture> {
+    let all: Vec<&SeriesView> = curves.iter().flatten().map(|reading| reading.series).collect();
+    let reading = curves.first()?.first()?;
+    let common = Common::of(&all, &[swept]);
+    let unit = Unit::of(reading);
+    let drawn: Vec<Curve> = curves
+        .iter()
+        .map(|readings| {
+            let mut points: Vec<([f64; 2], Option<[f64; 2]>)> = readings
+                .iter()
+                .filter_map(|reading| Some(([x(reading)?, unit.scaled(reading.point)], reading.interval)))
+                .collect();
+            points.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
+            let ends = |([x, _], interval): &([f64; 2], Option<[f64; 2]>)| {
+                interval.map(|[low, high]| [*x, unit.scaled(low), unit.scaled(high)])
+            };
+            Curve {
+                name: if by_place {
+                    common.name(readings[0].series)
+                } else {
+                    plain(&common.words(readings[0].series))
+                },
+                intervals: points.iter().filter_map(ends).collect(),
+                points: points.into_iter().map(|(point, _)| point).collect(),
+                marks: Marks::Joined,
+            }
+        })
+        .collect();
+    let points = || drawn.iter().flat_map(|curve| curve.points.iter());
+    let kind = |at: usize| if points().all(|point| point[at] > 0.0) { Kind::Log } else { Kind::Linear };
+    let (parameter, of_x) = match swept.strip_suffix("_ns") {
+        Some(name) => (name.replace('_', " "), ", ns"),
+        None => (swept.replace('_', " "), ""),
+    };
+    let chart = Chart {
+        title: common.title(&format!("{} by {parameter}", title(reading))),
+        x: Axis::over(&format!("{parameter}{of_x}"), kind(0), points().map(|[x, _]| *x))?,
+        y: Axis::over(&unit.label(kind(1)), kind(1), points().map(|[_, y]| *y))?,
+        curves: drawn,
+    };
+    Some(chart.draw(900.0, 360.0))
+}
+
+/// A row for each series; of too many those with the greatest values.
+fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> {
+    let series: Vec<&SeriesView> = readings.iter().map(|reading| reading.series).collect();
+    let reading = readings.first()?;
+    let (common, unit) = (Common::of(&series, &[]), Unit::of(reading));
+    let mut shown: Vec<&Reading<'_>> = readings.iter().collect();
+    let mut title = common.title(&title(reading));
+    if shown.len() > MOST_ROWS {
+        shown.sort_by(|a, b| b.point.total_cmp(&a.point));
+        shown.truncate(MOST_ROWS);
+        title = format!("{title}; the {MOST_ROWS} greatest of {}", count(readings.len() as u64, "trial"));
+    }
+    let row = |reading: &&Reading<'_>| {
+        let point = unit.scaled(reading.point);
+        let interval = reading.interval.map(|ends| ends.map(|end| unit.scaled(end)));
+        Row {
+            name: common.name(reading.series),
+            point: Some(point),
+            interval,
+            range: None,
+            words: interval.map_or(said(point), |[low, high]| {
+                format!("{} [{} .. {}]", said(point), said(low), said(high))
+            }),
+            series: 0,
+            heading: None,
+        }
+    };
+    let rows: Vec<Row> = shown.iter().map(row).collect();
+    let ends = rows.iter().flat_map(|row| row.point.into_iter().chain(row.interval.into_iter().flatten()));
+    let [least, most] =
+        ends.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
+    let kind = if least > 0.0 && most > FAR_APART * least { Kind::Log } else { Kind::Linear };
+    let label = Unit::of_value(what).label(kind);
+    intervals(&title, &label, kind, &rows, width)
+}
+
+/// A value as it stands beside its row: small ones keep their digits.
+fn said(value: f64) -> String {
+    if value.abs() < 1.0 { number_of(value) } else { ns(value) }
+}
+
+/// `wake: slept, median`, `contend: thread ns`.
+fn title(reading: &Reading<'_>) -> String {
+    let probe = &reading.series.probe;
+    let what = match (reading.what.as_str(), reading.is_value) {
+        ("", _) => "median".to_owned(),
+        (what, true) => title_of(probe, what),
+        (what, false) => format!("{}, median", title_of(probe, what)),
+    };
+    format!("{}: {what}", plain(probe))
+}
+
+/// What numbers are drawn in.
+#[derive(Debug, Clone, PartialEq)]
+struct Unit {
+    name: String,
+    factor: f64,
+}
+
+impl Unit {
+    fn of(reading: &Reading<'_>) -> Unit {
+        match reading.is_value {
+            true => Unit::of_value(&reading.what),
+            false => Unit { name: reading.series.unit.clone(), factor: 1.0 },
+        }
+    }
+
+    fn of_value(name: &str) -> Unit {
+        match unit_of_value(name) {
+            _ if name.ends_with("_share") => Unit { name: "%".to_owned(), factor: 100.0 },
+            unit => Unit { name: unit, factor: 1.0 },
+        }
+    }
+
+    fn scaled(&self, value: f64) -> f64 {
+        value * self.factor
+    }
+
+    fn label(&self, kind: Kind) -> String {
+        let parts = [self.name.as_str(), if kind == Kind::Log { "logarithmic" } else { "" }];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::picture::Shape;
+
+    fn series(probe: &str, headline: &str, parameters: &[(&str, serde_json::Value)]) -> SeriesView {
+        SeriesView {
+            probe: probe.into(),
+            unit: "ns".into(),
+            headline: Some(headline.into()),
+            parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            ..SeriesView::default()
+        }
+    }
+
+    fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesView {
+        SeriesView {
+            percentiles: [("50".to_owned(), Some(ns))].into(),
+            intervals: [("median_ns".to_owned(), [0.9 * ns, 1.1 * ns])].into(),
+            placement: placement.to_vec(),
+            ..series("wake", "slept", &[("gap_ns", gap.into()), ("view", view.into())])
+        }
+    }
+
+    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesView {
+        SeriesView {
+            values: [("ns_per_op_thread".to_owned(), Some(ns)), ("ns_per_op_wall".to_owned(), Some(1.0))]
+                .into(),
+            placement: (0..threads as u32).collect(),
+            ..series(
+                "contend",
+                "ns_per_op_thread",
+                &[
+                    ("threads", threads.into()),
+                    ("critical_ns", critical_ns.into()),
+                    ("method", method.into()),
+                ],
+            )
+        }
+    }
+
+    fn drawn(series: &[SeriesView]) -> Curves {
+        let mut curves = Curves::default();
+        draw(&series.iter().collect::<Vec<_>>(), 900.0, &mut curves);
+        curves
+    }
+
+    fn titles(pictures: &[Picture]) -> Vec<&str> {
+        pictures.iter().map(|picture| picture.title.as_str()).collect()
+    }
+
+    /// Points of the curves of a chart, from the top: what is high lies there.
+    fn heights(picture: &Picture) -> Vec<Vec<f64>> {
+        let curves = picture.shapes.iter().filter_map(|shape| match shape {
+            Shape::Line(points, crate::report::picture::Ink::Series(_), width) if *width == 2.0 => {
+                Some(points)
+            }
+            _ => None,
+        });
+        curves.map(|points| points.iter().map(|[_, y]| *y).collect()).collect()
+    }
+
+    #[test]
+    fn medians_of_the_headline_stand_before_those_of_other_distributions() {
+        let at = |gap: f64, ns: f64| {
+            [("first", 9.0 * ns), ("slept", ns)].map(|(view, ns)| wake(view, gap, [0, 1], ns))
+        };
+        let all = [at(2e4, 2e3), at(1e6, 2e4), at(2e7, 3e4)].concat();
+        let curves = drawn(&all);
+        assert_eq!(titles(&curves.headline), ["wake: slept, median by gap; CPUs 0 → 1"]);
+        assert_eq!(titles(&curves.others), ["wake: first, median by gap; CPUs 0 → 1"]);
+        let [slept] = &heights(&curves.headline[0])[..] else { panic!("one curve") };
+        assert!(slept[0] > slept[1] && slept[1] > slept[2], "longer silences lie higher: {slept:?}");
+        assert_eq!(drawn(&all[..4]), Curves::default(), "two points are no curve");
+    }
+
+    #[test]
+    fn a_value_is_drawn_over_what_varies_most_with_a_chart_for_each_pair_of_sections() {
+        let of = |critical_ns: f64| {
+            [1, 2, 4].map(|threads| {
+                let ns = 10.0 * threads as f64;
+                [contend("mcs", threads, critical_ns, ns), contend("ttas", threads, critical_ns, 2.0 * ns)]
+            })
+        };
+        let all = [of(50.0), of(0.0)].concat().concat();
+        let curves = drawn(&all);
+        assert_eq!(
+            titles(&curves.headline),
+            ["contend: thread ns by threads; critical 50 ns", "contend: thread ns by threads; critical 0 ns"]
+        );
+        assert_eq!(curves.headline.iter().map(|chart| heights(chart).len()).collect::<Vec<_>>(), [2, 2]);
+        assert!(curves.others.is_empty());
+    }
+
+    #[test]
+    fn placements_name_curves_where_one_point_would_have_two_values() {
+        let gaps = [1e4, 1e5, 1e6];
+        let pairs = [[0, 1], [0, 8]];
+        let all: Vec<SeriesView> =
+            pairs.iter().flat_map(|&pair| gaps.map(|gap| wake("slept", gap, pair, gap))).collect();
+        let curves = drawn(&all);
+        assert_eq!(titles(&curves.headline), ["wake: slept, median by gap"]);
+        assert_eq!(heights(&curves.headline[0]).len(), 2);
+    }
+
+    #[test]
+    fn values_over_nothing_stand_in_rows() {
+        let jitter = |cpu: u32, lost: f64| SeriesView {
+            values: [("lost_share".to_owned(), Some(lost))].into(),
+            placement: vec![cpu],
+            ..series("jitter", "lost_share", &[])
+        };
+        let curves = drawn(&[jitter(0, 1e-5), jitter(1, 0.02)]);
+        assert_eq!(titles(&curves.headline), ["jitter: lost"]);
+        let texts: Vec<&str> = curves.headline[0]
+            .shapes
+            .iter()
+            .filter_map(|shape| match shape {
+                Shape::Text(_, _, _, text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        for part in ["CPU 0", "CPU 1", "2.00", "0.001000", "%, logarithmic"] {
+            assert!(texts.contains(&part), "{part}: {texts:?}");
+        }
+    }
+}
