@@ -4,6 +4,7 @@
 //! at most half as many as it has CPUs share none. The spread between them, which holds what the machine differs by from
 //! pair to pair as well as chance, is divided by these alone: small differences between two machines cannot be told.
 
+use super::effect::Margin;
 use super::judged::{Case, Judged};
 use super::noise::{scatter, shared};
 use super::paired::{has_ratio, in_basis};
@@ -76,7 +77,7 @@ pub(super) fn judge_apart(
     a: &Members<'_>,
     b: &Members<'_>,
     basis: Basis,
-    margin: &impl Fn(f64) -> f64,
+    margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Apart {
     let [x, y] = [a, b].map(|members| Told::of(members, basis));

@@ -40,12 +40,26 @@ impl LeastEffect {
     /// What is asked for by default.
     pub const DEFAULT: LeastEffect = LeastEffect(0.03);
 
-    /// The margin for values of a size, as a logarithm: the asked share, or where they are larger the smallest visible
-    /// and the smallest interesting difference.
-    pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> f64 {
-        (1.0 + self.0.max(resolution / value).max(negligible / value)).ln()
+    /// The margin for values of a size: the asked share, or where they are larger the smallest visible and the smallest
+    /// interesting difference.
+    pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> Margin {
+        let matters = (1.0 + self.0.max(negligible / value)).ln();
+        let visible = (1.0 + resolution / value).ln();
+        Margin { least: matters.max(visible), is_coarse: visible > COARSE * matters }
     }
 }
+
+/// The least shift that counts, as a logarithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Margin {
+    /// The shift.
+    pub least: f64,
+    /// Whether it is so large only because nothing smaller can be seen: what stays within it is not shown to be the same.
+    pub is_coarse: bool,
+}
+
+/// What can be seen has to be finer than so many times what counts, for two values to be shown to be the same.
+const COARSE: f64 = 2.0;
 
 /// What decides: where a shift lies, how sure that is, and what counts. Logarithms of B ÷ A.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -124,9 +138,18 @@ mod tests {
     #[test]
     fn the_margin_is_the_largest_of_share_step_and_interest() {
         let least = LeastEffect(0.03);
-        assert!((least.margin(100.0, 0.0, 0.3) - 1.03f64.ln()).abs() < 1e-12);
-        assert!((least.margin(6.0, 0.0, 0.3) - 1.05f64.ln()).abs() < 1e-12);
-        assert!((least.margin(50.0, 5.0, 0.3) - 1.1f64.ln()).abs() < 1e-12);
+        for (value, resolution, expected, is_coarse) in [
+            (100.0, 0.0, 1.03_f64, false),
+            (6.0, 0.0, 1.05, false),
+            (50.0, 2.5, 1.05, false),
+            (50.0, 5.0, 1.1, true),
+        ] {
+            let margin = least.margin(value, resolution, 0.3);
+            assert!(
+                (margin.least - expected.ln()).abs() < 1e-12 && margin.is_coarse == is_coarse,
+                "{margin:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Judged`]: numbers before the correction for many tests, and the verdict after it.
 
-use super::effect::Outcome;
+use super::effect::{Margin, Outcome};
 use super::{Better, Difference, Possible, Verdict};
 use crate::stats::Estimate;
 
@@ -10,6 +10,8 @@ const NO_ERROR_KNOWN: &str = "too few pairs without intervals";
 const MOVED: &str = "changed state during a run";
 /// A guest's CPUs may be moved by the host.
 const FLOATS: &str = "on a guest the host may have moved the CPUs";
+/// Steps of a clock, or of what was printed, hide what counts.
+const COARSE: &str = "the numbers lie on steps too far apart";
 /// What needs no interval.
 const IDENTICAL: &str = "the very same numbers";
 
@@ -26,7 +28,7 @@ pub(super) struct Case {
     /// Its deviation, where anything is known of the error.
     pub deviation: Option<f64>,
     /// The least shift that counts.
-    pub margin: f64,
+    pub margin: Margin,
     /// Whether what speaks changed its state during a run.
     pub moved: bool,
     /// Whether a side is a guest.
@@ -49,6 +51,7 @@ pub(super) struct Judged {
 impl Judged {
     pub fn of(case: Case) -> Judged {
         let Case { shift, margin, .. } = case;
+        let margin = margin.least;
         let outcome = case.deviation.map(|deviation| Outcome { shift, deviation, margin });
         let floats = case.guest && shift.abs() > PLATEAU;
         let reason = match () {
@@ -70,8 +73,13 @@ impl Judged {
             (Some(outcome), None) => outcome.verdict(adjusted, error, better),
             _ => Verdict::CannotTell,
         };
-        if self.case.identical && self.verdict != Verdict::Same {
-            (self.verdict, self.reason) = (Verdict::Same, Some(IDENTICAL));
+        match (self.verdict, self.case.identical) {
+            (Verdict::Same, false) if self.case.margin.is_coarse => {
+                (self.verdict, self.reason) = (Verdict::CannotTell, Some(COARSE));
+            }
+            (Verdict::Same, true) if !self.case.margin.is_coarse => {}
+            (_, true) => (self.verdict, self.reason) = (Verdict::Same, Some(IDENTICAL)),
+            _ => {}
         }
     }
 
@@ -107,7 +115,7 @@ impl Judged {
             q_value: self.q_value,
             verdict: self.verdict,
             within: self.outcome.map(|outcome| ratio(outcome.within())),
-            least: ratio(self.case.margin),
+            least: ratio(self.case.margin.least),
             reason: self.reason,
             possible: self.possible(better),
         }

@@ -1,5 +1,6 @@
 //! Pairs against themselves: what both sides have, by level and by cell.
 
+use super::effect::Margin;
 use super::judged::{Case, Judged};
 use super::noise::{VALUES_THAT_TELL, scatter, shared};
 use super::{Basis, Reading, Sheet, Subject, Value};
@@ -108,7 +109,7 @@ impl Noise {
 pub(super) fn judge_level(
     members: &[&Joined<'_>],
     noise: &Noise,
-    margin: &impl Fn(f64) -> f64,
+    margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
     let still: Vec<&Joined<'_>> = steady(members).collect();
@@ -134,7 +135,7 @@ pub(super) fn judge_level(
 pub(super) fn judge_cell(
     joined: &Joined<'_>,
     noise: &Noise,
-    margin: &impl Fn(f64) -> f64,
+    margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
     let (a, b) = (joined.a.value.point, joined.b.value.point);
