@@ -146,6 +146,7 @@ fn result(cpus: Vec<CpuId>) -> LatencyResult {
             home_penalty: Some(1.13),
             line_spread: Some(1.07),
             states: Vec::new(),
+            cas_ns: None,
             grade: Grade::A,
             flags: Flags::NONE.with(Flag::HomeSpread),
             reason: None,

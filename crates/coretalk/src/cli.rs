@@ -40,10 +40,14 @@ use std::ffi::OsString;
 
 /// Runs the words of a command line, the program's name first, and says how it ended.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let outcome = parse::parse(words).and_then(|typed| match typed {
-        Typed::Text(text) => output::Out::open(None)?.text(&text).map(|()| ExitCode::Done),
-        Typed::Command(invocation) => act(&invocation),
-    });
+    let words: Vec<OsString> = words.into_iter().collect();
+    let outcome = match work::shortcut(&words) {
+        Some(words) => work::act(&words),
+        None => parse::parse(words).and_then(|typed| match typed {
+            Typed::Text(text) => output::Out::open(None)?.text(&text).map(|()| ExitCode::Done),
+            Typed::Command(invocation) => act(&invocation),
+        }),
+    };
     outcome.unwrap_or_else(|failure| {
         failure.tell();
         failure.code()

@@ -20,7 +20,7 @@ mod topology;
 mod watch;
 
 pub use advice::{AdviceDoc, AgainstDoc, BaselineDoc, ProofDoc, SnippetDoc};
-pub use comparison::{ArmDoc, ComparisonDoc, PairDoc};
+pub use comparison::{ArmDoc, ComparisonDoc, FailedDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
@@ -30,7 +30,7 @@ pub use load::{CpuLoadDoc, LoadDoc};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
 pub use overview::{GroupDoc, OverviewDoc};
 pub use queue::QueueCellDoc;
-pub use series::{PercentilesDoc, SeriesDoc};
+pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc};
 pub use spin::SpinDoc;
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,

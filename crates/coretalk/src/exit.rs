@@ -14,7 +14,8 @@ use std::path::PathBuf;
 pub enum ExitCode {
     /// Done.
     Done = 0,
-    /// A comparison found what was asked for, or `--strict` and some cells could not be trusted.
+    /// A comparison found what was asked for, or `--strict` and some cells could not be trusted, or the command that was to
+    /// be compared failed.
     Found = 1,
     /// Syntax, an unknown name or run, a CPU id that does not exist, options that exclude each other.
     Usage = 2,
@@ -39,7 +40,8 @@ impl ExitCode {
         (ExitCode::Done, "done; a run that ends at its budget is complete"),
         (
             ExitCode::Found,
-            "a comparison found what --fail-on names; or --strict, and some cells could not be trusted, or a file is doubtful",
+            "a comparison found what --fail-on names; or --strict, and some cells could not be trusted, or a file is doubtful; or \
+             the command that place runs failed",
         ),
         (
             ExitCode::Usage,
@@ -78,6 +80,9 @@ pub enum Failure {
     /// A file that was given cannot be used. A whole sentence.
     #[error("{0}")]
     Input(String),
+    /// The command that was to be compared failed. A whole sentence.
+    #[error("{0}")]
+    Command(String),
     /// Somebody wished to end. A whole sentence that says how to resume.
     #[error("{0}")]
     Interrupted(String),
@@ -113,6 +118,7 @@ impl Failure {
             Failure::Usage(_) => ExitCode::Usage,
             Failure::Environment(_) => ExitCode::Environment,
             Failure::Input(_) => ExitCode::Input,
+            Failure::Command(_) => ExitCode::Found,
             Failure::Interrupted(_) => ExitCode::Interrupted,
             Failure::Machine(_) => ExitCode::Environment,
             Failure::Run(RunError::Machine(_) | RunError::Settings(_)) => ExitCode::Environment,

@@ -30,6 +30,7 @@ pub mod passes;
 pub mod picture;
 pub mod place;
 pub mod plan;
+mod plateaus;
 pub mod probes;
 pub mod progress;
 pub mod queue;

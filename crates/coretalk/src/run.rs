@@ -71,7 +71,12 @@ impl RunReport {
     /// Adds the columns of the ladder that are trials: of a run that has both a ladder and such trials.
     pub fn complete_the_ladder(&mut self) {
         if let Some(series) = self.series.as_ref().filter(|_| self.settings.ladder) {
-            self.result.ladder.extend(rungs(&self.topology, &series.settings, &series.result));
+            self.result.ladder.extend(rungs(
+                &self.topology,
+                &series.settings,
+                &series.result,
+                self.result.maps.first(),
+            ));
         }
     }
 

@@ -295,7 +295,7 @@ fn one_pass_has_no_interval() {
     }
     report.result.watch = None;
     for row in &mut report.result.ladder {
-        row.latency_ns.confidence = 0.0;
+        row.latency_ns.as_mut().unwrap().confidence = 0.0;
     }
     let text = screen(&report, &at(100));
     assert!(text.contains("1 batch in one pass, no interval") && !text.contains('±'), "{text}");

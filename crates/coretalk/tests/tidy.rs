@@ -83,8 +83,7 @@ fn the_format_lists_every_name_that_is_written() {
 #[test]
 fn flags_and_purposes_stand_in_the_format_with_their_codes() {
     for (bit, flag) in Flag::ALL.iter().enumerate() {
-        let kind = if flag.is_doubt() { "doubt" } else { "remark" };
-        let row = format!("| {bit} | `{}` | {kind} |", flag.name());
+        let row = format!("| {bit} | `{}` | {} |", flag.name(), flag.effect().name());
         assert!(FORMAT.contains(&row), "add `{row}` to FORMAT.md");
     }
     for (code, purpose) in Purpose::ALL.iter().enumerate() {

@@ -107,6 +107,9 @@ pub trait Machine {
     fn is_busy(&self) -> Option<bool>;
 }
 
+/// A good neighbour measures serially where others keep more than this share of the CPUs busy.
+pub(crate) const BUSY_SHARE: f64 = 0.05;
+
 /// Which CPUs this process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {

@@ -40,13 +40,14 @@ pub use stage::{HeldAs, SimStage};
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
-    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, fine_enough,
+    Allowance, Assignment, BUSY_SHARE, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
+    fine_enough,
 };
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
-use coretalk_model::series::{Observed, PassOutcome, TrialSpec};
+use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
 use std::io;
 use std::num::NonZeroUsize;
@@ -329,8 +330,8 @@ impl Machine for SimMachine {
                 "a simulated machine ({name}) runs no command; leave --machine out to run it on this machine"
             )),
             Work::Workload(workload) if !place::has_pattern(workload.kind) => Some(format!(
-                "the workload {workload} is made of processes, locks or memory, for which a simulated machine ({name}) has no \
-                 pattern; it has them for n-queens, integer, barrier, ring, all-to-all, pipeline and shared-counter"
+                "the workload {workload} is made of processes and files, for which a simulated machine ({name}) has no cost; \
+                 it has one for every workload but execl, process and shell"
             )),
             Work::Workload(_) => None,
         }
@@ -353,17 +354,14 @@ impl Machine for SimMachine {
         let done = match order.work {
             Work::Command(_) => None,
             Work::Workload(workload) => {
-                let rate = place::perform(&self.world, *workload, cpus, order.threads, order.key, started);
-                rate.map(|(rate, elapsed)| (workload.kind.metrics()[0].name.clone(), rate, elapsed))
+                place::perform(&self.world, *workload, cpus, order.threads, order.key, started)
             }
         };
-        let Some((name, rate, elapsed)) = done else {
+        let Some((mut observed, elapsed)) = done else {
             let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
             return Err(TrialFailure::of(reason));
         };
         self.now += elapsed;
-        let mut observed = Observed::default();
-        observed.value(&name, rate);
         if let Some(&cpu) = cpus.first() {
             let fast = self.world.truth.is_fast(cpu);
             observed.value("core_ghz", f64::from(self.world.clocks.probed_ghz(cpu, fast, self.now)));
@@ -372,6 +370,7 @@ impl Machine for SimMachine {
     }
 
     fn is_busy(&self) -> Option<bool> {
-        Some(self.world.spec.failures.busy)
+        let failures = &self.world.spec.failures;
+        Some(failures.busy || failures.others > BUSY_SHARE)
     }
 }

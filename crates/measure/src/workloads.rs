@@ -63,4 +63,5 @@ pub fn perform(job: &Job) -> Result<Numbers, String> {
     }
 }
 
+pub(crate) use events::numbers as event_numbers;
 pub use processes::go_on as go_on_with_chain;

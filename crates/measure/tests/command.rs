@@ -27,7 +27,8 @@ fn stay(script: &str) -> Option<Stay> {
     let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
     let program = "/bin/sh".into();
     let limit = Duration::from_secs(20);
-    let launch = Launch { program: &program, arguments: &arguments, cpus: &cpus, guard: None, limit };
+    let launch =
+        Launch { program: &program, arguments: &arguments, cpus: &cpus, guard: None, launcher: None, limit };
     Some(run(&launch, &Stop::new()).unwrap().stay)
 }
 

@@ -15,7 +15,7 @@ mod refine;
 mod site;
 mod starts;
 
-pub use candidates::{CandidateError, Constraints, Sharing, candidates};
+pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_left_out};
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;
 pub use proof::{ADVISED, Against, Claim, ClaimArm, Held, Proof, stand_in};
@@ -86,10 +86,12 @@ pub struct Baseline {
 impl Baseline {
     /// Whether it is shown to cost more than the advice. What rounding makes is nothing.
     pub fn is_worse(&self) -> bool {
-        self.excess.is_some_and(|excess| excess.low > 1e-6)
+        self.excess.is_some_and(|excess| excess.low > SHOWN)
     }
 }
 
+/// A lower bound of an excess that is more than what rounding makes.
+const SHOWN: f64 = 1e-6;
 /// Changes to look at for each start, and for the proof: together well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
@@ -112,13 +114,15 @@ pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
     let simple: Vec<(&'static str, Vec<u32>)> =
         orders.iter().map(|(name, order)| (*name, starts::in_order(n, order))).collect();
     let ids = |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| site.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
-    let (best, optimal) = if graph.total() > 0.0 {
+    let (cheapest, optimal) = if graph.total() > 0.0 {
         best_of(graph, site, simple.clone(), Key::of(&[seed]))
     } else {
         (starts::in_order(n, &site.spread()), false)
     };
+    let best = plainest(graph, site, &cheapest, &simple);
     let talk = Talk::of(graph, site, &best);
     let mean = talk.as_ref().map(|talk| talk.price(site));
+    let least = Talk::of(graph, site, &cheapest).map(|talk| talk.price(site).point);
     let baseline = |name, cpus: Vec<CpuId>, other: Option<Talk>| {
         let excess = talk.as_ref().zip(other.as_ref()).map(|(talk, other)| talk.excess(other, site));
         Baseline { name, cpus, mean: other.map(|other| other.price(site)), excess }
@@ -130,7 +134,7 @@ pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
     baselines.push(baseline("anywhere", Vec::new(), talk.as_ref().map(|_| Talk::anywhere(site))));
     let pairs = graph.edges().map(|(a, b, _)| site.ns(best[a] as usize, best[b] as usize));
     let worst = pairs.reduce(f64::max);
-    let slack = mean.map(|mean| slack(graph, site, &mean, optimal));
+    let slack = mean.zip(least).map(|(mean, least)| slack(graph, site, &mean, optimal.then_some(least)));
     let ground = match talk {
         Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
         None if site.has_groups() && n < site.len() => Ground::Structure,
@@ -139,13 +143,14 @@ pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
     Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
 }
 
-/// By which share of its cost the best of all placements could be better than one that is known.
-fn slack(graph: &Graph, site: &Site, mean: &Bracket, optimal: bool) -> f64 {
+/// By which share of its cost the best of all placements could be better than one that is known. `cheapest` is what the
+/// cheapest of all costs at the values of the cells, where every placement was looked at.
+fn slack(graph: &Graph, site: &Site, mean: &Bracket, cheapest: Option<f64>) -> f64 {
     let bound = bound::least_cost(graph, site) / graph.total();
     let pairs = (0..site.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| site.low(a, b) / site.ns(a, b)).fold(1.0, f64::min);
     // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.
-    let least = if optimal { bound.max(mean.point * narrowest) } else { bound };
+    let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }
 
@@ -176,15 +181,45 @@ fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, ke
         let (better, complete) = exact::search(graph, site, cost, &mut Effort(EFFORT_OF_PROOF));
         (better.unwrap_or(cpu_of), complete)
     };
-    (plainest(graph, site, cpu_of, simple), complete)
+    (cpu_of, complete)
 }
 
-/// Of placements that cost the same the one that is easiest to say: a simple order, or the same CPUs in order.
-fn plainest(graph: &Graph, site: &Site, best: Vec<u32>, simple: Vec<(&'static str, Vec<u32>)>) -> Vec<u32> {
-    let cost = |cpu_of: &Vec<u32>| Assignment::new(graph, site, cpu_of.clone()).cost();
-    let enough = cost(&best) * (1.0 + 1e-9);
-    let mut in_order = best.clone();
+/// A placement that costs so much more is not taken for being simple, even where that is not shown.
+const MOST_FOR_PLAINNESS: f64 = 0.1;
+
+/// Of placements that cannot be told apart the one that is easiest to say: a simple order, or the same groups of CPUs from
+/// their first CPU on. The cheapest of many is so partly by luck, and its odd order would be read as if it mattered. A
+/// simple one has to be shown better than each simple order that the cheapest is shown better than.
+fn plainest(graph: &Graph, site: &Site, best: &[u32], simple: &[(&'static str, Vec<u32>)]) -> Vec<u32> {
+    let Some(cheapest) = Talk::of(graph, site, best) else { return best.to_vec() };
+    let beats = |talk: &Talk, other: &Talk| talk.excess(other, site).low > SHOWN;
+    let talks: Vec<Talk> = simple.iter().filter_map(|(_, cpu_of)| Talk::of(graph, site, cpu_of)).collect();
+    let anywhere = Talk::anywhere(site);
+    let beaten: Vec<&Talk> =
+        talks.iter().chain([&anywhere]).filter(|other| beats(&cheapest, other)).collect();
+    let mut in_order = best.to_vec();
     in_order.sort_unstable_by_key(|&cpu| site.cpus()[cpu as usize]);
-    let plain = simple.into_iter().map(|(_, cpu_of)| cpu_of).chain([in_order]);
-    plain.into_iter().find(|cpu_of| cost(cpu_of) <= enough).unwrap_or(best)
+    let first_cpus = (0..site.levels().len()).rev().map(|level| first_of_groups(site, level, best));
+    let plain = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
+    let as_good = |cpu_of: &Vec<u32>| {
+        let Some(talk) = Talk::of(graph, site, cpu_of) else { return false };
+        let excess = cheapest.excess(&talk, site);
+        excess.low <= SHOWN
+            && excess.point <= MOST_FOR_PLAINNESS
+            && beaten.iter().all(|other| beats(&talk, other))
+    };
+    plain.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
+}
+
+/// Each thread in the group that it is in, on the first CPUs there, threads in order.
+fn first_of_groups(site: &Site, level: usize, cpu_of: &[u32]) -> Vec<u32> {
+    let mut left: Vec<Vec<usize>> = site.levels()[level].to_vec();
+    for group in &mut left {
+        group.sort_unstable_by_key(|&cpu| std::cmp::Reverse(site.cpus()[cpu]));
+    }
+    let place = |&cpu: &u32| {
+        let group = site.group_of(level, cpu as usize) as usize;
+        left[group].pop().map_or(cpu, |first| first as u32)
+    };
+    cpu_of.iter().map(place).collect()
 }

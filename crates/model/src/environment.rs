@@ -37,8 +37,12 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// Idle driver.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`kvm`, `vmware` …); `None` on bare metal as far as the CPU says.
+    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see [`ground`](Environment::ground).
     pub hypervisor: Option<String>,
+    /// Whether nothing stands between the system and the hardware; `None` where nothing says so.
+    pub bare_metal: Option<bool>,
+    /// What says so: a sentence.
+    pub platform_evidence: Option<String>,
     /// C library and version.
     pub libc: Option<String>,
     /// The clock that measured.
@@ -47,6 +51,8 @@ pub struct Environment {
     pub isolated: CpuSet,
     /// Load average over a minute at the start.
     pub load_1min: Option<f64>,
+    /// Share of the CPUs that other programs took while this was measured, 0 to 1: of the sitting where they took most.
+    pub others_share: Option<f64>,
     /// Compiler that built the tool.
     pub compiler: Option<String>,
     /// Build profile and target features of the tool.
@@ -60,6 +66,51 @@ pub struct Environment {
     pub priority: Option<String>,
     /// What only the user knows (`--note fabric=1800MHz`).
     pub notes: BTreeMap<String, String>,
+}
+
+/// What the system stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground<'a> {
+    /// The hardware, by evidence.
+    BareMetal,
+    /// A hypervisor of this name, which may move virtual CPUs and invent their structure.
+    Guest(&'a str),
+    /// Nothing tells: many Arm systems cannot.
+    Unknown,
+}
+
+/// The share of the CPUs from which on other programs make a number doubtful, and a run disturbed. The accounts of the
+/// system count hundredths of a second: below, a fifth of a second on a few CPUs tells nothing.
+pub const DISTURBED_SHARE: f64 = 0.1;
+
+impl Environment {
+    /// What the system stands on. Silence about a hypervisor is no evidence of hardware.
+    ///
+    /// ```
+    /// # use coretalk_model::{Environment, environment::Ground};
+    /// let arm = Environment::default();
+    /// assert_eq!(arm.ground(), Ground::Unknown);
+    /// assert_eq!(Environment { bare_metal: Some(true), ..arm }.ground(), Ground::BareMetal);
+    /// ```
+    pub fn ground(&self) -> Ground<'_> {
+        match &self.hypervisor {
+            Some(name) => Ground::Guest(name),
+            None if self.bare_metal == Some(true) => Ground::BareMetal,
+            None => Ground::Unknown,
+        }
+    }
+
+    /// Takes over what is known only once everything is measured: what other programs took in the sitting that has ended,
+    /// where that is more than in earlier ones.
+    pub fn note_others(&mut self, of_sitting: &Environment) {
+        let shares = [self.others_share, of_sitting.others_share];
+        self.others_share = shares.into_iter().flatten().max_by(f64::total_cmp);
+    }
+
+    /// The share of the CPUs that other programs took while this was measured, where that disturbed it.
+    pub fn disturbance(&self) -> Option<f64> {
+        self.others_share.filter(|share| *share > DISTURBED_SHARE)
+    }
 }
 
 /// What is known of the clock that measured.

@@ -1,4 +1,4 @@
-//! [`Flag`], [`Flags`] and [`Grade`]: how far a number may be trusted, and why not further.
+//! [`Flag`] and [`Flags`]: what casts doubt on a number, and what only describes it.
 
 use std::fmt;
 
@@ -17,67 +17,100 @@ macro_rules! flags {
                 match self { $(Flag::$name => $text),* }
             }
 
-            /// Whether it casts doubt; the others describe and leave the grade alone.
-            pub fn is_doubt(self) -> bool {
-                match self { $(Flag::$name => flags!(@doubt $kind)),* }
+            /// What it does to the number.
+            pub fn effect(self) -> Effect {
+                match self { $(Flag::$name => Effect::$kind),* }
             }
         }
     };
-    (@doubt doubt) => { true };
-    (@doubt remark) => { false };
+}
+
+/// What a flag does to the number that carries it: the whole of what a [`Grade`](crate::Grade) knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// Nothing that its interval does not show.
+    Remark,
+    /// Its interval is wider than asked for, and says by how much.
+    Width,
+    /// It may lie beside the truth by more than its interval shows, since all that it is made of may be affected alike.
+    Shift,
+    /// It may be a number of something else, or no interval of it is known.
+    Void,
+}
+
+impl Effect {
+    /// The stable name used in FORMAT.md.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Remark => "remark",
+            Effect::Width => "width",
+            Effect::Shift => "shift",
+            Effect::Void => "void",
+        }
+    }
+}
+
+impl Flag {
+    /// Whether it casts doubt; the others describe and leave the grade alone.
+    pub fn is_doubt(self) -> bool {
+        self.effect() != Effect::Remark
+    }
 }
 
 // Bits are stored in run files: append, never renumber.
 flags! {
     /// The scheduler took the CPU away during more than a tenth of the batches and a repeat did not help.
-    Preempted = 0, "preempted", doubt;
+    Preempted = 0, "preempted", Shift;
     /// A worker was found on another CPU.
-    Migrated = 1, "migrated", doubt;
+    Migrated = 1, "migrated", Void;
     /// The hypervisor or interrupts took time.
-    Steal = 2, "steal", doubt;
-    /// The core clock moved by more than 2 % during the cell.
-    Freq = 3, "freq", doubt;
+    Steal = 2, "steal", Shift;
+    /// The core clock moved by more than 2 % during the cell: what that does to the number is in its interval, and out of
+    /// that in core cycles.
+    Freq = 3, "freq", Remark;
     /// The sibling of a measured core was busy.
-    SmtBusy = 4, "smt-busy", doubt;
+    SmtBusy = 4, "smt-busy", Shift;
     /// A CPU quota or heat stopped or slowed the run, or the core clock fell for good.
-    Throttled = 5, "throttled", doubt;
+    Throttled = 5, "throttled", Shift;
     /// Passes that lie apart in time disagree beyond their noise.
-    Drift = 6, "drift", doubt;
+    Drift = 6, "drift", Shift;
     /// The passes fall into several states of the machine.
-    Multimodal = 7, "multimodal", doubt;
+    Multimodal = 7, "multimodal", Shift;
     /// The interval is wider than the precision asked for.
-    WideCi = 8, "wide-ci", doubt;
+    WideCi = 8, "wide-ci", Width;
     /// The value does not fit the other cells of its relation.
-    ModelOutlier = 9, "model-outlier", doubt;
+    ModelOutlier = 9, "model-outlier", Shift;
     /// Measured in parallel with a bias that the gate measured.
-    ParBias = 10, "par-bias", doubt;
+    ParBias = 10, "par-bias", Shift;
     /// The clock is too coarse for the batches.
-    CoarseClock = 11, "coarse-clock", doubt;
+    CoarseClock = 11, "coarse-clock", Shift;
     /// The counters of the CPUs are further apart than a message takes (`one-way` only).
-    TscUnsync = 12, "tsc-unsync", doubt;
+    TscUnsync = 12, "tsc-unsync", Void;
     /// The two homes of the lines differ by more than 5 %.
-    HomeSpread = 13, "home-spread", remark;
+    HomeSpread = 13, "home-spread", Remark;
     /// The two directions differ beyond their intervals (`one-way` only).
-    Asym = 14, "asym", remark;
+    Asym = 14, "asym", Remark;
     /// The cell was measured again before it was believed.
-    Remeasured = 15, "remeasured", remark;
+    Remeasured = 15, "remeasured", Remark;
     /// The coordinating thread slept on a measured CPU.
-    CoordShared = 16, "coord-shared", remark;
+    CoordShared = 16, "coord-shared", Remark;
     /// In some visit the two sides counted different numbers of hand-overs.
-    Invalid = 17, "invalid", doubt;
+    Invalid = 17, "invalid", Void;
     /// The host moved the virtual CPUs during the run.
-    VcpuUnpinned = 18, "vcpu-unpinned", doubt;
+    VcpuUnpinned = 18, "vcpu-unpinned", Shift;
     /// Updates were lost (contention probes).
-    LostUpdates = 19, "lost-updates", doubt;
+    LostUpdates = 19, "lost-updates", Void;
     /// Too few passes for an interval: the budget or an interruption ended the cell early.
-    FewPasses = 20, "few-passes", doubt;
+    FewPasses = 20, "few-passes", Void;
     /// Two threads that look instead of sleeping share a CPU and hand over once in a time slice: not a property of
     /// what they wait for.
-    SharedSpin = 21, "shared-spin", remark;
+    SharedSpin = 21, "shared-spin", Remark;
     /// More was meant to be sent than passes: delays would say how long was measured.
-    Saturated = 22, "saturated", doubt;
+    Saturated = 22, "saturated", Void;
     /// Wait hints in a row on a guest: the hypervisor may have left the guest in between.
-    PauseExits = 23, "pause-exits", remark;
+    PauseExits = 23, "pause-exits", Remark;
+    /// Other programs took more than a tenth of the CPUs while this was measured.
+    Load = 24, "load", Shift;
 }
 
 /// A set of flags.
@@ -116,6 +149,10 @@ impl Flags {
     pub fn has_doubt(self) -> bool {
         self.iter().any(Flag::is_doubt)
     }
+    /// The doubt that takes most away; among equals the first by bit.
+    pub fn gravest(self) -> Option<Flag> {
+        self.iter().filter(|flag| flag.is_doubt()).min_by_key(|flag| std::cmp::Reverse(flag.effect()))
+    }
     /// Whether no flag is set.
     pub fn is_empty(self) -> bool {
         self.0 == 0
@@ -135,31 +172,6 @@ impl fmt::Debug for Flags {
 impl FromIterator<Flag> for Flags {
     fn from_iter<I: IntoIterator<Item = Flag>>(flags: I) -> Flags {
         flags.into_iter().fold(Flags::NONE, Flags::with)
-    }
-}
-
-/// How far a cell may be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Grade {
-    /// No doubt, interval at most ± 1 %.
-    A,
-    /// No doubt, interval at most ± 2 % or what was asked for.
-    B,
-    /// Doubt, confirmed by two independent re-measurements.
-    C,
-    /// Unresolved.
-    D,
-}
-
-impl fmt::Display for Grade {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Grade::A => "A",
-            Grade::B => "B",
-            Grade::C => "C",
-            Grade::D => "D",
-        })
     }
 }
 
@@ -183,6 +195,11 @@ pub(crate) fn too_coarse(width: f64) -> String {
     }
 }
 
+/// Why a number has [`Flag::Multimodal`].
+pub(crate) fn changed_state(plateaus: usize) -> String {
+    format!("the machine changed state: {plateaus} plateaus")
+}
+
 /// Why a number has [`Flag::FewPasses`].
 pub(crate) fn too_few(passes: u32) -> String {
     if passes == 1 { "only 1 pass".to_owned() } else { format!("only {passes} passes") }
@@ -200,6 +217,14 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Flag::ALL.len());
         assert!(Flag::ALL.iter().enumerate().all(|(bit, &flag)| flag as usize == bit));
+    }
+
+    #[test]
+    fn the_gravest_doubt_is_the_one_that_takes_most_away() {
+        let doubts = Flags::NONE.with(Flag::Freq).with(Flag::WideCi);
+        assert_eq!((Flags::NONE.gravest(), doubts.gravest()), (None, Some(Flag::WideCi)));
+        assert_eq!(doubts.with(Flag::VcpuUnpinned).with(Flag::Multimodal).gravest(), Some(Flag::Multimodal));
+        assert_eq!(doubts.with(Flag::Multimodal).with(Flag::Invalid).gravest(), Some(Flag::Invalid));
     }
 
     #[test]

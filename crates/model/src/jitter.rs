@@ -94,11 +94,16 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
 /// How far the noisiest must lie from the quietest to be called noisy, and how near a CPU must be to be called quiet.
 const APART: f64 = 1.5;
 
+/// Whether all CPUs lost about the same. Where they did not and [`extremes`] names none, a longer look may tell them apart.
+pub fn are_alike(sorted: &[Quietness]) -> bool {
+    sorted.first().zip(sorted.last()).is_none_or(|(first, last)| last.lost <= first.lost * APART)
+}
+
 /// The quiet CPUs, at most so many, and the noisy ones, the noisiest first; none of either where all are alike, or where
 /// what is rare decides and intervals do not tell them apart.
 pub fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Default::default() };
-    if last.lost <= first.lost * APART {
+    if are_alike(sorted) {
         return Default::default();
     }
     // Among many CPUs chance alone sets the ends apart: a noisy one is told from the middle.
@@ -162,6 +167,7 @@ mod tests {
         assert_eq!(extremes(&all, 4)[1].len(), 1);
         all[1].lost_reach = Some(0.005);
         assert_eq!(extremes(&all, 4), [vec![], vec![]]);
+        assert!(!are_alike(&all) && are_alike(&cpus(&[0.002, 0.0029])), "unknown is not alike");
     }
 
     #[test]

@@ -34,6 +34,12 @@ impl Protocol {
         }
     }
 
+    /// Whether its values are times that something takes, so that less is sooner; those of `one-way` say by how much
+    /// times differ, and nothing of how long they are.
+    pub fn is_latency(self) -> bool {
+        self != Protocol::OneWay
+    }
+
     /// Whether its receive loop spins, so that a wait hint makes sense.
     pub fn spins(self) -> bool {
         matches!(self, Protocol::Cas | Protocol::Store | Protocol::Msg)

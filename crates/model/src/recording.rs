@@ -75,6 +75,8 @@ pub struct Disturbance {
     pub sibling_busy: bool,
     /// A quota stopped the process, or heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
     pub throttled: bool,
+    /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
+    pub others_busy: bool,
 }
 
 /// Why a trial has no recording: a reason can be stored, shown and acted on.
@@ -120,6 +122,8 @@ pub enum TrialFailure {
     Command {
         /// What happened, ready to follow "failed: ".
         reason: String,
+        /// How it ended; `None` where it did not end by itself, or ended well and did not do what it should.
+        end: Option<CommandEnd>,
         /// What it wrote to standard output, cut to its beginning and end.
         stdout: String,
         /// What it wrote to standard error, cut in the same way.
@@ -133,6 +137,17 @@ pub enum TrialFailure {
 impl TrialFailure {
     /// A failure that is one sentence, ready to follow "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
-        TrialFailure::Command { reason: reason.into(), stdout: String::new(), stderr: String::new() }
+        let (stdout, stderr) = (String::new(), String::new());
+        TrialFailure::Command { reason: reason.into(), end: None, stdout, stderr }
     }
+}
+
+/// How a command ended that did not end well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum CommandEnd {
+    /// With this exit status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
 }

@@ -3,6 +3,7 @@
 //! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
 
 mod analyse;
+mod common;
 mod company;
 mod judge;
 mod load;
@@ -13,16 +14,19 @@ mod resolution;
 mod result;
 mod rungs;
 mod settings;
+mod states;
 pub mod summary;
 mod trial;
 
 pub use analyse::{analyse_series, is_done, named_headline};
+pub use common::side_by_side;
 pub use company::{CompanyGate, Counted, company_margin};
 pub use load::{LoadCurve, load_curve};
 pub use outcome::{Observed, PassOutcome, RoleEvidence};
 pub use reason::{About, Reason};
 pub use record::{SeriesEntry, SeriesRecord};
-pub use result::{SeriesResult, TrialResult};
+pub use result::{SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
 pub use settings::{Gathering, SeriesSettings};
+pub use states::{SentinelWatch, are_watched};
 pub use trial::{Parameters, TrialId, TrialSpec, Value};

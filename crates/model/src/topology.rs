@@ -95,7 +95,8 @@ impl Relation {
         }
     }
 
-    fn of(level: Level) -> Relation {
+    /// What CPUs of one group of a level share at least.
+    pub(crate) fn of(level: Level) -> Relation {
         match level {
             Level::Core => Relation::Smt,
             Level::Cluster => Relation::Cluster,

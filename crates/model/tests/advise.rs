@@ -1,8 +1,9 @@
 //! Placements whose best is known: planted in large graphs, by looking at all of them in small ones.
 
-use coretalk_model::advise::{Advice, Graph, Pattern, Site, advise};
+use coretalk_model::advise::{Advice, Graph, Ground, Pattern, Site, advise};
+use coretalk_model::infer::Observation;
 use coretalk_model::stats::Key;
-use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use coretalk_model::{CpuId, CpuSet, Domain, Level, Matrix, Topology};
 use std::collections::BTreeMap;
 
 /// 4 packages × 8 dies × 4 L3 × 8 cores with numbers drawn anew, so that ids say nothing.
@@ -180,6 +181,43 @@ fn no_simple_order_and_no_random_placement_is_better() {
                 assert!(found <= cost(&graph, &site, &random(threads as usize, &site, seed)));
             }
         }
+    }
+}
+
+/// Sixteen CPUs in two halves, 20 ns inside and 80 across, read with an error of one percent and trusted to two.
+fn read_site(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> Site {
+    let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
+    let observed = Matrix::symmetric(cpus.clone(), |row, column| {
+        let (a, b) = (row.max(column) as u32, row.min(column) as u32);
+        let truth = match (half_of(a), half_of(b)) {
+            (x, y) if x != y => 80.0,
+            (0, _) => 20.0,
+            _ => second_half,
+        };
+        let value = truth * (1.0 + 0.01 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b)));
+        Some(Observation { value, half_width: 0.02 })
+    });
+    let half = |half| (0..16).filter(|&cpu| half_of(cpu) == half).map(CpuId).collect::<CpuSet>();
+    Site::of_observations(cpus, &observed, &[vec![half(0), half(1)]])
+}
+
+#[test]
+fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
+    let patterns = [Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll, Pattern::Pairs];
+    for (seed, pattern) in (0..10).flat_map(|seed| patterns.map(|pattern| (seed, pattern))) {
+        let graph = Graph::of_pattern(pattern, 6);
+        let advised = |half_of: fn(u32) -> u32, second_half: f64| -> Vec<u32> {
+            let advice = advise(&graph, &read_site(half_of, second_half, seed), seed);
+            assert_eq!(advice.ground, Ground::Latency, "{pattern:?}, seed {seed}");
+            // What is left open covers what was given up for a plain order.
+            assert!(advice.slack.unwrap() < 0.12, "{pattern:?}, seed {seed}: {:?}", advice.slack);
+            advice.cpus.iter().map(|cpu| cpu.0).collect()
+        };
+        let what = format!("{pattern:?}, seed {seed}");
+        assert_eq!(advised(|cpu| cpu / 8, 20.0), [0, 1, 2, 3, 4, 5], "{what}");
+        assert_eq!(advised(|cpu| cpu % 2, 20.0), [0, 2, 4, 6, 8, 10], "{what}");
+        // A half that is shown to be better is taken, from its first CPU on.
+        assert_eq!(advised(|cpu| cpu / 8, 15.0), [8, 9, 10, 11, 12, 13], "{what}");
     }
 }
 

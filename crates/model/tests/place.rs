@@ -1,8 +1,8 @@
 //! Comparisons of placements against a known truth.
 
 use coretalk_model::place::{
-    Better, Comparison, Metric, Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places,
-    effect, standing,
+    Better, Comparison, Doubt, Metric, Outcome, PlaceSettings, Placement, Standing, WorkSettings,
+    analyse_places, effect, standing,
 };
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::Key;
@@ -161,6 +161,44 @@ fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
 }
 
 /// Ten runs of a number of one's own on each of two placements.
+#[test]
+fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
+    // Two placements of one CPU: of a second in which the work wants to run, so much is waited for and taken.
+    let settings = settings(2);
+    let flagged = |waited: Option<f64>, others: Option<f64>, tasks: u64| {
+        let record = seen(&settings, |_, trial| {
+            let mut outcome = ran(if trial == 0 { 2.0 } else { 1.0 }, 3.0, 0.0);
+            let observed = &mut outcome.observed;
+            observed.value("user_s", 1.0);
+            observed.value("system_s", 0.0);
+            observed.count("tasks", tasks);
+            let of_this = |share: Option<f64>| share.map(|share| if trial == 0 { share } else { 0.0 });
+            if let Some(waited) = of_this(waited) {
+                observed.value("waited_s", waited);
+            }
+            if let Some(others) = of_this(others) {
+                observed.value("others_s", others);
+            }
+            outcome
+        });
+        analyse_places(&settings, &record).doubts
+    };
+    let both = |doubts: &[Doubt]| [0, 1].map(|number| doubts[number].flags.contains(Flag::Preempted));
+    // A program beside it on the same CPU: half of the time is waited for, half of the CPU is taken.
+    let doubts = flagged(Some(1.0), Some(1.0), 1);
+    assert_eq!(both(&doubts), [true, false]);
+    assert_eq!((doubts[0].waited, doubts[0].others), (Some(0.5), Some(0.5)));
+    assert_eq!((doubts[1].waited, doubts[1].others), (Some(0.0), Some(0.0)));
+    // Threads that wait for each other, and programs that take what the work leaves.
+    assert_eq!(both(&flagged(Some(1.0), Some(0.0), 2)), [false, false]);
+    assert_eq!(both(&flagged(Some(0.0), Some(1.0), 1)), [false, false]);
+    // As far as the system says.
+    assert_eq!(both(&flagged(Some(1.0), None, 1)), [true, false]);
+    assert_eq!(both(&flagged(Some(1.0), None, 2)), [false, false]);
+    assert_eq!(both(&flagged(None, Some(1.0), 1)), [false, false]);
+    assert_eq!(flagged(None, None, 1)[0].waited, None);
+}
+
 fn own(better: Better, min_effect: f64, of: impl Fn(u32, u32) -> f64) -> Comparison {
     let works = vec![WorkSettings::of_command(vec![Metric::own("x", better)])];
     let settings = PlaceSettings { works, min_effect, ..settings(2) };

@@ -3,7 +3,7 @@
 mod noise;
 mod proof;
 
-use super::args::{AdviseArgs, Global};
+use super::args::{AdviseArgs, Global, SmtWord};
 use super::facts::{Shape, hand_over, say, shape};
 use super::source::Source;
 use super::{brief, files, topology};
@@ -12,7 +12,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::report::advise::{AdviceView, Origin, ProofView, screen};
 use coretalk_model::advise::{
-    CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates,
+    CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates, siblings_left_out,
 };
 use coretalk_model::infer::{
     Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
@@ -30,6 +30,7 @@ use noise::Noise;
 pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "advise")?;
     let graph = graph(args)?;
+    let sharing = sharing(global, args)?;
     let reported = args.reported.as_deref().map(topology::hwloc).transpose()?;
     if let (Some(_), false) = (&args.from, args.prove) {
         for (given, option) in
@@ -51,7 +52,7 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     if let (Some(noise), Some(here)) = (&noise, &environment) {
         noise.refuse_another(here)?;
     }
-    let (mut view, claim) = advised(global, args, &graph, known, noise.as_ref())?;
+    let (mut view, claim) = advised(global, args, sharing, &graph, known, noise.as_ref())?;
     if args.prove {
         view.proof = Some(match claim {
             Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
@@ -63,6 +64,27 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
         Shape::Json(identity) => {
             hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
         }
+    }
+}
+
+/// Whether threads may share cores, by either of the options that say so; `None` where neither does.
+fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failure> {
+    let by_smt = match global.smt {
+        None => None,
+        Some(SmtWord::All) => Some(Sharing::Allowed),
+        Some(SmtWord::OnePerCore) => Some(Sharing::Never),
+        Some(SmtWord::Siblings) => {
+            return Err(Failure::Usage(
+                "--smt siblings chooses pairs and no CPUs; for threads that may share cores use --smt all"
+                    .into(),
+            ));
+        }
+    };
+    match (by_smt, args.sharing) {
+        (Some(_), Some(_)) => Err(Failure::Usage(
+            "--smt and --sharing both say whether threads may share cores; leave one of them out".into(),
+        )),
+        (by_smt, asked) => Ok(asked.or(by_smt)),
     }
 }
 
@@ -186,6 +208,7 @@ const NOTHING_ADVISED: Provable = Err("nothing is advised");
 fn advised(
     global: &Global,
     args: &AdviseArgs,
+    asked_sharing: Option<Sharing>,
     graph: &Graph,
     known: Known,
     noise: Option<&Noise>,
@@ -195,13 +218,13 @@ fn advised(
     let findings = Findings::of_matrix(&known.observed, &reported).tested(&known.execution);
     let reported = with_cores_found(reported, &findings);
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
-    let sharing = args.sharing.unwrap_or_default();
-    if args.sharing.is_some() && known.reported.is_none() {
-        return Err(Failure::Usage(
-            "--sharing has no effect here, for the file does not say which CPUs share a core; --reported FILE.xml \
+    let sharing = asked_sharing.unwrap_or_default();
+    if asked_sharing.is_some() && known.reported.is_none() {
+        let option = if args.sharing.is_some() { "--sharing" } else { "--smt" };
+        return Err(Failure::Usage(format!(
+            "{option} has no effect here, for the file does not say which CPUs share a core; --reported FILE.xml \
              (hwloc) does, or choose CPUs with --cpus"
-                .into(),
-        ));
+        )));
     }
     let among = chosen(global.cpus.as_ref(), &ids)?;
     let asked = args.avoid.clone().unwrap_or_default();
@@ -215,7 +238,7 @@ fn advised(
         sharing,
     };
     // By number: the order of the system.
-    let all: Vec<CpuId> = among.iter().collect();
+    let all: Vec<CpuId> = among.iter().filter(|cpu| !constraints.avoid.contains(*cpu)).collect();
     let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
         CandidateError::Unknown(sentence) => Failure::Usage(sentence),
         CandidateError::TooFew(sentence) => Failure::Environment(match noise {
@@ -228,6 +251,10 @@ fn advised(
             _ => sentence,
         }),
     })?;
+    let left_out = match sharing {
+        Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
+        Sharing::Allowed | Sharing::Never => CpuSet::new(),
+    };
     let mut view = AdviceView {
         origin: known.origin,
         simulated: known.simulated,
@@ -269,6 +296,12 @@ fn advised(
     }
     let advice = advise(graph, &site, global.seed.unwrap_or(0));
     view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    if !left_out.is_empty() {
+        view.remarks.push(format!(
+            "second threads of cores are left out (CPUs {left_out}), since there are cores enough and two threads of one \
+             compute at about half its speed; --smt all lets them be chosen"
+        ));
+    }
     view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
     view.remarks.extend(noise.map(Noise::remark));
     view.outcome = Ok(advice);

@@ -188,7 +188,8 @@ pub fn sit(
     let measured = measured(machine, &settings, past, &series, &mut sitting, &mut watcher, stop);
     let told = watcher.end();
     let (closed, (result, of_trials)) = sitting.close(measured, told, wish.talk)?;
-    let Closed { mut header, environment, findings, topology, end } = closed;
+    let Closed { mut header, mut environment, findings, topology, end } = closed;
+    environment.note_others(machine.environment());
     header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
     let series = series.zip(of_trials).map(|((settings, _), result)| SeriesReport { settings, result });
     let mut report =

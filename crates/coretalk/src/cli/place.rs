@@ -115,7 +115,7 @@ fn sit(
                 wish.talk,
                 Talk::Normal,
                 &match failure {
-                    Failure::Input(_) => format!(
+                    Failure::Command(_) => format!(
                         "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, \
                          and what the command that failed wrote"
                     ),
@@ -143,10 +143,15 @@ fn sit(
         series: None,
         place: Some(PlaceReport { settings, result }),
     };
-    // A comparison that failed has no result: what it has is in its file.
+    // A comparison that failed has no result to be read; programs are told how the command ended.
     if let PlaceEnded::Failed { placement, failure } = &ended {
-        let failure = Failure::Input(explain(&works, placement, failure));
+        let refused = matches!(failure, TrialFailure::NotPinned { .. });
+        let failure = explain(&works, placement, failure);
+        let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
         say_where(&failure);
+        if wish.format != FormatWord::Text {
+            write(&report, name.as_deref(), wish, &mut outputs)?;
+        }
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
@@ -260,7 +265,7 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
         _ => "the work".to_owned(),
     };
     let (said, advice) = match failure {
-        TrialFailure::Command { reason, stdout, stderr } => {
+        TrialFailure::Command { reason, stdout, stderr, .. } => {
             let said = last_line(stderr).map(|line| format!(" (it said: {line})"));
             let said = said.or_else(|| last_line(stdout).map(|line| format!(" (it printed last: {line})")));
             let of_pattern = reason.contains("the pattern of metric");

@@ -63,7 +63,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "lint" => &[&["strict", "output", "quiet"]],
         "compare" => &[&["store", "format", "output", "with_identity", "quiet"]],
         "doctor" | "clock" => &[FACTS, &["machine"]],
-        "advise" => &[FACTS, &["cpus", "machine", "seed", "budget", "store", "quiet"]],
+        "advise" => &[FACTS, &["cpus", "smt", "machine", "seed", "budget", "store", "quiet"]],
         "topology" => &[FACTS, &["machine", "store", "quiet"]],
         "probes" => &[&["format", "output"]],
         "completions" | "man" => &[&["output"]],

@@ -148,7 +148,8 @@ fn sit(
     let measured = series::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
     let told = watcher.end();
     let (closed, result) = sitting.close(measured, told, wish.talk)?;
-    let Closed { mut header, environment, findings, topology, end } = closed;
+    let Closed { mut header, mut environment, findings, topology, end } = closed;
+    environment.note_others(machine.environment());
     header.complete = result.complete;
     let doubted =
         result.trials.iter().filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count();

@@ -4,8 +4,10 @@
 use super::output::Out;
 use crate::exit::{ExitCode, Failure};
 use coretalk_measure::host::command::guard::{GUARD, keep};
+use coretalk_measure::host::command::launcher::{LAUNCH, serve};
 use coretalk_measure::workloads::{CHAIN, Job, go_on_with_chain, perform};
 use coretalk_model::CpuId;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// Does the work.
@@ -19,6 +21,12 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
         go_on_with_chain(rest).map_err(Failure::Input)?;
         return Ok(ExitCode::Done);
     }
+    if let [only] = words
+        && only == LAUNCH
+    {
+        serve().map_err(|error| Failure::Input(format!("the launcher of a command has lost it: {error}")))?;
+        return Ok(ExitCode::Done);
+    }
     if let [first, word] = words
         && first == GUARD
     {
@@ -29,6 +37,15 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
     let lines: String = numbers.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
     Out::open(None)?.text(&lines)?;
     Ok(ExitCode::Done)
+}
+
+/// What `work` is told in these words alone, without the help of the command line: a launcher has to stay small, and the
+/// definitions of all options take more memory than it does.
+pub fn shortcut(words: &[OsString]) -> Option<Vec<String>> {
+    match words {
+        [_, work, launch] if work == "work" && launch == LAUNCH => Some(vec![LAUNCH.to_owned()]),
+        _ => None,
+    }
 }
 
 fn job(words: &[String]) -> Result<Job, Failure> {

@@ -2,9 +2,9 @@
 
 use super::{Ci, known, rounded};
 use crate::PlaceReport;
-use coretalk_model::Flag;
-use coretalk_model::place::{Comparison, Open, Outcome};
+use coretalk_model::place::{Binding, Comparison, Failed, Open, Outcome, Workload};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CommandEnd, CpuId, Flag};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +40,9 @@ pub struct ArmDoc {
     name: String,
     /// In role order.
     cpus: Vec<u32>,
-    /// Null where nothing is bound.
+    /// The CPU of each thread; null where threads are not held one by one: commands, work made of processes, `none`.
+    roles: Option<Vec<u32>>,
+    /// Holds the process as a whole, its threads in any order; null where nothing is bound.
     taskset: Option<String>,
     median: Option<f64>,
     /// Null below six runs.
@@ -52,6 +54,26 @@ pub struct ArmDoc {
     flags: Vec<&'static str>,
     /// Median core clock of the first CPU right after a run.
     core_ghz: Option<f64>,
+    /// Of the time that its threads wanted to run, the part in which they had no CPU, as far as was seen; null where the
+    /// system does not say.
+    waited_percent: Option<f64>,
+    /// Of the time of its CPUs, the part that other programs took; null where the system does not say.
+    others_percent: Option<f64>,
+    /// Runs that failed; null where none did.
+    failed: Option<FailedDoc>,
+}
+
+/// What is known of runs that failed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FailedDoc {
+    /// How many did.
+    runs: u32,
+    /// Why the last one did.
+    reason: String,
+    /// The exit status of the command; null where it had none.
+    exit_status: Option<i32>,
+    /// The signal that ended the command; null where none did.
+    signal: Option<i32>,
 }
 
 /// Two placements against each other.
@@ -88,9 +110,16 @@ impl ComparisonDoc {
         };
         let percent = |share: Option<f64>| share.map(|share| rounded(100.0 * share));
         let of_share = |share: Estimate| share.scaled(100.0);
+        let threads = place.settings.threads;
+        let kind = comparison.work.parse::<Workload>().ok().map(|workload| workload.kind);
+        let roles = threads.and_then(|threads| kind?.habit(threads).roles);
+        let ids = |cpus: &[CpuId]| cpus.iter().map(|cpu| cpu.0).collect::<Vec<u32>>();
         let arms = comparison.arms.iter().map(|arm| ArmDoc {
             name: arm.placement.name.clone(),
-            cpus: arm.placement.cpus.iter().map(|cpu| cpu.0).collect(),
+            cpus: ids(&arm.placement.cpus),
+            roles: roles
+                .filter(|_| arm.placement.binding == Binding::Bound)
+                .map(|roles| ids(&arm.placement.roles(roles))),
             taskset: arm.placement.taskset(),
             median: arm.median.and_then(|median| exact(median.point)),
             ci: arm.interval().and_then(|[low, high]| Some([exact(low)?, exact(high)?])),
@@ -99,6 +128,9 @@ impl ComparisonDoc {
             flags: doubt(&arm.placement.name)
                 .map_or(Vec::new(), |doubt| doubt.flags.iter().map(Flag::name).collect()),
             core_ghz: doubt(&arm.placement.name).and_then(|doubt| doubt.core_ghz).and_then(known),
+            waited_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.waited)),
+            others_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.others)),
+            failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::of),
         });
         let pairs = comparison.pairs.iter().map(|pair| PairDoc {
             a: name(pair.a),
@@ -126,6 +158,17 @@ impl ComparisonDoc {
             p_value,
             pairs: pairs.collect(),
         }
+    }
+}
+
+impl FailedDoc {
+    fn of(failed: &Failed) -> FailedDoc {
+        let (exit_status, signal) = match failed.end {
+            Some(CommandEnd::Status(status)) => (Some(status), None),
+            Some(CommandEnd::Signal(signal)) => (None, Some(signal)),
+            None => (None, None),
+        };
+        FailedDoc { runs: failed.runs, reason: failed.reason.clone(), exit_status, signal }
     }
 }
 

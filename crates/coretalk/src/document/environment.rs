@@ -26,13 +26,19 @@ pub struct EnvironmentDoc {
     frequency_driver: Option<String>,
     boost: Option<bool>,
     idle_driver: Option<String>,
-    /// Null on bare metal, as far as the CPU says.
+    /// Null where nothing points to one: see `bare_metal`.
     hypervisor: Option<String>,
+    /// Whether nothing stands between the system and the hardware; null where nothing says so.
+    bare_metal: Option<bool>,
+    /// What says so.
+    platform_evidence: Option<String>,
     libc: Option<String>,
     clock: ClockDoc,
     /// CPUs that the kernel keeps from its scheduler, as a list; empty where there are none.
     isolated: String,
     load_1min: Option<f64>,
+    /// Share of the CPUs that other programs took while this was measured, 0 to 1.
+    others_share: Option<f64>,
     compiler: Option<String>,
     build: Option<String>,
     /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
@@ -89,6 +95,8 @@ impl EnvironmentDoc {
             boost: environment.boost,
             idle_driver: environment.idle_driver,
             hypervisor: environment.hypervisor,
+            bare_metal: environment.bare_metal,
+            platform_evidence: environment.platform_evidence,
             libc: environment.libc,
             clock: ClockDoc {
                 source: Some(clock.source).filter(|source| !source.is_empty()),
@@ -103,6 +111,7 @@ impl EnvironmentDoc {
             },
             isolated: environment.isolated.to_string(),
             load_1min: number(environment.load_1min),
+            others_share: number(environment.others_share),
             compiler: environment.compiler,
             build: environment.build,
             libraries: environment.libraries,

@@ -20,6 +20,8 @@ pub struct LadderDoc {
     range: Option<Ci>,
     unit: &'static str,
     pairs: u32,
+    /// Why there is no value: no visit was made in the state of the machine that the headline is from.
+    reason: Option<String>,
 }
 
 impl LadderDoc {
@@ -29,11 +31,12 @@ impl LadderDoc {
             classes: row.classes.clone(),
             step: row.step.clone(),
             kernel: row.kernel.to_string(),
-            median: known(row.latency_ns.point),
-            ci: ci(&row.latency_ns),
-            range: known(row.range_ns[0]).zip(known(row.range_ns[1])).map(|(low, high)| [low, high]),
+            median: row.latency_ns.and_then(|latency| known(latency.point)),
+            ci: row.latency_ns.as_ref().and_then(ci),
+            range: row.range_ns.and_then(|[low, high]| Some([known(low)?, known(high)?])),
             unit: "ns",
             pairs: row.pairs,
+            reason: row.reason.clone(),
         }
     }
 }

@@ -105,6 +105,8 @@ struct PassLine<'a> {
     elapsed_s: Option<f64>,
     /// Trials made at the same time; 0 is alone.
     company: u32,
+    /// CAS without pause between the outermost CPUs before and after, in nanoseconds; null where it was not timed.
+    cas_ns: Option<[f32; 2]>,
     values: BTreeMap<&'a str, Option<f64>>,
     counts: BTreeMap<&'a str, u64>,
     /// Percentiles in nanoseconds and the number of events, by distribution.
@@ -140,6 +142,7 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
         started_s: outcome.ok().map(|outcome| outcome.started.secs()),
         elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
         company: said.company,
+        cas_ns: said.sentinel_ns,
         values: said.observed.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
         counts: said.observed.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
         distributions: said

@@ -139,6 +139,12 @@ pub struct StateDoc {
     ci: Option<Ci>,
 }
 
+impl StateDoc {
+    fn of(share: f64, value: &Estimate) -> StateDoc {
+        StateDoc { share: known(share), median: known(value.point), ci: ci(value) }
+    }
+}
+
 impl<'a> MatrixDoc<'a> {
     pub(super) fn of_map(map: &'a LatencyMap) -> MatrixDoc<'a> {
         let mut parameters = BTreeMap::new();
@@ -300,6 +306,7 @@ impl<'a> CellDoc<'a> {
             ci: cell.rate().and_then(ci),
             n: trial.counts.get(names::MESSAGES).copied().unwrap_or(0),
             passes: trial.passes,
+            states: trial.states.iter().map(|state| StateDoc::of(state.share, &state.value)).collect(),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(coretalk_model::series::Reason::as_str),
@@ -333,15 +340,7 @@ impl<'a> CellDoc<'a> {
             home: Some(value.home.0),
             home_penalty: value.home_penalty.and_then(known),
             line_spread: value.line_spread.and_then(known),
-            states: value
-                .states
-                .iter()
-                .map(|state| StateDoc {
-                    share: known(state.share),
-                    median: known(state.latency_ns.point),
-                    ci: ci(&state.latency_ns),
-                })
-                .collect(),
+            states: value.states.iter().map(|state| StateDoc::of(state.share, &state.latency_ns)).collect(),
             grade: Some(value.grade.to_string()),
             flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
             reason: value.reason.as_deref(),

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
-use coretalk_model::series::{TrialResult, Value};
+use coretalk_model::series::{TrialResult, TrialState, Value};
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
@@ -39,10 +39,46 @@ pub struct SeriesDoc {
     counts: BTreeMap<String, u64>,
     /// Passes that said something; null where passes do not count.
     passes: Option<u32>,
+    /// Plateaus by falling share; empty where the trial held still. Everything else is of the first.
+    states: Vec<TrialStateDoc>,
     grade: Option<String>,
     flags: Vec<&'static str>,
     /// The gravest doubt, or why there is nothing.
     reason: Option<String>,
+}
+
+/// A plateau of a trial.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TrialStateDoc {
+    /// Share of the passes that were made in one state, 0 to 1.
+    share: Option<f64>,
+    /// Of the distribution, or of what the trial is judged by where it has none.
+    median: Option<f64>,
+    /// 95 % interval.
+    ci: Option<Ci>,
+    /// Quantities of the whole trial in this state, as `values` beside.
+    values: BTreeMap<String, Option<f64>>,
+    /// What CAS without pause took then between the first and the last CPU of the trial, in nanoseconds: several where the
+    /// trial cannot tell states of the machine apart. Empty where it is not known.
+    cas_ns: Vec<f64>,
+}
+
+impl TrialStateDoc {
+    fn of(state: &TrialState, view: Option<&String>) -> TrialStateDoc {
+        let of_view = view.and_then(|view| state.medians_ns.get(view));
+        let told = if view.is_some() { of_view } else { Some(&state.value) };
+        TrialStateDoc {
+            share: known(state.share),
+            median: told.and_then(|told| known(told.point)),
+            ci: told.and_then(ci),
+            values: state
+                .values
+                .iter()
+                .map(|(name, value)| (name.clone(), significant(value.point)))
+                .collect(),
+            cas_ns: state.cas_ns.iter().copied().map(rounded).collect(),
+        }
+    }
 }
 
 /// A parameter.
@@ -133,6 +169,7 @@ impl SeriesDoc {
             intervals: BTreeMap::new(),
             counts: BTreeMap::new(),
             passes: None,
+            states: Vec::new(),
             grade: None,
             flags: Vec::new(),
             reason: None,
@@ -190,6 +227,7 @@ impl SeriesDoc {
                 .collect(),
             counts: if first { trial.counts.clone() } else { BTreeMap::new() },
             passes: Some(trial.passes),
+            states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(ToString::to_string),

@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use super::ladder::relation_words;
 use super::table::{Align, Columns};
-use super::text::{count, cut, figure, ns, percent, plain, wrap};
+use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
 use super::view::series_words;
 use coretalk_model::compare::{
     Basis, CellDifference, Comparison, Difference, LevelDifference, Levels, Mismatch, SheetComparison,
@@ -95,7 +95,7 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         for level in in_order(sheet, &labels) {
             text.push_str(&format!(
                 "| {} |\n",
-                level_row(level, view.levels.topology(), &labels).join(" | ")
+                level_row(level, sheet, view.levels.topology(), &labels).join(" | ")
             ));
         }
         let shown = standing_out(sheet);
@@ -210,7 +210,7 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
             );
         }
         for level in levels {
-            let mut row = level_row(level, topology, &labels);
+            let mut row = level_row(level, sheet, topology, &labels);
             if below {
                 row[0] = format!("  {}", labels.row(&level.level));
             }
@@ -227,15 +227,16 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
 
 pub(super) fn level_row(
     level: &LevelDifference,
+    sheet: &SheetComparison,
     topology: Option<&Topology>,
     labels: &Labels,
 ) -> Vec<String> {
     let mut row = vec![level_words(&level.level, topology, labels), level.pairs.to_string()];
-    row.extend(numbers(&level.difference));
+    row.extend(numbers(&level.difference, sheet));
     row
 }
 
-fn numbers(difference: &Difference) -> [String; 5] {
+fn numbers(difference: &Difference, sheet: &SheetComparison) -> [String; 5] {
     let (low, high) = (difference.shift.low, difference.shift.high);
     let interval = if low.is_finite() && high.is_finite() {
         format!("{} … {}", signed(low), signed(high))
@@ -247,7 +248,7 @@ fn numbers(difference: &Difference) -> [String; 5] {
         number(difference.b),
         signed(difference.shift.point),
         interval,
-        verdict_words(difference),
+        verdict_words(difference, sheet),
     ]
 }
 
@@ -261,15 +262,14 @@ pub(super) fn number(value: f64) -> String {
 
 /// A share with its sign: `+5.0 %`.
 fn signed(share: f64) -> String {
-    // Adding zero turns -0 into 0.
-    let tenths = (1_000.0 * share).round() / 10.0 + 0.0;
-    if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{tenths:+.1} %") }
+    signed_percent(100.0 * share)
 }
 
-pub(super) fn verdict_words(difference: &Difference) -> String {
+pub(super) fn verdict_words(difference: &Difference, sheet: &SheetComparison) -> String {
+    let [worse, better] = sheet.called().map(str::to_uppercase);
     match (difference.verdict, difference.reason) {
-        (Verdict::Faster, _) => "FASTER".to_owned(),
-        (Verdict::Slower, _) => "SLOWER".to_owned(),
+        (Verdict::Faster, _) => better,
+        (Verdict::Slower, _) => worse,
         (Verdict::Same, _) => {
             format!("same within ±{}", percent(difference.within.unwrap_or(difference.least)))
         }
@@ -315,10 +315,10 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
     let farthest = sheet
         .levels
         .iter()
-        .filter_map(|level| Some((level.as_read? - level.difference.shift.point, level.as_read?)))
-        .max_by(|x, y| x.0.abs().total_cmp(&y.0.abs()));
+        .filter_map(|level| Some((level.clock()?, level.as_read?)))
+        .max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()));
     if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
-        let how = if clock > 0.0 { "lower" } else { "higher" };
+        let how = if clock < 0.0 { "lower" } else { "higher" };
         texts.push(format!(
             "In {} as read B differs by up to {}: its core clock was {how} by about {}.",
             sheet.unit,
@@ -346,8 +346,9 @@ fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
 
 pub(super) fn tally(sheet: &SheetComparison) -> String {
     let of = |verdict: Verdict| sheet.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
+    let [worse, better] = sheet.called();
     format!(
-        "cells: {} slower, {} faster, {} the same, {} cannot be told (at most 5 % of those called different are not)",
+        "cells: {} {worse}, {} {better}, {} the same, {} cannot be told (at most 5 % of those called different are not)",
         of(Verdict::Slower),
         of(Verdict::Faster),
         of(Verdict::Same),
@@ -387,7 +388,7 @@ fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&To
         .get(cell.level)
         .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
     let mut row = vec![pair, level];
-    row.extend(numbers(&cell.difference));
+    row.extend(numbers(&cell.difference, sheet));
     row
 }
 
@@ -395,9 +396,9 @@ fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&To
 pub(super) fn conclusion(view: &CompareView<'_>) -> String {
     let sheets = &view.comparison.sheets;
     let several = sheets.len() > 1;
-    let named = |wanted: Verdict| -> Vec<String> {
+    let named = |wanted: Verdict, called: Option<&str>| -> Vec<String> {
         let mut named = Vec::new();
-        for sheet in sheets {
+        for sheet in sheets.iter().filter(|sheet| called.is_none_or(|word| sheet.called().contains(&word))) {
             let labels = labels(sheet);
             let of = if several { format!("{}, ", series_words(&sheet.name)) } else { String::new() };
             let levels = sheet.levels.iter().filter(|level| level.difference.verdict == wanted);
@@ -411,17 +412,22 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         }
         named
     };
-    let (slower, faster) = (named(Verdict::Slower), named(Verdict::Faster));
-    let untold = named(Verdict::CannotTell);
+    let words = [Verdict::Slower, Verdict::Faster].into_iter().zip(0..).flat_map(|(verdict, at)| {
+        let mut words: Vec<&str> = sheets.iter().map(|sheet| sheet.called()[at]).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.into_iter().map(move |word| (verdict, word))
+    });
+    let untold = named(Verdict::CannotTell, None);
     let single: usize = sheets.iter().map(|sheet| standing_out(sheet).len()).sum();
     let mut sentences = Vec::new();
-    if !slower.is_empty() {
-        sentences.push(format!("B is slower: {}.", slower.join(", ")));
+    for (verdict, word) in words {
+        let levels = named(verdict, Some(word));
+        if !levels.is_empty() {
+            sentences.push(format!("B is {word}: {}.", levels.join(", ")));
+        }
     }
-    if !faster.is_empty() {
-        sentences.push(format!("B is faster: {}.", faster.join(", ")));
-    }
-    if slower.is_empty() && faster.is_empty() && untold.is_empty() {
+    if sentences.is_empty() && untold.is_empty() {
         sentences.push(format!("No level differs by {} or more.", percent(view.least)));
     }
     if !untold.is_empty() {

@@ -6,7 +6,8 @@ use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::compare::{
-    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, Weight, compare, mismatches,
+    self, CellDifference, Comparison, LeastEffect, Levels, Mismatch, SheetComparison, Weight, compare,
+    mismatches,
 };
 use std::collections::BTreeMap;
 
@@ -96,19 +97,15 @@ impl<'a> Differing<'a> {
         known
             .filter_map(|(side, drawn)| {
                 let sheet = comparison.sheets.iter().find(|sheet| sheet.name == side.name)?;
-                Some(difference_map(drawn, &sheet.cells, &sheet.name, sheet.basis))
+                Some(difference_map(drawn, sheet))
             })
             .collect()
     }
 }
 
-fn difference_map<'a>(
-    of: &'a Map,
-    cells: &[CellDifference],
-    name: &str,
-    basis: compare::Basis,
-) -> DifferenceMap<'a> {
-    let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = cells
+fn difference_map<'a>(of: &'a Map, sheet: &SheetComparison) -> DifferenceMap<'a> {
+    let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = sheet
+        .cells
         .iter()
         .filter_map(|cell| match &cell.subject {
             compare::Subject::Pair(pair) => Some((*pair, cell)),
@@ -148,7 +145,7 @@ fn difference_map<'a>(
         reason: vec![None; n],
         reasons: Vec::new(),
     };
-    let basis = match basis {
+    let basis = match sheet.basis {
         compare::Basis::Cycles => "in core cycles",
         compare::Basis::AsRead => "as read",
     };
@@ -164,10 +161,14 @@ fn difference_map<'a>(
             .map(|cell| {
                 cell.map_or_else(
                     || "not measured in both runs".to_owned(),
-                    |cell| verdict_words(&cell.difference),
+                    |cell| verdict_words(&cell.difference, sheet),
                 )
             })
             .collect(),
-        question: format!("{}: B ÷ A − 1 in percent, {basis}; positive is slower", plain(name)),
+        question: format!(
+            "{}: B ÷ A − 1 in percent, {basis}; positive is {}",
+            plain(&sheet.name),
+            sheet.called_above()
+        ),
     }
 }

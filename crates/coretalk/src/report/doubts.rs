@@ -82,7 +82,7 @@ impl<'a> Alike<'a> {
 const MOST_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
-fn named(trial: &TrialResult) -> String {
+pub(super) fn named(trial: &TrialResult) -> String {
     let places = match trial.spec.placement.len() {
         0 => String::new(),
         1 => format!("CPU {}", trial.spec.places()),

@@ -3,7 +3,7 @@
 use super::table::{Align, Columns};
 use super::text::{count, duration, flow, grouped, percent, wrap};
 use coretalk_model::CpuId;
-use coretalk_model::jitter::{Quietness, by_quietness, extremes, names};
+use coretalk_model::jitter::{Quietness, are_alike, by_quietness, extremes, names};
 use coretalk_model::series::TrialResult;
 
 /// Rows of the table; of more CPUs the noisiest and the quietest are shown.
@@ -66,9 +66,12 @@ pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
             duration(longest * 1e-9)
         )],
         _ => vec![format!(
-            " no CPU is quieter than the others: each lost {} to {} of its time, longest gap {}",
-            percent(first.lost),
-            percent(last.lost),
+            " {}: each lost {} of its time, longest gap {}",
+            match are_alike(&sorted) {
+                true => "no CPU is quieter than the others",
+                false => "cannot tell which CPUs are quieter",
+            },
+            from_to(first.lost, last.lost),
             duration(longest * 1e-9)
         )],
     };
@@ -124,6 +127,12 @@ fn table<'a>(
     table.lines(width)
 }
 
+/// `0.04 % to 0.08 %`, or one of both where they read alike.
+fn from_to(least: f64, most: f64) -> String {
+    let [least, most] = [least, most].map(percent);
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
 fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult> {
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
@@ -140,9 +149,9 @@ fn words(sorted: &[Quietness]) -> Vec<String> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     if quiet.is_empty() {
         return vec![format!(
-            " No CPU stands out: each lost {} to {} of its time.",
-            percent(first.lost),
-            percent(last.lost)
+            " {}: each lost {} of its time.",
+            if are_alike(sorted) { "No CPU stands out" } else { "Cannot tell which CPUs are quieter" },
+            from_to(first.lost, last.lost)
         )];
     }
     let worst = noisy.first().unwrap_or(last);

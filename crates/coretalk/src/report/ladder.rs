@@ -5,6 +5,7 @@ use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{LadderRow, LatencyResult};
 use coretalk_model::series::RUNGS;
+use coretalk_model::stats::Estimate;
 use coretalk_model::{KernelId, Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
@@ -65,7 +66,10 @@ pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, 
     let cell = |of: Rung, (step, kernel): &(&str, &str)| {
         rows.iter().find(|row| rung(row) == of && row.step == *step && row.kernel.as_str() == *kernel)
     };
-    let line = |of: Rung| rows.iter().find(|row| rung(row) == of && Some(&row.kernel) == line);
+    let line = |of: Rung| {
+        let row = rows.iter().find(|row| rung(row) == of && Some(&row.kernel) == line)?;
+        Some((row, row.latency_ns.as_ref()?))
+    };
     let mut shown = headline(&rungs, rows, line);
     shown.extend(steps.iter().map(|step| plain_column(&rungs, step, cell)));
     let stub = first_column(&rungs, topology);
@@ -111,21 +115,20 @@ pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) ->
 fn headline<'a>(
     rungs: &[Rung<'a>],
     rows: &[LadderRow],
-    line: impl Fn(Rung<'a>) -> Option<&'a LadderRow>,
+    line: impl Fn(Rung<'a>) -> Option<(&'a LadderRow, &'a Estimate)>,
 ) -> Vec<Column> {
     let column = |head: [&str; 2], text: &dyn Fn(Rung<'a>) -> String| -> Column {
         head.map(str::to_owned).into_iter().chain(rungs.iter().map(|&rung| text(rung))).collect()
     };
     let most = |of: Rung<'a>| rows.iter().filter(|row| rung(row) == of).map(|row| row.pairs).max();
     let mut shown = vec![column(["pairs", ""], &|rung| {
-        line(rung).map(|row| row.pairs).or_else(|| most(rung)).unwrap_or(0).to_string()
+        line(rung).map(|(row, _)| row.pairs).or_else(|| most(rung)).unwrap_or(0).to_string()
     })];
     if !rungs.iter().any(|&rung| line(rung).is_some()) {
         return shown;
     }
     shown.push(column(["line", "(95 %)"], &|rung| {
-        line(rung).map_or("·".to_owned(), |row| {
-            let latency = &row.latency_ns;
+        line(rung).map_or("·".to_owned(), |(_, latency)| {
             let interval = match latency.is_sure() {
                 true => plus_minus(latency.point, latency.reach()),
                 false => String::new(),
@@ -134,7 +137,8 @@ fn headline<'a>(
         })
     }));
     // One pair has no range.
-    let range = |rung: Rung<'a>| line(rung).filter(|row| row.pairs > 1).map(|row| row.range_ns);
+    let range =
+        |rung: Rung<'a>| line(rung).filter(|(row, _)| row.pairs > 1).and_then(|(row, _)| row.range_ns);
     if rungs.iter().any(|&rung| range(rung).is_some()) {
         shown.push(column(["range", ""], &|rung| {
             range(rung).map_or(String::new(), |[low, high]| format!("{}–{}", short_ns(low), short_ns(high)))
@@ -148,8 +152,8 @@ fn plain_column<'a>(
     step: &(&str, &str),
     cell: impl Fn(Rung, &(&str, &str)) -> Option<&'a LadderRow>,
 ) -> Column {
-    let cells =
-        rungs.iter().map(|&rung| cell(rung, step).map_or("·".to_owned(), |row| ns(row.latency_ns.point)));
+    let point = |rung: &Rung| cell(*rung, step)?.latency_ns.map(|latency| ns(latency.point));
+    let cells = rungs.iter().map(|rung| point(rung).unwrap_or_else(|| "·".to_owned()));
     step_heading(step).into_iter().chain(cells).collect()
 }
 
@@ -223,7 +227,10 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
         text.push_str(&format!("; {}: until a thread that slept {silence} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        text.push_str("; in whatever state the machine was just then");
+        text.push_str("; each pair in the state of the machine that its headline is from");
+    }
+    if rows.iter().any(|row| row.latency_ns.is_none()) {
+        text.push_str(" (·: visited in others only)");
     }
     super::text::wrap(&format!(" {text}"), width, 1)
         .into_iter()

@@ -4,7 +4,7 @@ use super::ladder::relation_words;
 use super::text::{plain, wrap};
 use coretalk_measure::probes::sharing::names;
 use coretalk_model::Topology;
-use coretalk_model::series::TrialResult;
+use coretalk_model::series::{TrialResult, side_by_side};
 use coretalk_model::stats::Estimate;
 
 /// Two threads slow each other down where a write surely takes so many times as long as alone.
@@ -12,8 +12,12 @@ const FELT: f64 = 1.1;
 
 /// A sentence for each pair of places; nothing without trials of this kind.
 pub(super) fn lines(topology: &Topology, trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let of_kind: Vec<&TrialResult> =
+        trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
+    // Distances are held against each other in one state of the machine.
+    let beside = side_by_side(&of_kind);
     let mut pairs: Vec<(String, Vec<(f64, &Estimate)>)> = Vec::new();
-    for trial in trials {
+    for trial in beside.iter().filter_map(Option::as_deref) {
         let parameters = &trial.spec.parameters;
         let ([from, to], Some(bytes), Some(slowdown)) = (
             &trial.spec.placement[..],

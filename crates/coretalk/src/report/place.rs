@@ -3,17 +3,18 @@
 mod reason;
 
 use super::screen::{Saved, Screen};
+use super::snippets::snippets;
 use super::table::{Align, Columns};
 use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
 use super::words;
 use crate::{PlaceReport, RunReport};
 use coretalk_model::place::{
-    Better, COMMAND, Comparison, Doubt, Failed, Open, Outcome, PlaceSettings, Placement, Preset,
-    WorkSettings, Workload, effect, least_repetitions,
+    Better, Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement,
+    Preset, WorkSettings, Workload, effect, least_repetitions, why,
 };
 use coretalk_model::stats::Estimate;
-use coretalk_model::{Flag, Topology};
-use reason::{Crowd, reasons, structure_words};
+use coretalk_model::{CpuId, Flag, Topology};
+use reason::{reasons, structure_words};
 
 /// The whole screen of a run of comparisons, with a line end after each line.
 pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>, width: usize) -> String {
@@ -58,12 +59,30 @@ pub fn overview(report: &RunReport, place: &PlaceReport, width: usize) -> Vec<St
     sentences.chain(doubts).chain(ending(place, Saved::Not, width)).collect()
 }
 
-/// The placements as a table: what they are called, what they share, and the words that do the same elsewhere.
+/// Threads up to which it is said line by line how to hold each on its CPU.
+const MOST_HELD: usize = 16;
+
+/// The placements as a table: what they are called, what they share, and the words that do the same elsewhere; where it
+/// matters which thread runs where, that too.
 pub fn placements(settings: &PlaceSettings, topology: &Topology, width: usize) -> Vec<String> {
-    let mut table = Columns::new(&[("placement", Align::Left), ("has", Align::Left), ("as", Align::Left)]);
+    let roles = settings.roles_in_order();
+    let heading = [
+        ("placement", Align::Left),
+        ("has", Align::Left),
+        ("threads on CPUs", Align::Left),
+        ("as", Align::Left),
+    ];
+    let shown = |column: &usize| *column != 2 || roles.is_some();
+    let mut table = Columns::new(&(0..4).filter(shown).map(|column| heading[column]).collect::<Vec<_>>());
     for placement in &settings.placements {
         let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-        table.row(vec![plain(&placement.name), structure_words(topology, placement), line]);
+        let mut row = vec![plain(&placement.name), structure_words(topology, placement)];
+        row.extend(roles.map(|roles| match placement.binding {
+            Binding::Bound => listed(&placement.roles(roles)),
+            Binding::Free => "anywhere".to_owned(),
+        }));
+        row.push(line);
+        table.row(row);
     }
     let mut lines = table.lines(width);
     for placement in &settings.placements {
@@ -72,6 +91,43 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology, width: usize) -
             let text = format!(" {} are the same CPUs here, and run once.", names.join(" and "));
             lines.extend(wrap(&text, width, 2));
         }
+    }
+    lines.extend(roles.into_iter().flat_map(|roles| held(settings, roles, width)));
+    lines
+}
+
+/// `0, 8, 1, 9`, cut short where there are many.
+fn listed(cpus: &[CpuId]) -> String {
+    let shown: Vec<String> = cpus.iter().take(MOST_HELD).map(CpuId::to_string).collect();
+    shown.join(", ") + if cpus.len() > MOST_HELD { ", …" } else { "" }
+}
+
+/// That a set of CPUs is not the placement where threads have places of their own in it, and what is.
+fn held(settings: &PlaceSettings, roles: usize, width: usize) -> Vec<String> {
+    let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
+    let twins = bound().enumerate().find_map(|(number, first)| {
+        let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
+        Some(format!(", and {} and {} are the same to it", plain(&first.name), plain(&twin.name)))
+    });
+    let text = format!(
+        " Each thread is held on one CPU here, in this order. taskset holds the process as a whole: its threads may \
+         stand in any order{}.",
+        twins.unwrap_or_default()
+    );
+    let mut lines = wrap(&text, width, 1);
+    if roles > MOST_HELD {
+        lines.extend(wrap(" --format json lists the CPU of each thread under `roles`.", width, 1));
+        return lines;
+    }
+    lines.extend(wrap(
+        " To hold each thread as here, with OpenMP (other programs pin their threads themselves):",
+        width,
+        1,
+    ));
+    for placement in bound() {
+        let openmp = snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp");
+        // A line to be copied is never broken.
+        lines.extend(openmp.map(|openmp| format!("   {}: {}", plain(&placement.name), openmp.text)));
     }
     lines
 }
@@ -146,9 +202,13 @@ fn difference(
 
 fn signed(share: Option<&Estimate>) -> String {
     let Some(share) = share else { return "·".to_owned() };
-    let sign = if share.point < 0.0 { "−" } else { "+" };
     // Zeros are endlessly far from other numbers, and such an interval says nothing.
     let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
+    let sign = match share.point {
+        point if words(point.abs()) == words(0.0) => "",
+        point if point < 0.0 => "−",
+        _ => "+",
+    };
     match share.reach().is_finite() {
         true => format!("{sign}{} ±{}", words(share.point.abs()), words(share.reach())),
         false => format!("{sign}{}", words(share.point.abs())),
@@ -208,8 +268,8 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
-        "   Where peak memory is unknown the work held less than coretalk itself, whose memory the system counts until the \
-         program takes its place.",
+        "   Where peak memory is unknown the work held less than the small process that starts it, whose memory the system \
+         counts until the program takes its place.",
     )
 }
 
@@ -233,7 +293,8 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
                 }
             };
             let p = format!("p {}", words::p_value(*p_value));
-            let why = reasons(&report.topology, best, next, crowd(place, headline));
+            let why = why(&report.topology, &habit(place, headline), best, next);
+            let why = reasons(&report.topology, &why, &next.name);
             format!(" → {mine} wins in {what}: {behind} ({p}). {why}")
         }
         Outcome::Same { within } => {
@@ -293,23 +354,14 @@ fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
         .collect()
 }
 
-/// Who works, as far as it is known.
-fn crowd(place: &PlaceReport, headline: &Comparison) -> Crowd {
+/// How the work behaves, as far as it is known.
+fn habit(place: &PlaceReport, headline: &Comparison) -> Habit {
     match headline.work.parse::<Workload>() {
-        Ok(workload) => {
-            let threads = place.settings.threads.unwrap_or(1);
-            let kind = workload.kind;
-            Crowd {
-                roles: kind.roles(threads),
-                several: kind.parties(threads) > 1,
-                talks: !kind.is_independent(),
-            }
-        }
+        Ok(workload) => workload.kind.habit(place.settings.threads.unwrap_or(1)),
         // A command: by what was seen of it.
         Err(_) => {
             let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);
-            let several = doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1);
-            Crowd { roles: None, several, talks: true }
+            Habit::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
         }
     }
 }
@@ -345,6 +397,15 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
     if doubt.flags.contains(Flag::Freq) {
         let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
         parts.push(format!("the core clock moved, or differs between placements{clock}"));
+    }
+    if doubt.flags.contains(Flag::Preempted) {
+        let share = |of: Option<f64>| of.map_or_else(|| "some".to_owned(), percent);
+        parts.push(format!(
+            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they wanted to \
+             run; end those programs, or compare again when they have ended",
+            share(doubt.others),
+            share(doubt.waited)
+        ));
     }
     if doubt.flags.contains(Flag::Steal) {
         let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));

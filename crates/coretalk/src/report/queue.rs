@@ -127,6 +127,7 @@ fn conclusions(
     lines.extend(switch_rate(matrices).iter().flat_map(|rate| switches(rate, width)));
     lines.extend(shapes.iter().flat_map(|shape| balances(report, shape, width)));
     lines.extend(winners(report, shapes, width));
+    lines.extend(left_out(shapes, width));
     let every = series.settings.cpus.len().pow(2);
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
         && series.settings.asked.text("pairs") != Some("listed");
@@ -451,6 +452,22 @@ fn times(ratio: f64) -> String {
         ratio if ratio < 9.95 => format!("{ratio:.1}"),
         ratio => format!("{ratio:.0}"),
     }
+}
+
+/// How many cells nothing was compared with.
+fn left_out(shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+    let rates = || shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row);
+    let elsewhere: usize = rates().map(|rate| rate.elsewhere).sum();
+    if elsewhere == 0 {
+        return Vec::new();
+    }
+    let all: usize = rates().map(|rate| rate.pairs).sum();
+    let text = format!(
+        " {elsewhere} of {} are left out of what is compared here: they were measured in another state of the machine than \
+         most of their pair.",
+        count(all as u64, "cell")
+    );
+    wrap(&text, width, 1)
 }
 
 /// The queue that passes most, for each relation and payload.

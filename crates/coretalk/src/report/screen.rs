@@ -9,7 +9,7 @@ use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
 use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
-    Overall, class_pairs, contrasts, id_distance_correlation, overall, readings,
+    Overall, all_apart, class_pairs, contrasts, id_distance_correlation, overall, readings,
 };
 use coretalk_model::latency::{LatencyMap, PairChoice};
 use coretalk_model::series::Gathering;
@@ -158,7 +158,7 @@ fn map_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<S
     let readings = readings(map);
     let picture = HeatMap::new(&readings, &report.topology, look);
     let (drawn, how) = picture.draw(look);
-    lines.extend(words::legend(report, picture.threads_per_core(), how, look.width));
+    lines.extend(words::legend(report, map, picture.threads_per_core(), how, look.width));
     lines.push(String::new());
     lines.extend(drawn);
 }
@@ -170,7 +170,9 @@ fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut V
             lines.push(format!(" {}:", map.kernel));
         }
         lines.extend(overview(report, map, &all, look.width));
-        if let Some(watch) = &report.result.watch {
+        // What was watched is the first map: its pairs, its values.
+        let is_first = report.result.maps.first().is_some_and(|first| first.protocol == map.protocol);
+        if let Some(watch) = report.result.watch.as_ref().filter(|_| is_first && map.protocol.is_latency()) {
             lines.extend(states::of_map(watch, all.measured, &report.topology, look));
         }
         lines.extend(words::cell_doubts(&all, look.width));
@@ -190,16 +192,16 @@ pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall, width: usiz
             Some(watch) if levels_changed(watch) => words::Holding::Changed,
             _ => words::Holding::Still,
         };
-        let by_distance = id_distance_correlation(map);
-        lines.extend(words::groups(all, &contrasts, &report.topology, holding, by_distance, width));
+        let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
+        lines.extend(words::groups(all, &contrasts, &report.topology, holding, apart, by_distance, width));
     }
     lines
 }
 
-/// The pair of a map of two CPUs, where it has a value.
+/// The pair of a map of two CPUs, where it has one value; each direction of a variation has its own.
 pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
     let cpus = map.cells.cpus();
-    if cpus.len() != 2 {
+    if cpus.len() != 2 || !map.cells.is_symmetric() {
         return None;
     }
     Some(([cpus[0], cpus[1]], map.cells.get(1, 0)?.value()?))

@@ -10,6 +10,7 @@ use super::jitter;
 use super::ladder::relation_words;
 use super::look::Look;
 use super::padding;
+use super::plateaus;
 use super::queue;
 use super::screen::{Saved, Screen};
 use super::spawn;
@@ -28,7 +29,7 @@ use coretalk_model::{CpuId, Flag, Matrix};
 use std::collections::BTreeMap;
 
 use rows::{MICROSECONDS, table, times_beside};
-pub(super) use rows::{half_width, places};
+pub(super) use rows::{half_width, median_width, places};
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
 const MOST_HEAPS: usize = 4;
@@ -81,14 +82,11 @@ fn found_with(
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
-    match name {
-        coretalk_model::contend::names::PROBE => return contend::lines(probe, &series.result, look.width),
-        coretalk_model::jitter::names::PROBE => return jitter::lines(&trials, look.width),
-        "spawn" => return spawn::lines(probe, &trials, look.width),
-        _ => (),
-    }
-    let listed: Vec<&TrialResult> = trials.into_iter().filter(|trial| !QueueCell::holds(trial)).collect();
-    match name {
+    let listed: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !QueueCell::holds(trial)).collect();
+    let mut lines = match name {
+        coretalk_model::contend::names::PROBE => contend::lines(probe, &series.result, look.width),
+        coretalk_model::jitter::names::PROBE => jitter::lines(&trials, look.width),
+        "spawn" => spawn::lines(probe, &trials, look.width),
         wait::PROBE => wait::lines(report, series, &listed, look),
         names::PROBE => {
             let mut lines = queues(report, series, look);
@@ -96,7 +94,9 @@ fn found_with(
             lines
         }
         _ => body(report, series, probe, &listed, look),
-    }
+    };
+    lines.extend(plateaus::lines(series, &trials, look.width));
+    lines
 }
 
 /// The questions of a run of series, its doubts and how it ended, without its tables.

@@ -1,7 +1,8 @@
 //! Creation of threads and processes: a row for each kind, pause and place.
 
+use super::series::median_width;
 use super::table::{Align, Columns};
-use super::text::{duration, ns, percent, plain, wrap};
+use super::text::{duration, ns, plain, wrap};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
@@ -31,7 +32,6 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
             let ns = trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share));
             ns.map_or("·".to_owned(), micros)
         };
-        let half_width = trial.medians_ns.get("latency").map(|median| percent(median.relative_half_width()));
         let parameters = &trial.spec.parameters;
         let mut row = vec![
             plain(parameters.text("kind").unwrap_or_default()),
@@ -42,7 +42,7 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
             place(trial),
             at("cost", 0.5),
             at("latency", 0.5),
-            half_width.unwrap_or("·".to_owned()),
+            median_width(trial, "latency"),
             at("latency", 0.99),
         ];
         if roomy {
@@ -54,7 +54,7 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
     }
     let mut lines = wrap(
         " µs, medians: until the creator goes on (cost), until the new one runs, with its tail, and until its end is known \
-         (joined). C−B: first statement minus return, the median of passes; below zero the new one ran first; a range \
+         (joined). C−B: first statement minus return; below zero the new one ran first; a range \
          where its sign is not sure.",
         width,
         1,

@@ -199,16 +199,13 @@ impl<'a> Subject<'a> {
             Origin::Run(report) => (report, &report.environment),
             Origin::File(file) => return file.about(),
         };
-        let mut parts = Vec::new();
+        let mut parts: Vec<String> = words::disturbance(environment).into_iter().collect();
         if environment.label.is_some() && !report.header.simulated {
             parts.extend(environment.cpu_model.as_deref().map(plain));
         }
         parts.push(words::size(&report.topology));
         if !report.header.simulated {
-            parts.push(match &environment.hypervisor {
-                Some(hypervisor) => format!("guest of {}", plain(hypervisor)),
-                None => "bare metal".into(),
-            });
+            parts.push(words::ground(environment));
             parts.extend(environment.kernel.as_deref().map(plain));
         }
         parts.push(started(&report.header.started));

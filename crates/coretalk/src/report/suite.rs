@@ -5,12 +5,13 @@ use super::look::Look;
 use super::series::{crossovers, question};
 use super::table::{Align, Columns};
 use super::text::{chosen_time, count, ns, plain, wrap};
-use super::{jitter, queue};
+use super::{jitter, plateaus, queue};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::{self, broadcast, sharing, spawn, strain, wake};
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{TrialResult, Value, named_headline};
+use coretalk_model::series::{TrialResult, Value, named_headline, side_by_side};
 use coretalk_model::{Flag, contend, wait};
+use std::borrow::Cow;
 
 /// Rows of a table; the rest is in the data.
 const MOST_ROWS: usize = 24;
@@ -33,6 +34,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
             continue;
         }
         lines.extend(table(report, series, &trials, probe, look.width));
+        lines.extend(plateaus::lines(series, &trials, look.width));
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
             let text = " s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
@@ -193,6 +195,10 @@ fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usiz
         }
     }
     let sentence = |(_, numbers, mut rows): (&str, String, Vec<Told<'a>>)| {
+        // More and less are told of one state of the machine.
+        let trials: Vec<&TrialResult> = rows.iter().map(|told| told.trial).collect();
+        let mut beside = side_by_side(&trials).into_iter();
+        rows.retain(|_| matches!(beside.next(), Some(Some(Cow::Borrowed(_)))));
         rows.sort_by(|a, b| a.value.total_cmp(&b.value));
         let [first, .., last] = rows.as_slice() else { return None };
         let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };

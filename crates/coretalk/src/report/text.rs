@@ -134,6 +134,7 @@ pub fn flow<'a>(
 /// Nanoseconds with three significant digits: `7.83`, `22.6`, `116`, `1 300`.
 pub fn ns(value: f64) -> String {
     match value.abs() {
+        magnitude if magnitude < 0.005 => "0.00".to_owned(),
         magnitude if magnitude < 9.995 => format!("{value:.2}"),
         magnitude if magnitude < 99.95 => format!("{value:.1}"),
         _ => grouped(value.round() as i64),
@@ -142,7 +143,11 @@ pub fn ns(value: f64) -> String {
 
 /// Nanoseconds with two significant digits, for cells and columns: `7.8`, `17`, `203`.
 pub fn short_ns(value: f64) -> String {
-    if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+    match value.abs() {
+        magnitude if magnitude < 0.05 => "0.0".to_owned(),
+        magnitude if magnitude < 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 /// Half a width of an interval in the precision of its point: `±0.5`.
@@ -252,6 +257,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
+pub fn signed_percent(percent: f64) -> String {
+    if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
+}
+
 /// A number with its noun: `1 pair`, `2 pairs`, `24 passes`.
 pub fn count(number: u64, noun: &str) -> String {
     let plural = match number {
@@ -323,6 +333,10 @@ mod tests {
     fn numbers_read_as_people_write_them() {
         assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
         assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
+        // What rounds to zero has no sign.
+        assert_eq!([-0.004, 0.0].map(ns), ["0.00"; 2]);
+        assert_eq!([-0.04, 0.04].map(short_ns), ["0.0"; 2]);
+        assert_eq!([-0.04, 0.04, -0.06, 104.2].map(signed_percent), ["0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]);
         assert_eq!(
             [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
             ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]

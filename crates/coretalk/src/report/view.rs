@@ -103,6 +103,8 @@ pub struct RungView {
     pub unit: String,
     /// Pairs measured.
     pub pairs: u32,
+    /// Why there is no value.
+    pub reason: Option<String>,
 }
 
 /// A distribution, or values.

@@ -1,7 +1,7 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
 use super::look::Look;
-use super::series::{MOST_LISTED, Unit, half_width, map, places};
+use super::series::{MOST_LISTED, Unit, half_width, map, median_width, places};
 use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
 use crate::{RunReport, SeriesReport};
@@ -142,7 +142,7 @@ fn percentiles(trials: &[&TrialResult], width: usize) -> Vec<String> {
         let view = if trial.spec.parameters.text("mode").is_some() { names::CLOCK } else { names::TRIP };
         let histogram = trial.histogram(view);
         let at = |share: f64| histogram.and_then(|histogram| histogram.telling_percentile_ns(share));
-        let mut row = vec![name(trial), trial.medians_ns.get(view).map_or("·".to_owned(), half_width)];
+        let mut row = vec![name(trial), median_width(trial, view)];
         row.extend(SHARES.map(|(_, share)| known(at(share))));
         row.push(known(at(1.0)));
         table.row(row);
@@ -163,7 +163,7 @@ fn side_by_side(trial: &TrialResult, width: usize) -> Vec<String> {
         ("busy", Align::Right),
         ("difference", Align::Right),
     ]);
-    let width_of = |view: &str| trial.medians_ns.get(view).map_or("·".to_owned(), half_width);
+    let width_of = |view: &str| median_width(trial, view);
     table.row(vec!["± of p50".to_owned(), width_of(names::HINT), width_of(names::PLAIN), String::new()]);
     let views = [names::HINT, names::PLAIN].map(|view| trial.histogram(view));
     for (title, share) in SHARES.into_iter().chain([("max", 1.0)]) {
@@ -171,7 +171,8 @@ fn side_by_side(trial: &TrialResult, width: usize) -> Vec<String> {
             views.map(|view| view.and_then(|histogram| histogram.telling_percentile_ns(share)));
         let ratio = hint.zip(plain).map(|(hint, plain)| hint / plain - 1.0);
         let ratio = ratio.map_or("·".to_owned(), |ratio| {
-            format!("{}{}", if ratio > 0.0 { "+" } else { "" }, percent(ratio))
+            let words = percent(ratio);
+            if ratio > 0.0 && words != percent(0.0) { format!("+{words}") } else { words }
         });
         table.row(vec![title.to_owned(), known(hint), known(plain), ratio]);
     }

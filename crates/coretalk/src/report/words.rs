@@ -2,13 +2,14 @@
 
 use super::heat_map::Drawn;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, wrap};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, wrap};
 use crate::RunReport;
+use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
-use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
+use coretalk_model::{CpuSet, Environment, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
 /// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
 /// size of the spread between cells of one relation.
@@ -22,7 +23,9 @@ pub fn p_value(p: f64) -> String {
 /// What was measured, in one line where it fits: tool, machine, size, system, time.
 pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     let environment = &report.environment;
-    let mut parts = vec![format!("coretalk {}", plain(&report.header.tool_version))];
+    // Whoever reads one line more has to know it.
+    let mut parts: Vec<String> = disturbance(environment).into_iter().collect();
+    parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
     if report.header.simulated {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
@@ -34,10 +37,7 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
-        parts.push(match &environment.hypervisor {
-            Some(hypervisor) => format!("guest of {}", plain(hypervisor)),
-            None => "bare metal".into(),
-        });
+        parts.push(ground(environment));
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
@@ -45,6 +45,21 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.push(format!("watched for {}", duration(report.result.watched.secs())));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// What other programs did to a run, where that casts doubt on it.
+pub fn disturbance(environment: &Environment) -> Option<String> {
+    let share = environment.disturbance()?;
+    Some(format!("disturbed: other programs took {} of the CPUs", percent(share)))
+}
+
+/// What the system stands on: only what there is evidence of.
+pub fn ground(environment: &Environment) -> String {
+    match environment.ground() {
+        Ground::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
+        Ground::BareMetal => "bare metal".to_owned(),
+        Ground::Unknown => "hypervisor unknown".to_owned(),
+    }
 }
 
 /// `16 cores, 32 CPUs, 2 L3`: what the system reports, and only that.
@@ -92,7 +107,14 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
 }
 
 /// What a cell is, and how exact.
-pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: usize) -> Vec<String> {
+pub fn legend(
+    report: &RunReport,
+    map: &LatencyMap,
+    threads_per_core: usize,
+    drawn: Drawn,
+    width: usize,
+) -> Vec<String> {
+    let precision = report.settings.precision_of(map.protocol);
     let mut parts = Vec::new();
     if threads_per_core > 1 {
         parts.push("cell: median over the pairs of threads".to_owned());
@@ -110,7 +132,7 @@ pub fn legend(report: &RunReport, threads_per_core: usize, drawn: Drawn, width: 
     parts.push(match report.settings.counts {
         Counts::Adaptive => {
             let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
-            format!("±{} at 95 % {but}", percent(report.settings.precision))
+            format!("±{} at 95 % {but}", percent(precision))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
@@ -176,6 +198,7 @@ pub fn groups(
     contrasts: &[Contrast],
     topology: &Topology,
     holding: Holding,
+    apart: Option<Level>,
     by_distance: Option<Estimate>,
     width: usize,
 ) -> Vec<String> {
@@ -195,17 +218,26 @@ pub fn groups(
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
         [one] => format!(
-            " No groups: values range from {} to {} ns without a gap, and the system reports one group.{}",
+            " No groups: values range from {} to {} ns without a gap, and {}.{}",
             ns(one.min),
             ns(one.max),
+            match apart {
+                Some(level) =>
+                    format!("each CPU is in another {}, as the system reports", level_words(level, 1)),
+                None => "the system reports one group".to_owned(),
+            },
             by_distance.map_or(String::new(), distance_words)
         ),
         _ if explained => {
             " One group above the core, as the system reports; no other gap in the values.".to_owned()
         }
         several => format!(
-            " {} levels by value only, the system reports no groups: {}.",
+            " {} levels by value only, {}: {}.",
             several.len(),
+            match apart {
+                Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
+                None => "the system reports no groups".to_owned(),
+            },
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
         ),
     };
@@ -259,6 +291,19 @@ fn contrast_words(contrast: &Contrast) -> String {
         return format!("{}, as the system reports.", contrast_groups(contrast));
     }
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
+    if !contrast.protocol.is_latency() {
+        let verdict = if ratio >= VISIBLE_CONTRAST {
+            "Time stamps from the own group vary less"
+        } else if ratio <= 1.0 / VISIBLE_CONTRAST {
+            "Time stamps from the own group vary more"
+        } else {
+            "The variation does not show them"
+        };
+        let groups = contrast_groups(contrast);
+        return format!(
+            "{groups}, as the system reports. {verdict}: {inside} ns later than at best, {across} from the nearest other."
+        );
+    }
     let verdict = if ratio >= VISIBLE_CONTRAST {
         format!("Talk inside one group: {ratio:.1} × faster ({inside} ns, to the nearest other {across} ns).")
     } else if ratio <= 1.0 / VISIBLE_CONTRAST {
@@ -390,9 +435,9 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology, width: usize) -
         .map(|outcome| {
             let verdict = if outcome.equivalent { within.clone() } else { format!("not {within}") };
             format!(
-                "{}: {:+.1} % against alone, {verdict}, {} at once",
+                "{}: {} against alone, {verdict}, {} at once",
                 relation_words(outcome.relation, topology),
-                100.0 * outcome.bias.point,
+                signed_percent(100.0 * outcome.bias.point),
                 count(u64::from(outcome.pairs), "pair"),
             )
         })

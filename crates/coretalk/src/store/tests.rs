@@ -183,8 +183,7 @@ fn every_name_code_and_table_stands_in_the_format_document() {
     const FORMAT: &str = include_str!("../../../../FORMAT.md");
     let stands = |line: String| assert!(FORMAT.contains(&line), "add `{line}` to FORMAT.md");
     for &flag in Flag::ALL {
-        let kind = if flag.is_doubt() { "doubt" } else { "remark" };
-        stands(format!("| {} | `{}` | {kind} |", flag as u32, flag.name()));
+        stands(format!("| {} | `{}` | {} |", flag as u32, flag.name(), flag.effect().name()));
     }
     for (code, purpose) in Purpose::ALL.iter().enumerate() {
         stands(format!("| {code} | `{}` |", purpose.name()));

@@ -3,6 +3,7 @@
 
 mod advising;
 #[cfg(target_os = "linux")]
+mod claims;
 mod compared;
 mod comparing;
 mod contend;

@@ -29,6 +29,7 @@ pub fn value(ns: f64) -> CellValue {
         home_penalty: None,
         line_spread: Some(1.03),
         states: Vec::new(),
+        cas_ns: None,
         grade: Grade::B,
         flags: Flags::NONE,
         reason: None,
@@ -68,6 +69,8 @@ fn settings(cpus: u32) -> LatencySettings {
 pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
     let cpus = topology.cpus().len() as u32;
     let environment = Environment {
+        bare_metal: Some(true),
+        platform_evidence: Some("CPUID: no hypervisor".into()),
         simulated: simulated.map(str::to_owned),
         host: Some("secret-host".into()),
         clock: ClockFacts { source: "tsc".into(), hz: 2.596e9, cost_ns: Some(17.9), ..ClockFacts::default() },
@@ -120,9 +123,10 @@ fn rung(relation: Relation, step: &str, kernel: &'static str, ns: f64, pairs: u3
         classes: None,
         step: step.into(),
         kernel: KernelId(kernel.into()),
-        latency_ns: estimate(ns, 0.01),
-        range_ns: [ns * 0.97, ns * 1.04],
+        latency_ns: Some(estimate(ns, 0.01)),
+        range_ns: Some([ns * 0.97, ns * 1.04]),
         pairs,
+        reason: None,
     }
 }
 
@@ -351,6 +355,8 @@ pub fn still_guest() -> RunReport {
     let mut report = report(topology, vec![map(2, |_, _| 22.6)], None);
     report.environment.cpu_model = Some("AMD EPYC (guest)".into());
     report.environment.hypervisor = Some("kvm".into());
+    report.environment.bare_metal = Some(false);
+    report.environment.platform_evidence = Some("CPUID leaf 0x40000000: `KVMKVMKVM`".into());
     report.environment.kernel = Some("Linux 6.18.1".into());
     report.result.watched = Picos::from_secs(24.0);
     if let Some(watch) = &mut report.result.watch {
@@ -359,7 +365,7 @@ pub fn still_guest() -> RunReport {
     report.result.ladder = ladder(&[(Relation::L3, 22.6)]);
     for row in &mut report.result.ladder {
         row.pairs = 1;
-        row.range_ns = [row.latency_ns.point; 2];
+        row.range_ns = row.latency_ns.map(|latency| [latency.point; 2]);
     }
     report
 }

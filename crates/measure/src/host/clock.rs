@@ -23,6 +23,24 @@ const SPAN: Duration = Duration::from_millis(50);
 /// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
 const LONG_SPAN: Duration = Duration::from_millis(200);
 
+/// How far counters lie apart, of some pairs of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Pairs compared.
+    pub pairs: usize,
+    /// The largest offset, in nanoseconds.
+    pub largest_ns: f64,
+    /// How well an offset is known: the truth lies within this many nanoseconds, of the pair that tells least.
+    pub bound_ns: f64,
+}
+
+impl Spread {
+    /// Whether it is a number.
+    pub fn is_known(&self) -> bool {
+        self.largest_ns.is_finite() && self.bound_ns.is_finite()
+    }
+}
+
 /// A rate that somebody states for the counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeclaredRate {
@@ -117,9 +135,16 @@ impl ClockReport {
         }
     }
 
-    /// The largest offset that was measured, in nanoseconds; `None` before any was.
-    pub fn largest_offset_ns(&self) -> Option<f64> {
-        self.offsets.iter().map(|offset| self.rate.ns(offset.ticks.abs())).max_by(f64::total_cmp)
+    /// How far the counters lie apart, of the pairs that were measured; `None` before any was.
+    pub fn spread(&self) -> Option<Spread> {
+        let largest = |of: fn(&Offset) -> f64| {
+            self.offsets.iter().map(|offset| self.rate.ns(of(offset))).max_by(f64::total_cmp)
+        };
+        Some(Spread {
+            pairs: self.offsets.len(),
+            largest_ns: largest(|offset| offset.ticks.abs())?,
+            bound_ns: largest(|offset| offset.bound_ticks)?,
+        })
     }
 
     /// The offset between two CPUs, from the first to the second, where it was measured.

@@ -1,26 +1,29 @@
 //! Runs a program on a set of CPUs: everything that belongs to it is bound there, watched, timed, and gone afterwards.
 //!
 //! The mask is set between fork and exec, so that no instruction of the program runs elsewhere and every thread and
-//! process that it starts inherits it. A process group and the role of a subreaper make sure that nothing is left behind:
+//! process that it starts inherits it. A small process forks it where there is one, so that its memory is its own. A process group and the role of a subreaper make sure that nothing is left behind:
 //! whoever is orphaned becomes a child of this process, which ends it.
 
 mod capture;
 pub mod guard;
+pub mod launcher;
 mod migrations;
+mod parent;
 mod tree;
 
-use super::affinity;
 use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::CpuSet;
 use guard::Guard;
-use migrations::Migrations;
+use launcher::Reaped;
+use parent::Parent;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
@@ -44,6 +47,8 @@ pub struct Launch<'a> {
     pub cpus: &'a CpuSet,
     /// Who ends what it leaves, should this process be killed.
     pub guard: Option<&'a Guard>,
+    /// The program that is a launcher by the word [`launcher::LAUNCH`]; without one this process forks.
+    pub launcher: Option<&'a Path>,
     /// When it is given up.
     pub limit: Duration,
 }
@@ -76,7 +81,7 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// The most memory that one of them held, in bytes; `None` where it held less than this process, whose memory the
+    /// The most memory that one of them held, in bytes; `None` where it held less than whoever forked it, whose memory the
     /// system counts until the program takes its place.
     pub peak_bytes: Option<u64>,
     /// Switches, voluntary and not.
@@ -92,6 +97,9 @@ pub struct Stay {
     pub narrowed: bool,
     /// The most threads that were seen at a time, of all its processes.
     pub tasks: usize,
+    /// How long its threads were ready and had no CPU, together and as far as was seen; `None` where the system does not
+    /// say.
+    pub waited: Option<Duration>,
 }
 
 /// Why a program did not end by itself.
@@ -129,44 +137,32 @@ pub enum RunFailure {
 /// [`RunFailure`]; nothing of the program is left then.
 pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     tree::adopt_orphans();
-    let own_bytes = own_memory();
-    let migrations = Migrations::watch();
-    let others = tree::children();
+    let mut others = tree::children();
     let begun = Instant::now();
-    let child = start(launch)?;
-    let mut watched = Watched::new(child, launch.cpus, others).map_err(RunFailure::Watch)?;
+    let (parent, stdout, stderr) = Parent::start(launch)?;
+    if let Parent::Launcher(launched) = &parent {
+        others.push(launched.helper());
+    }
+    let mut watched = Watched::new(parent, stdout, stderr, launch.cpus, others).map_err(RunFailure::Watch)?;
     let ended = watched.until_end(begun + launch.limit, stop);
-    let (status, mut usage, orphans) = watched.clear_away().map_err(RunFailure::Watch)?;
+    let (reaped, orphans) = watched.clear_away().map_err(RunFailure::Watch)?;
     let (stdout, stderr) = watched.output();
     let wall = match ended.map_err(RunFailure::Watch)? {
-        Ended::ByItself(at) => at - begun,
+        Ended::ByItself(at) => reaped.wall.unwrap_or(at - begun),
         Ended::TimedOut => {
             let [stdout, stderr] = [stdout, stderr].map(Box::new);
             return Err(RunFailure::TimedOut { limit: launch.limit, stdout, stderr });
         }
         Ended::Stopped => return Err(RunFailure::Interrupted),
     };
-    usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > own_bytes);
-    let migrations = migrations.and_then(Migrations::count);
-    Ok(Finished { wall, status, usage, migrations, stay: watched.stay, orphans, stdout, stderr })
+    let mut usage = reaped.usage;
+    usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > reaped.floor_bytes.saturating_add(SLACK));
+    let (status, migrations) = (ExitStatus::from_raw(reaped.status), reaped.migrations);
+    Ok(Finished { wall, status, usage, migrations, stay: watched.stay(), orphans, stdout, stderr })
 }
 
-fn start(launch: &Launch<'_>) -> Result<Child, RunFailure> {
-    let mut command = Command::new(launch.program);
-    command.args(launch.arguments);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    command.envs(launch.guard.map(Guard::mark));
-    let cpus = launch.cpus.clone();
-    let bind = move || {
-        tree::die_with_parent();
-        affinity::set_mask(&cpus)
-    };
-    // SAFETY: between fork and exec the closure makes two system calls on memory that was there before the fork; it
-    // allocates nothing and takes no lock.
-    unsafe { command.pre_exec(bind) };
-    let program = || launch.program.to_string_lossy().into_owned();
-    command.spawn().map_err(|source| RunFailure::NotStarted { program: program(), source })
-}
+/// Pages are counted in batches, each CPU for itself, so that two children that do the same differ: seen by 170 KiB.
+const SLACK: u64 = 512 << 10;
 
 enum Ended {
     ByItself(Instant),
@@ -176,36 +172,38 @@ enum Ended {
 
 /// A program that runs.
 struct Watched<'a> {
-    child: Child,
+    parent: Parent,
     cpus: &'a CpuSet,
-    /// Readable once it has ended; `None` where the system is older than that (Linux 5.3).
-    end: Option<OwnedFd>,
     stdout: Capture,
     stderr: Capture,
     stay: Stay,
-    /// Children that this process had before.
+    /// What each of its threads had waited when it was seen last, by its number.
+    waited: BTreeMap<u32, Duration>,
+    /// Children that this process had before, and who launched it.
     others: Vec<u32>,
 }
 
 impl<'a> Watched<'a> {
-    fn new(child: Child, cpus: &'a CpuSet, others: Vec<u32>) -> io::Result<Watched<'a>> {
-        let leader = child.id();
-        Watched::over(child, cpus, others).inspect_err(|_| {
-            // Whoever cannot be watched is not left alone.
-            tree::kill_group(leader);
-            let _ = tree::wait_for(leader, Instant::now() + LAST_WAIT);
-        })
-    }
-
-    fn over(mut child: Child, cpus: &'a CpuSet, others: Vec<u32>) -> io::Result<Watched<'a>> {
-        let missing = || io::Error::other("a pipe is missing");
-        let stdout = Capture::new(child.stdout.take().ok_or_else(missing)?.into())?;
-        let stderr = Capture::new(child.stderr.take().ok_or_else(missing)?.into())?;
-        // SAFETY: the call takes two numbers; the process is our child and not yet waited for, so the number is its own.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
-        // SAFETY: the descriptor is fresh and nobody else has it.
-        let end = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) });
-        Ok(Watched { child, cpus, end, stdout, stderr, stay: Stay::default(), others })
+    fn new(
+        parent: Parent,
+        stdout: ChildStdout,
+        stderr: ChildStderr,
+        cpus: &'a CpuSet,
+        others: Vec<u32>,
+    ) -> io::Result<Watched<'a>> {
+        match (Capture::new(stdout.into()), Capture::new(stderr.into())) {
+            (Ok(stdout), Ok(stderr)) => {
+                let (stay, waited) = (Stay::default(), BTreeMap::new());
+                Ok(Watched { parent, cpus, stdout, stderr, stay, waited, others })
+            }
+            (stdout, stderr) => {
+                // Whoever cannot be watched is not left alone.
+                let mut parent = parent;
+                tree::kill_group(parent.pid());
+                let _ = parent.reap(Instant::now() + LAST_WAIT);
+                Err(stdout.err().or(stderr.err()).unwrap_or_else(io::Error::last_os_error))
+            }
+        }
     }
 
     fn until_end(&mut self, limit: Instant, stop: &Stop) -> io::Result<Ended> {
@@ -236,13 +234,11 @@ impl<'a> Watched<'a> {
     /// Waits for output, the end, or so long; whether it has ended.
     fn wait(&mut self, span: Duration) -> io::Result<bool> {
         let watch = |fd: Option<i32>| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
-        let mut fds = [
-            watch(self.end.as_ref().map(AsRawFd::as_raw_fd)),
-            watch(self.stdout.descriptor()),
-            watch(self.stderr.descriptor()),
-        ];
+        let mut fds =
+            [watch(self.parent.end()), watch(self.stdout.descriptor()), watch(self.stderr.descriptor())];
         // Where the end cannot be waited for it is asked for each millisecond.
-        let span = if self.end.is_some() { span } else { span.min(Duration::from_millis(1)) };
+        let is_told = self.parent.end().is_some();
+        let span = if is_told { span } else { span.min(Duration::from_millis(1)) };
         let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
         // SAFETY: three structures that are writable.
         let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, span_ms) };
@@ -256,26 +252,34 @@ impl<'a> Watched<'a> {
         if fds[2].revents != 0 {
             self.stderr.read()?;
         }
-        if self.end.is_some() { Ok(fds[0].revents != 0) } else { tree::has_ended(self.child.id()) }
+        if is_told { Ok(fds[0].revents != 0) } else { tree::has_ended(self.parent.pid()) }
     }
 
     /// Looks where it may run: the program, what it has started, and whoever was orphaned and became a child of ours.
     fn look(&mut self) {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
-        let masks = tree::masks(adopted.chain([self.child.id()]));
-        self.stay.tasks = self.stay.tasks.max(masks.len());
-        for mask in masks {
+        let seen = tree::threads(adopted.chain([self.parent.pid()]));
+        self.stay.tasks = self.stay.tasks.max(seen.len());
+        for tree::Seen { thread, mask, waited } in seen {
             self.stay.left |= !mask.is_subset(self.cpus);
             self.stay.narrowed |= mask.is_subset(self.cpus) && mask != *self.cpus;
+            if let Some(waited) = waited {
+                self.waited.insert(thread, waited);
+            }
         }
     }
 
+    fn stay(&self) -> Stay {
+        let waited = (!self.waited.is_empty()).then(|| self.waited.values().sum());
+        Stay { waited, ..self.stay }
+    }
+
     /// Ends whatever is left of it, and says how it ended, what all used, and how many were left.
-    fn clear_away(&mut self) -> io::Result<(ExitStatus, Usage, u32)> {
+    fn clear_away(&mut self) -> io::Result<(Reaped, u32)> {
         let deadline = Instant::now() + LAST_WAIT;
         // While the leader is not waited for, the number of its group is not given to anybody else.
-        tree::kill_group(self.child.id());
-        let (status, mut usage) = tree::wait_for(self.child.id(), deadline)?;
+        tree::kill_group(self.parent.pid());
+        let mut reaped = self.parent.reap(deadline)?;
         let mut orphans = 0;
         // Children of an orphan that ends become orphans in turn.
         loop {
@@ -286,13 +290,13 @@ impl<'a> Watched<'a> {
             }
             for orphan in left {
                 tree::kill(orphan);
-                usage = usage.with(tree::wait_for(orphan, deadline)?.1);
+                reaped.usage = reaped.usage.with(tree::wait_for(orphan, deadline)?.1);
                 orphans += 1;
             }
         }
         self.stdout.read()?;
         self.stderr.read()?;
-        Ok((ExitStatus::from_raw(status), usage, orphans))
+        Ok((reaped, orphans))
     }
 
     fn output(&mut self) -> (Printed, Printed) {
@@ -319,15 +323,4 @@ impl Usage {
             switches: self.switches + other.switches,
         }
     }
-}
-
-/// What this process holds, in bytes, and a little more: pages are counted in batches.
-fn own_memory() -> u64 {
-    const SLACK: u64 = 512 << 10;
-    // SAFETY: asks for a number, no memory involved.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    // Where it cannot be read nothing can be told apart.
-    pages.map_or(u64::MAX, |pages| pages * page as u64 + SLACK)
 }

@@ -7,6 +7,7 @@ mod frequency;
 mod memory;
 mod rights;
 
+use super::clock::Spread;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use coretalk_model::Verdict::{CannotTell, Fail, Ok, Warn};
@@ -17,8 +18,8 @@ use coretalk_model::{ClockFacts, Finding, Verdict};
 pub struct LiveFacts<'a> {
     /// The clock that measures.
     pub clock: Option<&'a ClockFacts>,
-    /// The largest offset between the counters of two CPUs, in nanoseconds.
-    pub tsc_offset_ns_max: Option<f64>,
+    /// How far the counters of CPUs lie apart.
+    pub offsets: Option<Spread>,
     /// What the CPUs did in the last moments before any measurement; without it, averages over a longer time count.
     pub recent: Option<&'a CpuTimes>,
     /// The C library: [`libc_version`](super::facts::libc_version).

@@ -4,6 +4,7 @@ use super::cgroup;
 use super::clock::os;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
+use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::{CpuId, CpuSet, Picos};
 use std::time::Duration;
 
@@ -83,6 +84,75 @@ pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     Some((busy - own / count).max(0.0))
 }
 
+/// How much of some CPUs other programs take while this process measures: in windows one after another, and over all.
+#[derive(Debug, Default)]
+pub struct Others {
+    cpus: CpuSet,
+    first: Option<Account>,
+    /// The beginning of the window that is open.
+    latest: Option<Account>,
+    /// What they took in the window before it.
+    recent: Option<f64>,
+}
+
+/// The accounts of the system count hundredths of a second: in a shorter window one of them would be much.
+const WINDOW: Picos = Picos::from_ms(200);
+
+/// What the accounts say at some moment.
+#[derive(Debug, Clone)]
+struct Account {
+    at: Picos,
+    times: CpuTimes,
+    /// Time of all threads of this process, and of its children that have ended.
+    own: Picos,
+}
+
+impl Account {
+    fn now() -> Option<Account> {
+        let own = os::process_cpu() + os::children_cpu();
+        Some(Account { at: os::monotonic(), times: cpu_times()?, own })
+    }
+
+    /// Share of the CPUs that others took since an earlier moment.
+    fn others_since(&self, earlier: &Account, cpus: &CpuSet) -> Option<f64> {
+        let busy = self.times.since(&earlier.times).busy_fraction(cpus)?;
+        let wall = self.at.saturating_sub(earlier.at).max(Picos(1));
+        let own = self.own.saturating_sub(earlier.own).secs() / wall.secs();
+        Some((busy - own / cpus.len().max(1) as f64).clamp(0.0, 1.0))
+    }
+}
+
+impl Others {
+    /// Watches these CPUs from now on.
+    pub fn watch(cpus: CpuSet) -> Others {
+        let first = Account::now();
+        Others { cpus, latest: first.clone(), first, recent: None }
+    }
+
+    /// Looks at the accounts; ends the window where it is long enough.
+    pub fn look(&mut self) {
+        let Some(begun) = &self.latest else { return };
+        // Reading the accounts of many CPUs takes a millisecond.
+        if os::monotonic().saturating_sub(begun.at) < WINDOW {
+            return;
+        }
+        let Some(now) = Account::now() else { return };
+        self.recent = now.others_since(begun, &self.cpus);
+        self.latest = Some(now);
+    }
+
+    /// Whether they took so much in the last window that a number made in it is in doubt.
+    pub fn disturb(&self) -> bool {
+        self.recent.is_some_and(|share| share > DISTURBED_SHARE)
+    }
+
+    /// Their share over all windows that have ended; `None` before the first, and where the system keeps no accounts.
+    pub fn share(&self) -> Option<f64> {
+        self.recent?;
+        self.latest.as_ref()?.others_since(self.first.as_ref()?, &self.cpus)
+    }
+}
+
 /// What the CPUs have spent their time on so far; `None` where the system does not say.
 pub fn cpu_times() -> Option<CpuTimes> {
     CpuTimes::read(&SystemRoot::live())
@@ -104,6 +174,32 @@ mod tests {
         assert!(at(None, &[]).since(&before).is_empty(), "unknown is not throttled");
         let live = Throttles::read(&SystemRoot::live(), &cpus);
         assert!(live.by_heat.len() <= cpus.len());
+    }
+
+    #[test]
+    fn what_this_process_and_its_children_take_is_not_of_others() {
+        use crate::host::fixture::Tree;
+        let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
+        let account = |stat: &str, at, own| Account {
+            at: Picos::from_ms(at),
+            times: CpuTimes::read(Tree::of(&[("/proc/stat", stat)]).root()).unwrap(),
+            own: Picos::from_ms(own),
+        };
+        let before = account("cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n", 0, 0);
+        // Both CPUs were busy throughout a second; one of them for this process.
+        let after = |own| account("cpu0 100 0 0 0 0 0 0 0 0 0\ncpu1 90 0 10 0 0 0 0 0 0 0\n", 1_000, own);
+        assert_eq!(after(0).others_since(&before, &cpus), Some(1.0));
+        assert_eq!(after(1_000).others_since(&before, &cpus), Some(0.5));
+        assert_eq!(after(2_500).others_since(&before, &cpus), Some(0.0), "accounts are not exact");
+        let mut others = Others { cpus, first: Some(before.clone()), latest: Some(before), recent: None };
+        assert_eq!(
+            (others.share(), others.disturb()),
+            (None, false),
+            "nothing is known before a window has ended"
+        );
+        others.recent = Some(0.98);
+        others.latest = Some(after(1_000));
+        assert_eq!((others.share(), others.disturb()), (Some(0.5), true));
     }
 
     #[test]

@@ -20,6 +20,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 /// set them. A fact that cannot be read stays `None`.
 pub fn read_environment(root: &SystemRoot) -> Environment {
     let cpuinfo = CpuInfo::read(root);
+    let platform = Platform::read(root);
     Environment {
         host: root.peek("/proc/sys/kernel/hostname"),
         cpu_model: cpu_model(root, &cpuinfo),
@@ -36,7 +37,9 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
         frequency_driver: distinct(root, "scaling_driver"),
         boost: boost(root),
         idle_driver: root.peek(&format!("{CPU}/cpuidle/current_driver")),
-        hypervisor: Platform::read(root).hypervisor,
+        hypervisor: platform.hypervisor,
+        bare_metal: platform.bare_metal,
+        platform_evidence: platform.evidence,
         libc: libc_version(),
         isolated: isolated(root),
         load_1min: load_1min(root),

@@ -6,14 +6,14 @@ use super::clock::{ClockReport, offset, os};
 use super::command::guard::Guard;
 use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
-use super::evidence;
+use super::evidence::{self, Others};
 use super::memory::{Region, Residence};
 use super::priority::Priority;
 use super::surroundings;
 use super::troupe::Troupe;
 use super::work::Runner;
 use super::worker::Worker;
-use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::machine::{Allowance, BUSY_SHARE, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
@@ -21,8 +21,6 @@ use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure};
 use std::time::Duration;
 
-/// A good neighbour measures serially where others keep more than this share of the CPUs busy.
-const BUSY_SHARE: f64 = 0.05;
 /// The longest sleep before the wish to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
 
@@ -40,6 +38,8 @@ pub struct HostMachine {
     aside: Option<Aside>,
     /// The crew that engaged last: what its threads asked for, fresh threads ask for too.
     crew: Crew,
+    /// What other programs take while something is measured.
+    others: Others,
     /// Who ends what programs leave, should this process be killed: asked for with the first program.
     guard: Option<Option<Guard>>,
 }
@@ -66,6 +66,7 @@ impl HostMachine {
             arena,
             aside: None,
             crew: Crew::default(),
+            others: Others::default(),
             guard: None,
         })
     }
@@ -108,6 +109,13 @@ impl HostMachine {
             coordinator_shared: self.aside.is_none(),
             company: trials.saturating_sub(1) as u32,
         }
+    }
+
+    /// Looks at what others take. Gives whether it disturbs what was just measured.
+    fn look_at_others(&mut self) -> bool {
+        self.others.look();
+        self.environment.others_share = self.others.share().or(self.environment.others_share);
+        self.others.disturb()
     }
 
     /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
@@ -185,7 +193,7 @@ impl Machine for HostMachine {
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
             self.measure_offsets(&pairs, &Stop::new());
         }
-        surroundings::examine(&self.environment.clock, self.clock.largest_offset_ns())
+        surroundings::examine(&self.environment.clock, self.clock.spread())
     }
 
     fn rate(&self) -> TickRate {
@@ -223,6 +231,7 @@ impl Machine for HostMachine {
         self.environment.priority = Some(granted.priority.clone());
         self.team = Some(team);
         self.crew = crew.clone();
+        self.others = Others::watch(self.usable());
         for node in nodes_of(&crew.cpus, &self.topology) {
             self.provide(node, 0)?;
         }
@@ -251,7 +260,12 @@ impl Machine for HostMachine {
             coordinator_shared: self.aside.is_none(),
         };
         // Nothing may disturb the rounds of a batch, so all wait for the last.
-        engine.perform(batch, stop)?.into_iter().for_each(take);
+        let mut outcomes = engine.perform(batch, stop)?;
+        if self.look_at_others() {
+            let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
+            trials.for_each(|recording| recording.disturbance.others_busy = true);
+        }
+        outcomes.into_iter().for_each(take);
         Ok(())
     }
 
@@ -260,7 +274,9 @@ impl Machine for HostMachine {
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        self.troupe(1).perform(order, stop)
+        let outcome = self.troupe(1).perform(order, stop);
+        let others_busy = self.look_at_others();
+        outcome.map(|outcome| PassOutcome { others_busy, ..outcome })
     }
 
     fn perform_trials(
@@ -268,7 +284,9 @@ impl Machine for HostMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
-        self.troupe(orders.len()).perform_all(orders, stop)
+        let outcomes = self.troupe(orders.len()).perform_all(orders, stop);
+        let others_busy = self.look_at_others();
+        outcomes.into_iter().map(|outcome| Ok(PassOutcome { others_busy, ..outcome? })).collect()
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

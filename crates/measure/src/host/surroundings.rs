@@ -1,6 +1,7 @@
 //! What the real machine takes from the system's files, in one place.
 
 use super::cgroup::read_allowance;
+use super::clock::Spread;
 use super::doctor::{self, LiveFacts};
 use super::evidence::cpu_times;
 use super::facts::{libc_version, read_environment};
@@ -24,13 +25,12 @@ pub fn environment() -> Environment {
 }
 
 /// Every check of `doctor`; watches the CPUs for a moment first.
-pub fn examine(clock: &ClockFacts, tsc_offset_ns_max: Option<f64>) -> Vec<Finding> {
+pub fn examine(clock: &ClockFacts, offsets: Option<Spread>) -> Vec<Finding> {
     let before = cpu_times();
     std::thread::sleep(Duration::from_millis(200));
     let recent = before.and_then(|before| Some(cpu_times()?.since(&before)));
     let libc = libc_version();
-    let live =
-        LiveFacts { clock: Some(clock), tsc_offset_ns_max, recent: recent.as_ref(), libc: libc.as_deref() };
+    let live = LiveFacts { clock: Some(clock), offsets, recent: recent.as_ref(), libc: libc.as_deref() };
     doctor::examine(&SystemRoot::live(), &live)
 }
 

@@ -286,6 +286,8 @@ impl Trial {
             coordinator_shared: around.coordinator_shared,
             sibling_busy: around.sibling_busy,
             throttled: around.throttled,
+            // Known once the window of the accounts ends that it lies in: see `HostMachine`.
+            others_busy: false,
         };
         let core_ghz =
             logs.iter().map(|log| Some([log.core_ghz[0]? as f32, log.core_ghz[1]? as f32])).collect();

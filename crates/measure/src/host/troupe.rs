@@ -48,6 +48,8 @@ impl Troupe {
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_shared,
             company: self.company,
+            others_busy: false,
+            sentinel_ns: None,
         })
     }
 

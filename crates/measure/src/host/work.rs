@@ -6,9 +6,9 @@ use super::crew::Aside;
 use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
-use coretalk_model::place::{Binding, Workload};
+use coretalk_model::place::{Binding, OTHERS, WAITED, Workload};
 use coretalk_model::series::{Observed, PassOutcome};
-use coretalk_model::{CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{CommandEnd, CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure};
 use regex::bytes::{Captures, Regex};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -71,18 +71,17 @@ impl Runner<'_> {
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
         let limit = line.timeout.map_or(order.limit, |timeout| timeout.min(order.limit));
-        let (finished, around) = self.launch(order, line, limit, stop)?;
+        let (finished, mut outcome) = self.launch(order, line, limit, stop)?;
         if !finished.status.success() {
             return Err(failed(how(&finished), &finished));
         }
-        let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
         for (name, pattern) in &line.metrics {
             match number(pattern, [&finished.stdout, &finished.stderr]) {
-                Ok(value) => observed.value(name, value),
+                Ok(value) => outcome.observed.value(name, value),
                 Err(nothing) => return Err(failed(nothing.reason(name), &finished)),
             }
         }
-        Ok(PassOutcome { observed, ..around })
+        Ok(outcome)
     }
 
     /// The work runs in a process of its own, which is this program by another word, and prints its numbers.
@@ -102,11 +101,11 @@ impl Runner<'_> {
             arguments.push(cpus.join(",").into());
         }
         let line = CommandLine { program: program.into(), arguments, metrics: Vec::new(), timeout: None };
-        let (finished, around) = self.launch(order, &line, order.limit, stop)?;
+        let (finished, mut outcome) = self.launch(order, &line, order.limit, stop)?;
         if !finished.status.success() {
             return Err(failed(how(&finished), &finished));
         }
-        let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
+        let observed = &mut outcome.observed;
         // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
         observed.counts.remove("narrowed");
         for line in String::from_utf8_lossy(finished.stdout.last_lines()).lines() {
@@ -120,7 +119,7 @@ impl Runner<'_> {
         if !observed.values.contains_key(&**headline) {
             return Err(failed("it printed no number".to_owned(), &finished));
         }
-        Ok(PassOutcome { observed, ..around })
+        Ok(outcome)
     }
 
     /// Runs it to its end; what went on around it stands in the outcome.
@@ -136,12 +135,15 @@ impl Runner<'_> {
         // Where it may not go it stays, and shares.
         let seated = Aside::sit(&seat.cpus);
         let coordinator_shared = seat.shared || seated.is_none();
+        // This program by another word: small where this process is not.
+        let launcher = std::env::current_exe().ok();
         let before = evidence::cpu_times();
         let launch = Launch {
             program: &line.program,
             arguments: &line.arguments,
             cpus,
             guard: self.guard,
+            launcher: launcher.as_deref(),
             limit: limit.duration(),
         };
         let finished = command::run(&launch, stop).map_err(|failure| match failure {
@@ -150,8 +152,16 @@ impl Runner<'_> {
             failure => explain(cpus, failure),
         })?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
-        let steal_ms = spent.and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
-        Ok((finished, PassOutcome { steal_ms, coordinator_shared, ..PassOutcome::default() }))
+        let steal_ms = spent.as_ref().and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
+        let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
+        // What CPUs did that the work did not do. Work that is not held may have run elsewhere, and says nothing.
+        if order.placement.binding == Binding::Bound
+            && let Some(busy_ms) = spent.and_then(|spent| spent.busy_ms(cpus))
+        {
+            let own_s = finished.usage.user_s + finished.usage.system_s;
+            observed.value(OTHERS, (busy_ms / 1e3 - own_s).max(0.0));
+        }
+        Ok((finished, PassOutcome { steal_ms, coordinator_shared, observed, ..PassOutcome::default() }))
     }
 
     /// The clock of the first CPU of a placement right after a run; probed from there.
@@ -179,6 +189,9 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     }
     if let Some(ghz) = core_ghz {
         observed.value("core_ghz", ghz);
+    }
+    if let Some(waited) = finished.stay.waited {
+        observed.value(WAITED, waited.as_secs_f64());
     }
     observed.count("left", u64::from(finished.stay.left));
     observed.count("narrowed", u64::from(finished.stay.narrowed));
@@ -251,6 +264,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         }
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
             reason: format!("it ran for more than {} and was ended", Picos::from_secs(limit.as_secs_f64())),
+            end: None,
             stdout: stdout.cut(KEPT_LETTERS),
             stderr: stderr.cut(KEPT_LETTERS),
         },
@@ -260,7 +274,9 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
 
 fn failed(reason: String, finished: &Finished) -> TrialFailure {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|printed| printed.cut(KEPT_LETTERS));
-    TrialFailure::Command { reason, stdout, stderr }
+    let status = finished.status.code().filter(|code| *code != 0).map(CommandEnd::Status);
+    let end = status.or(finished.status.signal().map(CommandEnd::Signal));
+    TrialFailure::Command { reason, end, stdout, stderr }
 }
 
 #[cfg(test)]

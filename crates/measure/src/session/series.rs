@@ -1,17 +1,19 @@
 //! Driving a run of series: interleaved passes over all trials, until they are precise or the budget ends.
 
 mod company;
+mod sentinel;
 
 use self::company::Company;
+use self::sentinel::Sentinel;
 use super::latency::{Ended, RunError};
-use super::{Event, Kept, Observer, Sink, SinkError};
+use super::{Decision, Event, Kept, Observer, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{InCompany, SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
-    CompanyGate, Gathering, PassOutcome, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings, TrialSpec,
-    analyse_series, is_done,
+    CompanyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
+    SeriesSettings, TrialSpec, analyse_series, is_done,
 };
 use coretalk_model::stats::{Key, LOOKS};
 use coretalk_model::{Picos, Topology, TrialFailure};
@@ -238,6 +240,9 @@ struct Driver<'a> {
     company: Company,
     /// What passes so far say of company.
     gate: CompanyGate,
+    /// What visits around passes so far say of the states of the machine.
+    watch: SentinelWatch,
+    sentinel: Sentinel,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
@@ -275,6 +280,7 @@ impl<'a> Driver<'a> {
         let company = Company::of(machine, settings, &probes, shares.shortest(), &mut notice);
         shares.divide_by(&company);
         let (began, topology) = (machine.now(), machine.topology().clone());
+        let sentinel = Sentinel::of(machine);
         Ok(Driver {
             machine,
             topology,
@@ -282,6 +288,8 @@ impl<'a> Driver<'a> {
             shares,
             company,
             gate: CompanyGate::default(),
+            watch: SentinelWatch::default(),
+            sentinel,
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
@@ -299,6 +307,7 @@ impl<'a> Driver<'a> {
     fn passes(&mut self) -> Result<Ended, RunError> {
         loop {
             self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
+            self.watch = SentinelWatch::of(self.settings, &self.record);
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
             if open.is_empty() {
@@ -378,15 +387,20 @@ impl<'a> Driver<'a> {
         if self.machine.now() + longest - self.committed >= SLOT {
             self.commit()?;
         }
+        // Which state the machine is in, just before and just after: a pass in which it moves belongs to none.
+        let before = self.sentinel.visit(self.machine, &orders, self.stop)?;
         let outcomes = match &orders[..] {
             [order] => vec![self.machine.perform_trial(order, self.stop)],
             orders => self.machine.perform_trials(orders, self.stop),
         };
+        let after = self.sentinel.visit(self.machine, &orders, self.stop)?;
         let mut whole = true;
-        for (&trial, outcome) in trials.iter().zip(outcomes) {
+        for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
+            let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             match outcome {
                 Err(TrialFailure::Interrupted) => whole = false,
-                outcome => self.keep(trial, outcome),
+                Ok(pass) => self.keep(trial, Ok(PassOutcome { sentinel_ns: around, ..pass })),
+                failed => self.keep(trial, failed),
             }
         }
         if whole && self.machine.now() - self.committed >= SLOT {
@@ -442,7 +456,7 @@ impl<'a> Driver<'a> {
         }
         let ends = self.probes[trial].ends_with_samples();
         let enough = ends && self.made(trial) as usize >= LOOKS[0];
-        if !enough && !is_done(self.settings, &self.gate, &self.record, trial) {
+        if !enough && !is_done(self.settings, &self.gate, &self.watch, &self.record, trial) {
             return true;
         }
         // Whoever asks for samples gets them, as far as the budget goes.
@@ -503,6 +517,9 @@ impl<'a> Driver<'a> {
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
         self.commit()?;
+        if let Some(decision) = Decision::of_others(&*self.machine, self.segment) {
+            self.sink.decide(&decision)?;
+        }
         if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
             return Err(RunError::Interrupted);
         }

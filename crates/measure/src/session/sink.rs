@@ -1,5 +1,6 @@
 //! [`Sink`] and [`Observer`]: where a run goes while it is made.
 
+use crate::machine::Machine;
 use coretalk_model::latency::{LatencyResult, Purpose, Visit};
 use coretalk_model::series::SeriesEntry;
 use coretalk_model::{Picos, Recording, TrialFailure};
@@ -89,6 +90,14 @@ pub struct Decision {
     pub key: String,
     /// JSON.
     pub value: String,
+}
+
+impl Decision {
+    /// What other programs took of the CPUs in a sitting; `None` where the machine cannot tell.
+    pub(super) fn of_others(machine: &dyn Machine, segment: u32) -> Option<Decision> {
+        let share = machine.environment().others_share?;
+        Some(Decision { key: format!("others-share:{segment}"), value: share.to_string() })
+    }
 }
 
 /// What an observer is told; drawing happens here, between rounds.

@@ -1,6 +1,7 @@
 //! What a simulated machine says about itself: believable, and plain about being simulated.
 
 use super::spec::{Arch, Spec};
+use crate::machine::BUSY_SHARE;
 use coretalk_model::{ClockFacts, CpuId, Environment, Finding, Topology, Verdict};
 
 /// What numbers are measured under.
@@ -11,6 +12,9 @@ pub fn environment(spec: &Spec) -> Environment {
         cpu_model: Some(format!("simulated {}", spec.name)),
         arch: Some(arch(spec.arch).to_owned()),
         hypervisor: spec.hypervisor.clone(),
+        bare_metal: Some(spec.hypervisor.is_none()),
+        platform_evidence: Some("the scenario".to_owned()),
+        others_share: Some(spec.failures.others),
         page_bytes: Some(2 << 20),
         clock: ClockFacts {
             source: "simulated".to_owned(),
@@ -60,7 +64,11 @@ pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
     } else {
         finding("clock-step", Verdict::Ok, format!("the clock steps by {step_ns:.2} ns"))
     });
-    findings.push(if spec.failures.busy {
+    let others = spec.failures.others;
+    findings.push(if others > BUSY_SHARE {
+        let text = format!("other programs take {:.0} % of the CPUs: values may be too high", 100.0 * others);
+        finding("load", Verdict::Warn, text)
+    } else if spec.failures.busy {
         finding(
             "load",
             Verdict::Warn,

@@ -6,9 +6,13 @@
 use super::rng::{hash, normal};
 use super::world::World;
 use crate::kernel::Spin;
+use crate::workloads::event_numbers;
 use coretalk_model::place::{Workload, WorkloadKind};
+use coretalk_model::series::Observed;
 use coretalk_model::stats::elementary::exp;
-use coretalk_model::{CpuId, Picos};
+use coretalk_model::{CpuId, CpuSet, Level, Picos};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What a thread has of a core whose other thread works too. Six threads on three cores of a Ryzen 5 2600 did 66 to 79 %
 /// of what six did on six cores (Dhrystone and 17 queens).
@@ -24,6 +28,18 @@ const STEP_NS: f64 = 50.0;
 /// What a core does in a second of independent work: solutions, loops.
 const INDEPENDENT_PER_S: f64 = 1e6;
 
+/// Locks of an event of `threads-yield`, and of a thread of `mutex-array`, with the empty loops before each.
+const YIELDS: f64 = 1_000.0;
+const ROUNDS: f64 = 5_000.0;
+const LOOPS_NS: f64 = 500.0;
+/// Mutexes of `threads-yield`: so many of its threads hold one at a time.
+const MUTEXES: usize = 8;
+/// What a core streams from memory, what the way from a last-level cache to memory lets through where there are several
+/// (32 bytes at each tick of a fabric of 1.467 GHz: AMD, Zen 2), and eight channels of DDR4-3200, in MB/s.
+const CORE_MB_S: f64 = 20_000.0;
+const CACHE_MB_S: f64 = 47_000.0;
+const NODE_MB_S: f64 = 204_800.0;
+
 /// The roles of a piece of work on their CPUs.
 struct Roles<'a> {
     world: &'a World,
@@ -33,10 +49,10 @@ struct Roles<'a> {
 
 /// The headline of a run without noise in the first state; `None` for work that has no pattern here.
 pub fn truth(world: &World, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-    Roles::of(world, cpus, threads, None).rate(workload.kind)
+    Roles::of(world, workload.kind, cpus, threads, None).headline(workload.kind)
 }
 
-/// The headline of one run, and how long it took.
+/// The numbers of one run, and how long it took.
 pub fn perform(
     world: &World,
     workload: Workload,
@@ -44,23 +60,51 @@ pub fn perform(
     threads: usize,
     key: u64,
     now: Picos,
-) -> Option<(f64, Picos)> {
-    let rate = Roles::of(world, cpus, threads, Some(now)).rate(workload.kind)?;
-    Some((rate * exp(RUN_SD * normal(hash([world.seed, key]))), SPAN))
+) -> Option<(Observed, Picos)> {
+    let kind = workload.kind;
+    let roles = Roles::of(world, kind, cpus, threads, Some(now));
+    let luck = exp(RUN_SD * normal(hash([world.seed, key])));
+    let headline = roles.headline(kind)? * luck;
+    let mut observed = Observed::default();
+    observed.value(&kind.metrics()[0].name, headline);
+    let event = |ns: f64| Duration::from_secs_f64(ns * luck / 1e9);
+    let elapsed = match kind {
+        WorkloadKind::ThreadsYield => {
+            let events = roles.yields().map(|ns| event(YIELDS * ns)).collect();
+            event_numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
+            SPAN
+        }
+        // Done when every thread is: its time is the run's.
+        WorkloadKind::MutexArray => {
+            let events: Vec<Duration> = roles.rounds().map(|ns| event(ROUNDS * ns)).collect();
+            observed.value("events_per_s", events.len() as f64 / headline);
+            event_numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
+            Picos::from_secs(headline)
+        }
+        _ => SPAN,
+    };
+    Some((observed, elapsed))
 }
 
-/// Whether work has a pattern here.
+/// Whether work has a stated cost here: what processes and files cost is the system's affair.
 pub fn has_pattern(kind: WorkloadKind) -> bool {
-    use WorkloadKind::{AllToAll, Barrier, Integer, NQueens, Pipeline, Ring, SharedCounter};
-    matches!(kind, NQueens | Integer | Barrier | Ring | AllToAll | Pipeline | SharedCounter)
+    !matches!(kind, WorkloadKind::Execl | WorkloadKind::Process | WorkloadKind::Shell)
 }
 
 impl<'a> Roles<'a> {
-    fn of(world: &'a World, cpus: &[CpuId], threads: usize, now: Option<Picos>) -> Roles<'a> {
-        Roles { world, cpus: cpus.iter().copied().cycle().take(threads).collect(), now }
+    fn of(
+        world: &'a World,
+        kind: WorkloadKind,
+        cpus: &[CpuId],
+        threads: usize,
+        now: Option<Picos>,
+    ) -> Roles<'a> {
+        let roles = kind.roles(threads).unwrap_or(threads);
+        Roles { world, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
     }
 
-    fn rate(&self, kind: WorkloadKind) -> Option<f64> {
+    /// The number that placements are compared by: operations a second, or the time of all.
+    fn headline(&self, kind: WorkloadKind) -> Option<f64> {
         let count = self.cpus.len();
         if count < kind.fewest_threads() {
             return None;
@@ -73,11 +117,17 @@ impl<'a> Roles<'a> {
             WorkloadKind::NQueens | WorkloadKind::Integer => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * INDEPENDENT_PER_S
             }
-            // The counter's line goes from role to role; then the last one's word goes to all at once.
+            // They arrive in any order: the counter's line goes from one role to another, and the word of the last, whoever
+            // that is, to all at once.
             WorkloadKind::Barrier => {
                 let work = slowest(&mut roles.clone().map(|role| PHASE_NS / self.speed(role)));
-                let arrive: f64 = (1..count).map(|role| self.message_ns(role - 1, role)).sum();
-                let leave = slowest(&mut (1..count).map(|role| self.message_ns(count - 1, role - 1)));
+                let arrive = self.mean_of_pairs(|a, b| self.message_ns(a, b)) * (count - 1) as f64;
+                let to_all = |last| {
+                    slowest(
+                        &mut (0..count).filter(|role| *role != last).map(|role| self.message_ns(last, role)),
+                    )
+                };
+                let leave = roles.map(to_all).sum::<f64>() / count as f64;
                 1e9 / (work + arrive + leave)
             }
             // One hop at a time.
@@ -101,27 +151,111 @@ impl<'a> Roles<'a> {
             // One line that everybody wants: it goes from any role to any other, unless their own work takes longer.
             WorkloadKind::SharedCounter => {
                 let own: f64 = roles.clone().map(|role| self.speed(role) / STEP_NS).sum();
-                let pairs =
-                    roles.clone().flat_map(|a| (0..count).filter(move |b| *b != a).map(move |b| (a, b)));
-                let moves: Vec<f64> = pairs.map(|(a, b)| self.message_ns(a, b)).collect();
-                let line = moves.len() as f64 / moves.iter().sum::<f64>();
-                1e9 * if moves.is_empty() { own } else { own.min(line) }
+                let line = self.mean_of_pairs(|a, b| self.message_ns(a, b));
+                1e9 * if line > 0.0 { own.min(1.0 / line) } else { own }
             }
-            _ => return None,
+            // To the other process and back: two calls to hand over, and a switch, or a wake-up on the other CPU.
+            WorkloadKind::Pipe => {
+                let costs = &self.world.spec.costs;
+                let hand_over = match self.cpus[0] == self.cpus[1] {
+                    true => costs.switch_ns,
+                    false => costs.wake_ns + costs.idle_exit_ns(0.0) + self.line_ns(0, 1),
+                };
+                1e9 / (2.0 * (2.0 * costs.syscall_ns + hand_over))
+            }
+            // Nobody waits while there are as many mutexes as threads.
+            WorkloadKind::ThreadsYield => {
+                let at_a_time = (MUTEXES as f64 / count as f64).min(1.0);
+                self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
+            }
+            // The last thread to be done decides.
+            WorkloadKind::MutexArray => slowest(&mut self.rounds()) * ROUNDS / 1e9,
+            // A line that is written is read first: what is counted is a part of what moves.
+            WorkloadKind::MemoryRead => self.streamed_mb_s(),
+            WorkloadKind::MemoryWrite => self.streamed_mb_s() / 2.0,
+            WorkloadKind::StreamCopy | WorkloadKind::StreamScale => self.streamed_mb_s() * 16.0 / 24.0,
+            WorkloadKind::StreamAdd | WorkloadKind::StreamTriad => self.streamed_mb_s() * 24.0 / 32.0,
+            WorkloadKind::Execl | WorkloadKind::Process | WorkloadKind::Shell => return None,
         })
+    }
+
+    /// Over all pairs of roles; 0 where there is none.
+    fn mean_of_pairs(&self, ns: impl Fn(usize, usize) -> f64) -> f64 {
+        let count = self.cpus.len();
+        let pairs = (0..count).flat_map(|a| (0..count).filter(move |b| *b != a).map(move |b| (a, b)));
+        let sum: f64 = pairs.map(|(a, b)| ns(a, b)).sum();
+        sum / (count * count.saturating_sub(1)).max(1) as f64
+    }
+
+    /// What each role of `threads-yield` needs to lock, yield and unlock: the line of a mutex that any other had, a call,
+    /// and the turns of all others on its CPU.
+    fn yields(&self) -> impl Iterator<Item = f64> {
+        let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
+        let costs = &self.world.spec.costs;
+        (0..self.cpus.len()).map(move |role| {
+            let turns = self.roles_on(self.cpus[role]) - 1.0;
+            costs.syscall_ns / self.whole_speed(role) + turns * costs.switch_ns + line
+        })
+    }
+
+    /// What each role of `mutex-array` needs for its loops and a lock: the line of a mutex that any other had.
+    fn rounds(&self) -> impl Iterator<Item = f64> {
+        let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
+        (0..self.cpus.len()).map(move |role| LOOPS_NS / self.speed(role) + line)
+    }
+
+    /// What all roles stream together: each core what it can, as far as its cache and its node let it through.
+    fn streamed_mb_s(&self) -> f64 {
+        let topology = self.world.truth.topology();
+        let several = topology.level(Level::L3).len() > 1;
+        let mut nodes: BTreeMap<Option<CpuId>, BTreeMap<Option<CpuId>, f64>> = BTreeMap::new();
+        let mut cores = CpuSet::new();
+        for (role, &cpu) in self.cpus.iter().enumerate() {
+            // Two threads of a core stream no more than one.
+            let Some(core) = topology.siblings(cpu).first().filter(|core| !cores.contains(*core)) else {
+                continue;
+            };
+            cores.insert(core);
+            let group = |level| topology.domain_of(cpu, level).and_then(|domain| domain.cpus.first());
+            let cache = nodes.entry(group(Level::Node)).or_default().entry(group(Level::L3)).or_default();
+            *cache += CORE_MB_S * self.clock(role);
+        }
+        let through = |mb_s: f64| if several { mb_s.min(CACHE_MB_S) } else { mb_s };
+        let of_node = |caches: &BTreeMap<Option<CpuId>, f64>| {
+            caches.values().copied().map(through).sum::<f64>().min(NODE_MB_S)
+        };
+        nodes.values().map(of_node).sum()
     }
 
     /// What a role has of a core of the fastest kind.
     fn speed(&self, role: usize) -> f64 {
+        self.whole_speed(role) / self.roles_on(self.cpus[role])
+    }
+
+    /// The same while no other role is on its CPU.
+    fn whole_speed(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
-        let here = self.cpus.iter().filter(|other| **other == cpu).count() as f64;
         let siblings = self.world.truth.topology().siblings(cpu);
         let beside = self.cpus.iter().any(|other| *other != cpu && siblings.contains(*other));
+        self.clock(role) * if beside { SMT_SPEED } else { 1.0 }
+    }
+
+    fn roles_on(&self, cpu: CpuId) -> f64 {
+        self.cpus.iter().filter(|other| **other == cpu).count() as f64
+    }
+
+    /// The clock of a role's core against the nominal one of the fastest kind.
+    fn clock(&self, role: usize) -> f64 {
+        let cpu = self.cpus[role];
         // The clock of a core is known against the nominal value of its kind.
         let clocks = &self.world.spec.core_clock;
         let kind = if self.world.truth.is_fast(cpu) { 1.0 } else { clocks.slow_class_ghz / clocks.ghz };
-        let clock = self.now.map_or(1.0, |now| self.world.clocks.relative(cpu, now));
-        kind * clock * if beside { SMT_SPEED } else { 1.0 } / here
+        kind * self.now.map_or(1.0, |now| self.world.clocks.relative(cpu, now))
+    }
+
+    /// What a line takes from the CPU of a role to that of another; nothing where they share it.
+    fn line_ns(&self, from: usize, to: usize) -> f64 {
+        if self.cpus[from] == self.cpus[to] { 0.0 } else { self.message_ns(from, to) }
     }
 
     /// What a message takes from role to role.

@@ -262,8 +262,10 @@ pub struct Failures {
     /// Until then; for ever where it is not said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miscount_until_ms: Option<u32>,
-    /// Something else keeps the machine busy.
+    /// Something else keeps the machine busy when the run begins.
     pub busy: bool,
+    /// Share of the CPUs that other programs take while something is measured, as the accounts of the system would say.
+    pub others: f64,
     /// A CPU is taken away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lose_cpu_at: Option<LoseCpu>,
@@ -397,6 +399,7 @@ impl Default for Failures {
             miscount: CpuSet::new(),
             miscount_until_ms: None,
             busy: false,
+            others: 0.0,
             lose_cpu_at: None,
             clock_step: None,
             stop_at_ms: None,

@@ -6,6 +6,7 @@ use super::stalls::Stalls;
 use super::world::World;
 use crate::kernel::Spin;
 use crate::series::TrialOrder;
+use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, Relation, TickRate, Topology, TrialFailure};
 
@@ -81,6 +82,8 @@ pub fn perform(
         steal_ms: evidence.steal_ms,
         coordinator_shared: false,
         company: active.saturating_sub(1) as u32,
+        others_busy: world.spec.failures.others > DISTURBED_SHARE,
+        sentinel_ns: None,
     });
     (outcome, elapsed)
 }

@@ -129,6 +129,7 @@ fn numbers(spec: &Spec) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
         ("noise.bad_share", noise.bad_share, SHARE),
         ("noise.parallel_bias", noise.parallel_bias, 0.0..=1.0),
         ("noise.sibling_share", noise.sibling_share, SHARE),
+        ("failures.others", spec.failures.others, SHARE),
         ("failures.hang_limit_ms", f64::from(spec.failures.hang_limit_ms), 1.0..=1e7),
     ];
     match spec.structure {

@@ -11,6 +11,7 @@ use super::{chase, pingpong, stamp};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use crate::stop::Stop;
+use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::{CpuId, CpuSet, Home, Picos, Recording, TrialFailure};
 
 /// Everything that trials read and none changes.
@@ -58,6 +59,7 @@ impl World {
                     .collect();
                 let mut disturbance = trial.stalls.evidence();
                 disturbance.sibling_busy = trial.sibling_busy;
+                disturbance.others_busy = self.spec.failures.others > DISTURBED_SHARE;
                 Recording { started, elapsed, spans, core_ghz, disturbance }
             }),
         };

@@ -53,7 +53,9 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, String> {
         begun.elapsed()
     })?;
     counted(&mutexes, CROWD as u64 * ROUNDS)?;
-    Ok([vec![("time_s", elapsed.as_secs_f64())], events::numbers(done)].concat())
+    let time_s = elapsed.as_secs_f64();
+    let rate = CROWD as f64 / time_s;
+    Ok([vec![("time_s", time_s), ("events_per_s", rate)], events::numbers(done)].concat())
 }
 
 /// Every lock added one.

@@ -4,7 +4,7 @@ use crate::vocabulary::{bad_cells, builtin, run, toml};
 use coretalk_measure::Machine;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
-use coretalk_model::{Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
+use coretalk_model::{CpuId, Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
 
 #[test]
 fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
@@ -104,10 +104,45 @@ fn the_ladder_tells_every_kernel_close_to_its_truth() {
             let pairs = run.pairs().into_iter().filter(|p| topology.relation(p[0], p[1]) == row.relation);
             let truths: Vec<f64> = pairs.map(|p| run.machine.truth(p[0], p[1], kernel, Home(0))).collect();
             let truth = coretalk_model::stats::median(&truths).unwrap();
-            let ratio = row.latency_ns.point / truth;
+            let ratio = row.latency_ns.unwrap().point / truth;
             assert!((ratio - 1.0).abs() < 0.08, "{name} {:?} {}: {ratio}", row.relation, row.step);
         }
     }
+}
+
+/// A machine that moves between states: what other tools would print is told of the state that the headline is from, or
+/// not at all.
+#[test]
+fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
+    let (mut compared, mut empty) = (0, 0);
+    for seed in 1..=12 {
+        let run = run(builtin("noisy-vm"), seed, |settings| {
+            settings.budget = Picos::from_ms(10_000);
+            settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
+        });
+        let row = |step: &str, kernel: &str| {
+            let mut rows = run.result.ladder.iter();
+            rows.find(|row| row.step == step && row.kernel.as_str() == kernel).unwrap()
+        };
+        let cas = row("cas", "cas").latency_ns.unwrap().point;
+        let tool = row("as:core-to-core-latency", "as:core-to-core-latency");
+        match &tool.latency_ns {
+            // The same kernel on one line instead of many, which differ by a third at most.
+            Some(tool) => {
+                compared += 1;
+                assert!(
+                    (0.65..1.5).contains(&(tool.point / cas)),
+                    "seed {seed}: {} beside {cas}",
+                    tool.point
+                );
+            }
+            None => {
+                empty += 1;
+                assert!(tool.reason.as_ref().is_some_and(|why| why.contains("another state")), "{tool:?}");
+            }
+        }
+    }
+    assert!(compared >= 6, "{compared} told, {empty} empty");
 }
 
 #[test]

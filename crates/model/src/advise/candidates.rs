@@ -104,6 +104,14 @@ pub fn candidates(
     Ok(left)
 }
 
+/// The second threads of cores that stay empty since there are cores enough; empty where none are left out.
+pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -> CpuSet {
+    let used: CpuSet = chosen.iter().copied().collect();
+    let beside =
+        |cpu: &CpuId| !used.contains(*cpu) && !topology.siblings(*cpu).intersection(&used).is_empty();
+    all.iter().copied().filter(beside).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -77,6 +77,23 @@ pub struct SheetComparison {
     pub without_ratio: usize,
 }
 
+impl SheetComparison {
+    /// What B is where a difference is shown, worse and better: of times and rates slower and faster; a variation says
+    /// nothing of how long anything takes.
+    pub fn called(&self) -> [&'static str; 2] {
+        match self.quantity.as_str() {
+            "one_way_variation" => ["less steady", "steadier"],
+            _ => ["slower", "faster"],
+        }
+    }
+
+    /// The word for a shift above zero.
+    pub fn called_above(&self) -> &'static str {
+        let [worse, better] = self.called();
+        if self.better == Better::Lower { worse } else { better }
+    }
+}
+
 /// A verdict with its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
@@ -111,6 +128,17 @@ pub struct LevelDifference {
     pub difference: Difference,
     /// B ÷ A − 1 in the unit as read, where the basis is another.
     pub as_read: Option<f64>,
+}
+
+impl LevelDifference {
+    /// Core clock of B ÷ that of A − 1, from what the shift as read makes of the shift in cycles: nanoseconds are cycles
+    /// ÷ clock. `None` where one of them is not known.
+    ///
+    /// Never below −1: a clock falls by less than all of it, however much longer everything takes.
+    pub fn clock(&self) -> Option<f64> {
+        let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
+    }
 }
 
 /// A cell.
@@ -453,4 +481,57 @@ fn judged(
 ) -> Judged {
     let outcome = deviation.map(|deviation| Outcome { shift, deviation, margin });
     Judged { a, b, outcome, shift, margin, reason, q_value: 1.0, verdict: Verdict::CannotTell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
+        let sheet = |quantity: &str, better| SheetComparison {
+            name: String::new(),
+            quantity: quantity.into(),
+            unit: String::new(),
+            better,
+            basis: Basis::AsRead,
+            levels: Vec::new(),
+            cells: Vec::new(),
+            lonely: 0,
+            without_ratio: 0,
+        };
+        assert_eq!(sheet("half_round_trip", Better::Lower).called_above(), "slower");
+        assert_eq!(sheet("throughput", Better::Higher).called_above(), "faster");
+        let variation = sheet("one_way_variation", Better::Lower);
+        assert_eq!((variation.called_above(), variation.called()[1]), ("less steady", "steadier"));
+    }
+
+    #[test]
+    fn twice_the_time_for_the_same_cycles_is_half_the_clock() {
+        let exact = Estimate { point: 0.0, low: 0.0, high: 0.0, confidence: 0.95, effective_n: 8.0 };
+        let difference = Difference {
+            a: 10.0,
+            b: 20.4,
+            shift: exact,
+            q_value: 1.0,
+            verdict: Verdict::Same,
+            within: Some(0.01),
+            least: 0.03,
+            reason: None,
+        };
+        let level = |as_read: Option<f64>| LevelDifference {
+            level: "l3".into(),
+            pairs: 8,
+            moved: 0,
+            difference: difference.clone(),
+            as_read,
+        };
+        let clock = level(Some(1.04)).clock().unwrap();
+        assert!((clock + 1.04 / 2.04).abs() < 1e-12, "lower by 51 %, not by 104: {clock}");
+        assert!((level(Some(-0.5)).clock().unwrap() - 1.0).abs() < 1e-12, "twice the clock");
+        assert_eq!(
+            (level(None).clock(), level(Some(-1.0)).clock(), level(Some(f64::NAN)).clock()),
+            (None, None, None)
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! A latency run as a [`Side`].
 
 use super::{Better, Fact, Reading, Sheet, Side, Subject, Value};
+use crate::environment::Ground;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
 use crate::stats::{Estimate, median_ranks};
@@ -54,7 +55,11 @@ pub fn of_latency(
 /// What an environment says of the conditions; what it does not know is left out.
 pub fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
-    let hypervisor = environment.hypervisor.clone().unwrap_or_else(|| "none".to_owned());
+    let hypervisor = match environment.ground() {
+        Ground::Guest(name) => Some(name.to_owned()),
+        Ground::BareMetal => Some("none".to_owned()),
+        Ground::Unknown => None,
+    };
     let known = [
         (Fact::Simulated, Some(simulated.to_owned())),
         (Fact::Libc, environment.libc.clone()),
@@ -62,7 +67,7 @@ pub fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
         (Fact::Microcode, environment.microcode.clone()),
         (Fact::Firmware, environment.firmware.clone()),
         (Fact::System, environment.kernel.clone()),
-        (Fact::Hypervisor, Some(hypervisor)),
+        (Fact::Hypervisor, hypervisor),
         (Fact::Governor, environment.governor.clone()),
         (Fact::Boost, environment.boost.map(|on| if on { "on" } else { "off" }.to_owned())),
         (Fact::Page, environment.page_bytes.map(|bytes| bytes.to_string())),

@@ -1,12 +1,13 @@
 //! [`analyse`]: from what the visits said to what follows from it.
 
-use super::cell::{self, Columns, Confirmation, Context, Scratch};
+use super::cell::{self, Columns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
     Cell, CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
     LatencySettings, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails,
     watch,
 };
+use crate::grade;
 use crate::stats::{self, Correlation, MadScale, Pass, Pool};
 use crate::{
     CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
@@ -263,17 +264,14 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
         let Cell::Measured(value) = cell else { continue };
-        let mut confirmation = Confirmation::None;
-        if let Some(second) = again.get(&index) {
-            confirmation = settle(value, second, survey.settings);
-        }
+        let repeats = again.get(&index).is_some_and(|second| settle(value, second, survey.settings));
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
         if choices.guest && value.states.len() > 1 {
             value.flags.set(Flag::VcpuUnpinned);
         }
-        cell::grade(value, survey.settings.precision, confirmation);
+        cell::grade(value, repeats);
         if let Some(lost) = lost(survey, index) {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
@@ -366,10 +364,11 @@ pub fn settle_all(survey: &Survey<'_>, cells: &mut [Cell], wanted: impl Fn(&Entr
 }
 
 /// Joins a doubtful cell with its second measurement: the new value replaces the old one only where its interval
-/// excludes it and is lower; else the doubt is confirmed. Both stay in the run file.
-fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> Confirmation {
+/// excludes it and is lower; else the doubt stands, and the value of which both halves of the second measurement say the
+/// same. Both stay in the run file. Gives whether the value was repeated.
+fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
-    let Some(fresh) = cell::interval(second, settings) else { return Confirmation::None };
+    let Some(fresh) = cell::interval(second, settings) else { return false };
     let lower = fresh.high < value.latency_ns.point;
     if value.flags.contains(Flag::Drift) && !lower {
         // The disturbed passes were set aside before, and fresh ones agree with the rest.
@@ -390,12 +389,8 @@ fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) ->
         if fresh.relative_half_width() > settings.precision * (1.0 + 1e-9) {
             value.flags.set(Flag::WideCi);
         }
-        return Confirmation::None;
+        return false;
     }
-    let halves = second.split_at(second.len() / 2);
-    let agrees = |half: &[Pass]| {
-        let values: Vec<f64> = half.iter().map(|pass| pass.value).collect();
-        stats::median(&values).is_some_and(|median| (median / value.latency_ns.point).ln().abs() < 0.05)
-    };
-    if agrees(halves.0) && agrees(halves.1) { Confirmation::Confirmed } else { Confirmation::None }
+    let second: Vec<f64> = second.iter().map(|pass| pass.value).collect();
+    grade::repeats(&second, value.latency_ns.point)
 }

@@ -183,6 +183,11 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         .flatten();
     let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
 
+    numbers.clear();
+    numbers.extend(kept.iter().filter_map(|value| value.sentinel));
+    let cas_ns = (!numbers.is_empty()).then(|| {
+        numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
+    });
     let mut flags = evidence(kept);
     if passes.unverified > 0 {
         flags.set(Flag::Invalid);
@@ -229,11 +234,12 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         home_penalty: penalty,
         line_spread: stats::median_in_place(numbers),
         states: told(&states, values, context.settings),
+        cas_ns,
         grade: Grade::D,
         flags,
         reason: None,
     };
-    grade(&mut value, context.settings.precision, Confirmation::None);
+    grade(&mut value, false);
     Some(value)
 }
 
@@ -332,28 +338,14 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// What a second measurement said about a doubtful cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confirmation {
-    /// There was none.
-    None,
-    /// Two independent ones agreed with the first.
-    Confirmed,
-}
-
-/// Grades a cell by its flags and interval, and puts the gravest doubt into words.
-pub fn grade(value: &mut CellValue, precision: f64, confirmation: Confirmation) {
+/// Grades a cell by its flags and interval, and puts the gravest doubt into words; `repeats` where two independent second
+/// measurements agreed with the first.
+pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
-    value.grade = match (value.flags.has_doubt(), confirmation) {
-        (false, _) if width <= 0.01 => Grade::A,
-        (false, _) if width <= precision.max(0.02) * (1.0 + 1e-9) => Grade::B,
-        (true, Confirmation::Confirmed) => Grade::C,
-        _ => Grade::D,
-    };
+    value.grade = Grade::of(value.flags, width, repeats);
     // Steps of the clock look like states of the machine.
     let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
-    let gravest = coarse.or_else(|| value.flags.iter().find(|flag| flag.is_doubt()));
-    value.reason = gravest.map(|flag| words(flag, value, width));
+    value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| words(flag, value, width));
 }
 
 fn words(flag: Flag, value: &CellValue, width: f64) -> String {
@@ -361,11 +353,10 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Preempted => "the scheduler took a CPU away again and again".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
-        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
         Flag::SmtBusy => "the other thread of a core was busy".into(),
         Flag::Throttled => "a CPU quota, heat or a falling core clock held the run back".into(),
         Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
-        Flag::Multimodal => format!("the machine changed state: {} plateaus", value.states.len()),
+        Flag::Multimodal => flags::changed_state(value.states.len()),
         Flag::WideCi => flags::too_wide(width),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes this relation".into(),
@@ -375,8 +366,10 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => flags::too_few(value.passes),
+        Flag::Load => "other programs took CPUs while it was measured".into(),
         Flag::Saturated => "more was meant to be sent than passes".into(),
-        Flag::HomeSpread
+        Flag::Freq
+        | Flag::HomeSpread
         | Flag::Asym
         | Flag::Remeasured
         | Flag::CoordShared

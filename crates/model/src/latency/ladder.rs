@@ -1,13 +1,15 @@
 //! The ladder: everything that one CPU can do to reach another, per relation, on representative pairs. Where cores
-//! are of several kinds, per relation and combination of kinds: no median mixes them.
+//! are of several kinds, per relation and combination of kinds: no median mixes them. Nor does a row mix states of the
+//! machine: every visit says what CAS without pause took then, and counts where that fits what the pair's cell is from.
 
 use super::record::SlotId;
-use super::{Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, watch};
-use crate::stats::{self, Estimate, Look, passes_interval};
-use crate::{CpuId, KernelId, Relation, Topology};
-use std::collections::BTreeMap;
+use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
+use crate::stats::{self, Detector, Estimate, Look, passes_interval};
+use crate::{CpuId, Hint, Home, KernelId, Protocol, Relation, Topology};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Passes of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each visit.
+/// Visits of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each: those in
+/// the state of its cell. Empty where it was visited in others only.
 type Values = BTreeMap<(Rung, KernelId), BTreeMap<usize, Vec<f64>>>;
 
 /// Pairs that are alike: what they share, and the kinds of their cores.
@@ -22,42 +24,81 @@ pub fn ladder(
 ) -> Vec<LadderRow> {
     let mut values: Values = BTreeMap::new();
     let mut order: Vec<KernelId> = Vec::new();
-    let mut see = |cell: usize, kernel: &KernelId, ns: f64| {
+    let rung =
+        |cell: usize| (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::of(topology, pairs[cell]));
+    let mut see = |cell: usize, kernel: &KernelId, ns: Option<f64>| {
         if !order.contains(kernel) {
             order.push(kernel.clone());
         }
-        let rung = (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::of(topology, pairs[cell]));
-        values.entry((rung, kernel.clone())).or_default().entry(cell).or_default().push(ns);
+        values.entry((rung(cell), kernel.clone())).or_default().entry(cell).or_default().extend(ns);
     };
+    let headlines: Vec<Option<&CellValue>> = pairs.iter().map(|&pair| value_of(maps.first(), pair)).collect();
+    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    // A tiny machine climbs the whole ladder in every pass of its map: beside other tools CAS only watches there.
+    let climbs_in_map = record.slots().len() > 2 && pairs.len() <= TINY_CELLS;
     for entry in record.others(Purpose::Ladder) {
         let Ok(visit) = &entry.outcome else { continue };
-        let mut best: Vec<(&KernelId, f64)> = Vec::new();
-        for span in &visit.spans {
-            let ns = shown_ns(span);
-            match best.iter_mut().find(|(kernel, _)| *kernel == &span.kernel) {
-                Some((_, lowest)) => *lowest = lowest.min(ns),
-                None => best.push((&span.kernel, ns)),
+        let cell = entry.cell as usize;
+        let counts = headlines[cell].is_none_or(|value| is_in_state(visit, value));
+        for (kernel, ns) in best(visit) {
+            if !(climbs_in_map && *kernel == sentinel) {
+                see(cell, kernel, Some(ns).filter(|_| counts));
             }
         }
-        for (kernel, ns) in best {
-            see(entry.cell as usize, kernel, ns);
-        }
     }
-    // A tiny machine climbs the whole ladder in every pass of its map; what it said in its most frequent state counts.
-    if record.slots().len() > 2 && pairs.len() <= TINY_CELLS {
-        for cell in 0..pairs.len() {
+    if climbs_in_map {
+        let telling = record.slot(&sentinel, 0);
+        for (cell, headline) in headlines.iter().enumerate() {
             let Some(passes) = record.passes(cell) else { continue };
-            let main = watch::main_state(record, passes);
+            let of_state = |pass: usize| {
+                let ns = telling
+                    .and_then(|slot| passes.slot(pass, slot))
+                    .map(|value| f64::from(value.location_ns));
+                let range = headline.and_then(|value| value.cas_ns);
+                ns.zip(range).is_none_or(|(ns, [low, high])| (low..=high).contains(&ns))
+            };
             for (slot, SlotId { kernel, .. }) in
                 record.slots().iter().enumerate().filter(|(_, slot)| slot.home == 0)
             {
-                for value in main.iter().filter_map(|&pass| passes.slot(pass, slot)) {
-                    see(cell, kernel, f64::from(value.location_ns));
+                for pass in 0..passes.passes.len() {
+                    if let Some(value) = passes.slot(pass, slot) {
+                        see(cell, kernel, Some(f64::from(value.location_ns)).filter(|_| of_state(pass)));
+                    }
                 }
             }
         }
     }
     rows(values, &order, maps, pairs)
+}
+
+/// What a visit said under each kernel, on the better home; the first of several spans of a kernel.
+fn best(visit: &Visit) -> Vec<(&KernelId, f64)> {
+    let mut seen: BTreeSet<(&KernelId, Home)> = BTreeSet::new();
+    let mut best: Vec<(&KernelId, f64)> = Vec::new();
+    for span in visit.spans.iter().filter(|span| seen.insert((&span.kernel, span.home))) {
+        let ns = shown_ns(span);
+        match best.iter_mut().find(|(kernel, _)| *kernel == &span.kernel) {
+            Some((_, lowest)) => *lowest = lowest.min(ns),
+            None => best.push((&span.kernel, ns)),
+        }
+    }
+    best
+}
+
+/// Whether a visit was made in the state that a cell is from: CAS without pause took as long as then, at its beginning and
+/// at its end. Visits of older versions do not say, and count where the cell held still.
+fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
+    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
+    let Some((first, range)) = spans.next().zip(value.cas_ns) else { return value.states.is_empty() };
+    // Of a pair on two nodes there is one on the memory of each.
+    let last = spans.rfind(|span| span.home == first.home).unwrap_or(first);
+    [first, last].into_iter().all(|span| is_of_state(f64::from(span.location_ns), range))
+}
+
+/// Whether CAS without pause took as long as in passes of a state, as far as it tells states apart.
+pub fn is_of_state(cas_ns: f64, [low, high]: [f64; 2]) -> bool {
+    (low / Detector::CAS.ratio..=high * Detector::CAS.ratio).contains(&cas_ns)
 }
 
 /// What the ladder shows of a span: its location, or what the tool that it imitates would print (c2clat the minimum
@@ -73,27 +114,23 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 /// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
 pub const TINY_CELLS: usize = 6;
 
+/// Why a rung is empty.
+pub fn in_another_state(pairs: &[[CpuId; 2]]) -> String {
+    match pairs {
+        [] => "not visited".to_owned(),
+        [[from, to], more @ ..] => {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            format!(
+                "CPUs {from}-{to}{more}: every visit fell into another state of the machine than the headline is from"
+            )
+        }
+    }
+}
+
 fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId; 2]]) -> Vec<LadderRow> {
     let mut rows: Vec<(Rung, LadderRow)> = values
         .into_iter()
-        .filter_map(|((rung, kernel), by_pair)| {
-            let mut points: Vec<f64> = by_pair.values().filter_map(|passes| stats::median(passes)).collect();
-            points.sort_by(f64::total_cmp);
-            // A pair alone on its rung is its cell: the same passes have one interval, wherever it is printed.
-            let only = (by_pair.len() == 1).then(|| by_pair.keys().next().map(|&cell| pairs[cell])).flatten();
-            let of_map = only.and_then(|pair| of_cell(maps, &kernel, pair));
-            let latency_ns = of_map.or_else(|| across(&by_pair))?;
-            let row = LadderRow {
-                relation: rung.0,
-                classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
-                step: step(&kernel),
-                pairs: points.len() as u32,
-                range_ns: [*points.first()?, *points.last()?],
-                kernel,
-                latency_ns,
-            };
-            Some((rung, row))
-        })
+        .map(|((rung, kernel), by_pair)| row(rung, kernel, &by_pair, maps, pairs))
         .collect();
     let rank = |kernel: &KernelId| {
         let shown = maps.iter().any(|map| map.kernel == *kernel);
@@ -103,11 +140,56 @@ fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
+fn row(
+    rung: Rung,
+    kernel: KernelId,
+    by_pair: &BTreeMap<usize, Vec<f64>>,
+    maps: &[LatencyMap],
+    pairs: &[[CpuId; 2]],
+) -> (Rung, LadderRow) {
+    let of_map = |cell: &usize| of_cell(maps, &kernel, pairs[*cell]);
+    let elsewhere: Vec<[CpuId; 2]> =
+        by_pair.iter().filter(|(_, visits)| visits.is_empty()).map(|(&cell, _)| pairs[cell]).collect();
+    // A pair alone on its rung is its cell: the same passes have one interval, wherever it is printed. So are those of a
+    // kernel that has a map, where a visit is missing.
+    let cells: Option<Vec<Estimate>> = by_pair.keys().map(of_map).collect();
+    let found = match cells.filter(|cells| cells.len() == 1 || !elsewhere.is_empty()) {
+        Some(cells) => Estimate::typical(&cells).map(|estimate| {
+            let points = cells.iter().map(|cell| cell.point).collect();
+            (estimate, points)
+        }),
+        None if !elsewhere.is_empty() => None,
+        None => {
+            let points = by_pair.values().filter_map(|visits| stats::median(visits)).collect::<Vec<f64>>();
+            across(by_pair).map(|estimate| (estimate, points))
+        }
+    };
+    let range = |points: &Vec<f64>| {
+        [points.iter().copied().fold(f64::INFINITY, f64::min), points.iter().copied().fold(0.0, f64::max)]
+    };
+    let row = LadderRow {
+        relation: rung.0,
+        classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
+        step: step(&kernel),
+        pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
+        range_ns: found.as_ref().map(|(_, points)| range(points)),
+        reason: found.is_none().then(|| in_another_state(&elsewhere)),
+        latency_ns: found.map(|(estimate, _)| estimate),
+        kernel,
+    };
+    (rung, row)
+}
+
 /// The value of a pair in the map of a kernel; `None` where that has no map, or no value there.
-fn of_cell(maps: &[LatencyMap], kernel: &KernelId, [a, b]: [CpuId; 2]) -> Option<Estimate> {
-    let map = maps.iter().find(|map| map.kernel == *kernel)?;
+fn of_cell(maps: &[LatencyMap], kernel: &KernelId, pair: [CpuId; 2]) -> Option<Estimate> {
+    Some(value_of(maps.iter().find(|map| map.kernel == *kernel), pair)?.latency_ns)
+}
+
+/// The cell of a pair; `None` where it has no value.
+pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellValue> {
+    let map = map?;
     let (row, column) = (map.cells.position(a)?, map.cells.position(b)?);
-    Some(map.cells.get(row, column)?.value()?.latency_ns)
+    map.cells.get(row, column)?.value()
 }
 
 /// The protocol of a kernel, or the tool that it imitates.

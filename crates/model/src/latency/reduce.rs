@@ -160,6 +160,9 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.throttled {
         flags.set(Flag::Throttled);
     }
+    if seen.others_busy {
+        flags.set(Flag::Load);
+    }
     if core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
         flags.set(Flag::Freq);
     }

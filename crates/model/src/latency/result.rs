@@ -143,6 +143,9 @@ pub struct CellValue {
     pub line_spread: Option<f64>,
     /// Plateaus by falling share; empty where the machine held still.
     pub states: Vec<CellState>,
+    /// Least and most that CAS without pause took in the passes that count, in nanoseconds: which state of the machine the
+    /// value is from. `None` where it was not timed.
+    pub cas_ns: Option<[f64; 2]>,
     /// How far it may be trusted.
     pub grade: Grade,
     /// Doubts and remarks.
@@ -171,12 +174,15 @@ pub struct LadderRow {
     pub step: String,
     /// The code that ran.
     pub kernel: KernelId,
-    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes.
-    pub latency_ns: Estimate,
+    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes. All in
+    /// the state of the machine that the cell of each pair is from; `None` where a pair was not visited in it.
+    pub latency_ns: Option<Estimate>,
     /// Lowest and highest pair.
-    pub range_ns: [f64; 2],
-    /// Representative pairs measured.
+    pub range_ns: Option<[f64; 2]>,
+    /// Representative pairs that it is from.
     pub pairs: u32,
+    /// Why there is no value.
+    pub reason: Option<String>,
 }
 
 /// The distribution of single round trips of one pair.

@@ -57,6 +57,11 @@ impl LatencySettings {
         }
     }
 
+    /// How narrow the intervals of a map of this protocol have to be, as a share of the value.
+    pub fn precision_of(&self, protocol: Protocol) -> f64 {
+        if protocol.is_latency() { self.precision } else { super::one_way::PRECISION }
+    }
+
     /// Whether no latency at all is asked for.
     pub fn ask_for_nothing(&self) -> bool {
         self.protocols.is_empty() && self.imitate.is_empty()

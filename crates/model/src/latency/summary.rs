@@ -9,7 +9,7 @@ mod states;
 mod steps;
 mod table;
 
-pub use contrast::{ClassPair, Contrast, OfRelation, by_relation, class_pairs, contrasts};
+pub use contrast::{ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts};
 pub use counts::{counts_mean, counts_percentile, counts_total};
 pub use distance::id_distance_correlation;
 pub use order::measured_order;

@@ -59,18 +59,6 @@ pub fn watch(
     Some(watch)
 }
 
-/// Positions of the passes that a cell made in its most frequent state, as CAS without pause tells; all of them where
-/// it was not timed.
-pub fn main_state(record: &Record, passes: CellPasses<'_>) -> Vec<usize> {
-    let Some(slot) = record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0) else {
-        return (0..passes.passes.len()).collect();
-    };
-    let values: Vec<(usize, f64)> = series(passes, slot).collect();
-    let states = split_states(&values.iter().map(|value| value.1).collect::<Vec<_>>(), Detector::CAS);
-    let main = states.into_iter().max_by_key(|state| state.passes.len());
-    main.map_or_else(Vec::new, |state| state.passes.into_iter().map(|member| values[member].0).collect())
-}
-
 /// (position of the pass, value) where the slot has one.
 fn series(passes: CellPasses<'_>, slot: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.passes.len())

@@ -2,7 +2,7 @@
 //! reads a file.
 
 use super::comparison::{Arm, Comparison, Difference, Doubt, Failed, Outcome, PlaceResult, effect};
-use super::metric::{Better, Metric, Role};
+use super::metric::{Better, Metric, OTHERS, Role, WAITED};
 use super::settings::PlaceSettings;
 use crate::series::{PassOutcome, SeriesRecord};
 use crate::stats::compare::{Equivalence, paired_shift, verdict};
@@ -29,6 +29,9 @@ const FREQUENCY_SHARE: f64 = 0.02;
 const OFTEN: f64 = 0.2;
 /// More of the time of the CPUs than this was taken by others.
 const STOLEN_SHARE: f64 = 0.01;
+/// Its threads waited for more than this share of the time that they wanted to run, and others had as much of its CPUs:
+/// the accounts of the system are kept in hundredths of a second, and whoever watches takes a hundredth.
+const DISTURBED_SHARE: f64 = 0.05;
 /// Runs fall into states where a gap of a tenth divides them into parts of three and more.
 const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
@@ -302,6 +305,10 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
         if stolen.is_some_and(|share| share > STOLEN_SHARE) {
             flags.set(Flag::Steal);
         }
+        let [waited, others] = disturbance(record, trial, placement.cpus.len());
+        if is_disturbed(waited, others, tasks, placement.cpus.len()) {
+            flags.set(Flag::Preempted);
+        }
         let headline: Vec<f64> = numbers(record, trial, &settings.works[work].metrics[0].name)
             .into_iter()
             .map(|(_, value)| value)
@@ -325,6 +332,8 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
             tasks,
             crowded_s: median(&walls).filter(|wall_s| crowded && *wall_s < SHORT_S),
             stolen,
+            waited,
+            others,
             flags,
         }
     };
@@ -332,11 +341,39 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
 }
 
 fn failed(runs: u32, last: &TrialFailure) -> Failed {
-    let (stdout, stderr) = match last {
-        TrialFailure::Command { stdout, stderr, .. } => (stdout.clone(), stderr.clone()),
-        _ => (String::new(), String::new()),
+    let (end, stdout, stderr) = match last {
+        TrialFailure::Command { end, stdout, stderr, .. } => (*end, stdout.clone(), stderr.clone()),
+        _ => (None, String::new(), String::new()),
     };
-    Failed { runs, reason: last.to_string(), stdout, stderr }
+    Failed { runs, reason: last.to_string(), end, stdout, stderr }
+}
+
+/// Over all runs: the share of the time that the threads wanted to run in which they waited for a CPU, and the share of
+/// the time of the CPUs that went to other programs.
+fn disturbance(record: &SeriesRecord, trial: usize, cpus: usize) -> [Option<f64>; 2] {
+    let total = |name: &str| -> Option<f64> {
+        let found = numbers(record, trial, name);
+        (!found.is_empty()).then(|| found.iter().map(|(_, value)| value).sum())
+    };
+    let ran = total("user_s").zip(total("system_s")).map(|(user, system)| user + system);
+    let share = |part: Option<f64>, of: Option<f64>| {
+        part.zip(of).filter(|(_, of)| *of > 0.0).map(|(part, of)| (part / of).min(1.0))
+    };
+    let waited = total(WAITED);
+    let wanted = waited.zip(ran).map(|(waited, ran)| waited + ran);
+    let available = total("wall_s").map(|wall_s| wall_s * cpus as f64);
+    [share(waited, wanted), share(total(OTHERS), available)]
+}
+
+/// Threads that wait may wait for each other: then nobody else had their CPUs. Programs that use what the work leaves idle
+/// keep nobody waiting. Where one of the two is not known, the other counts where it cannot mean that.
+fn is_disturbed(waited: Option<f64>, others: Option<f64>, tasks: Option<u64>, cpus: usize) -> bool {
+    let much = |share: f64| share > DISTURBED_SHARE;
+    match (waited, others) {
+        (Some(waited), Some(others)) => much(waited) && much(others),
+        (Some(waited), None) => much(waited) && tasks.is_some_and(|tasks| tasks <= cpus as u64),
+        (None, _) => false,
+    }
 }
 
 /// The clock of many runs is not that of many others: one in five and four in five lie apart.

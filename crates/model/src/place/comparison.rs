@@ -2,8 +2,8 @@
 
 use super::metric::Metric;
 use super::placement::Placement;
-use crate::Flags;
 use crate::stats::Estimate;
+use crate::{CommandEnd, Flags};
 
 /// One metric of one piece of work on every placement.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,6 +171,11 @@ pub struct Doubt {
     pub crowded_s: Option<f64>,
     /// Share of the time of its CPUs that the hypervisor or interrupts took.
     pub stolen: Option<f64>,
+    /// Share of the time that its threads wanted to run in which they had no CPU, as far as was seen; `None` where the
+    /// system does not say.
+    pub waited: Option<f64>,
+    /// Share of the time of its CPUs that went to other programs; `None` where the system does not say.
+    pub others: Option<f64>,
     /// Doubts and remarks.
     pub flags: Flags,
 }
@@ -182,6 +187,8 @@ pub struct Failed {
     pub runs: u32,
     /// Why the last one did.
     pub reason: String,
+    /// How the command of that one ended; `None` where it did not end by itself.
+    pub end: Option<CommandEnd>,
     /// What that one wrote to standard output, cut to its beginning and end.
     pub stdout: String,
     /// What it wrote to standard error, cut in the same way.

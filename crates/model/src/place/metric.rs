@@ -57,6 +57,14 @@ pub const COMMAND_METRICS: [Metric; 6] = [
     known("migrations", "", Better::Lower, Role::Told),
 ];
 
+/// What stands among the values of a run and is no metric: the clock of the core, seconds that threads waited for a CPU,
+/// and seconds of its CPUs that went to other programs.
+pub(super) const BESIDE: [&str; 3] = ["core_ghz", WAITED, OTHERS];
+/// Seconds that threads of the work were ready and had no CPU, as far as was seen.
+pub const WAITED: &str = "waited_s";
+/// Seconds that other programs ran on the CPUs of the placement.
+pub const OTHERS: &str = "others_s";
+
 impl Metric {
     /// A metric of a workload.
     pub(super) const fn of_workload(
@@ -79,8 +87,7 @@ impl Metric {
         if name.is_empty() || !name.chars().all(fits) {
             return Some(format!("`{name}` is no name for a metric: use letters, digits, `_`, `.` and `-`"));
         }
-        // The clock of the core stands among the values of a run too.
-        let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name) || name == "core_ghz";
+        let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name) || BESIDE.contains(&name);
         taken.then(|| format!("the metric `{name}` is measured anyway; choose another name"))
     }
 }

@@ -126,7 +126,19 @@ impl Placement {
         self.cpus.iter().copied().collect()
     }
 
-    /// The words that do the same with the tool of the field; `None` where nothing is bound.
+    /// The CPU of each of so many roles: they stand on the CPUs in turn.
+    ///
+    /// ```
+    /// # use coretalk_model::{CpuId, place::Placement};
+    /// let two = Placement::bound("two", [6, 0].map(CpuId).to_vec());
+    /// assert_eq!(two.roles(3), [6, 0, 6].map(CpuId));
+    /// ```
+    pub fn roles(&self, count: usize) -> Vec<CpuId> {
+        self.cpus.iter().copied().cycle().take(count).collect()
+    }
+
+    /// The words that bind a process to the same CPUs with the tool of the field: all of its threads may move among them.
+    /// `None` where nothing is bound.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, place::Placement};

@@ -82,6 +82,20 @@ impl PlaceSettings {
         }
     }
 
+    /// How many threads stand on the CPUs of the placements in an order that a set of CPUs does not hold, where that can
+    /// matter to some work: some placement has them in another order than by number, or more CPUs than they need, or is
+    /// the same set as another. `None` where a set says it all.
+    pub fn roles_in_order(&self) -> Option<usize> {
+        let kinds = self.works.iter().filter_map(|work| Some(work.name.parse::<Workload>().ok()?.kind));
+        let habits = kinds.filter_map(|kind| Some(kind.habit(self.threads?)));
+        let roles = habits.filter(|habit| habit.talk.has_order()).filter_map(|habit| habit.roles).max()?;
+        let bound = || self.placements.iter().filter(|placement| placement.binding == Binding::Bound);
+        let in_order = |placement: &Placement| placement.cpus.is_sorted() && placement.cpus.len() <= roles;
+        let twins =
+            |placement: &Placement| bound().filter(|other| other.set() == placement.set()).count() > 1;
+        bound().any(|placement| !in_order(placement) || twins(placement)).then_some(roles)
+    }
+
     /// The number of the trial of a piece of work on a placement.
     pub fn trial(&self, work: usize, placement: usize) -> usize {
         work * self.placements.len() + placement

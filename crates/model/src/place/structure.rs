@@ -10,6 +10,8 @@ pub struct Structure {
     pub cpus: usize,
     /// Cores: fewer than CPUs where two share one.
     pub cores: usize,
+    /// Clusters of cores.
+    pub clusters: Option<usize>,
     /// Last-level caches.
     pub caches: Option<usize>,
     /// NUMA nodes.
@@ -28,17 +30,14 @@ impl Structure {
 
     /// What CPUs touch.
     pub fn of_set(topology: &Topology, cpus: &CpuSet) -> Structure {
-        let touched = |level| {
-            let groups = topology.level(level);
-            let touched = groups.iter().filter(|group| !group.cpus.intersection(cpus).is_empty()).count();
-            (!groups.is_empty()).then_some(touched)
-        };
+        let touched = |level| touched(topology, level, cpus);
         let is_here =
             |name: &str| cpus.iter().filter_map(|cpu| topology.class_of(cpu)).any(|class| class.name == name);
         let classes = topology.classes().into_iter().map(|class| class.name.clone());
         Structure {
             cpus: cpus.len(),
             cores: topology.one_per_core(cpus).len(),
+            clusters: touched(Level::Cluster),
             caches: touched(Level::L3),
             nodes: touched(Level::Node),
             packages: touched(Level::Package),
@@ -50,6 +49,13 @@ impl Structure {
     pub fn shares_cores(&self) -> bool {
         self.cores < self.cpus
     }
+}
+
+/// How many groups of a level CPUs touch; `None` where the machine does not report such groups.
+pub(super) fn touched(topology: &Topology, level: Level, cpus: &CpuSet) -> Option<usize> {
+    let groups = topology.level(level);
+    let touched = groups.iter().filter(|group| !group.cpus.intersection(cpus).is_empty()).count();
+    (!groups.is_empty()).then_some(touched)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! [`Workload`]: work that the tool brings along, by name.
 
 use super::metric::{Better, Metric, Role};
+use crate::CpuId;
 use std::fmt;
 use std::str::FromStr;
 
@@ -77,8 +78,10 @@ static EVENTS: [Metric; 5] = [
     event("event_ms_avg", Role::Told),
     event("event_ms_max", Role::Told),
 ];
-static TIMED_EVENTS: [Metric; 5] = [
+/// The rate is the number of events over the time, as benchmarks of the field print both.
+static TIMED_EVENTS: [Metric; 6] = [
     Metric::of_workload("time_s", "s", Better::Lower, Role::Judged),
+    Metric::of_workload("events_per_s", "events/s", Better::Higher, Role::Told),
     event("event_ms_p95", Role::Judged),
     event("event_ms_min", Role::Told),
     event("event_ms_avg", Role::Told),
@@ -171,22 +174,36 @@ impl WorkloadKind {
         }
     }
 
-    /// How many threads or processes work at a time, by so many threads: more than one talk, or share.
-    pub fn parties(self, threads: usize) -> usize {
-        match self {
-            // Each thread waits for a process of its own; a pipeline has six.
+    /// How its threads meet, by so many threads.
+    pub fn habit(self, threads: usize) -> Habit {
+        let roles = self.roles(threads);
+        let talk = match self {
+            Ring => Talk::Round,
+            Pipeline => Talk::Along,
+            AllToAll => Talk::Phases,
+            Barrier | SharedCounter | Pipe | ThreadsYield | MutexArray => Talk::All,
+            NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
+            | StreamTriad | Execl | Process | Shell => Talk::Nobody,
+        };
+        // Each thread of `process` waits for a process of its own; a pipeline of `shell` has six.
+        let parties = match self {
             Process => 2 * threads,
             Shell => 6,
-            _ => self.roles(threads).unwrap_or(threads),
+            _ => roles.unwrap_or(threads),
+        };
+        Habit {
+            roles,
+            several: parties > 1,
+            talk,
+            computes: !matches!(self, Ring | AllToAll | Pipe),
+            // Own work beside a counter or in a stage counts only where messages do not take longer.
+            adds: !matches!(self, SharedCounter | Pipeline),
+            streams: matches!(
+                self,
+                MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd | StreamTriad
+            ),
+            sleeps: self == Pipe,
         }
-    }
-
-    /// Whether its threads pass nothing to each other: each works by itself until all are done.
-    pub fn is_independent(self) -> bool {
-        matches!(
-            self,
-            NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd | StreamTriad
-        )
     }
 
     /// The fewest threads that it makes sense with.
@@ -194,6 +211,73 @@ impl WorkloadKind {
         match self {
             Ring | AllToAll | Pipeline => 2,
             _ => 1,
+        }
+    }
+}
+
+/// How the threads of a piece of work meet: what of a placement can matter to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Habit {
+    /// How many roles it has, which stand on the CPUs of a placement in turn; `None` where it may use all of them.
+    pub roles: Option<usize>,
+    /// Several threads or processes work at a time, as far as is known.
+    pub several: bool,
+    /// Who talks to whom.
+    pub talk: Talk,
+    /// They do work of their own, which takes longer beside a busy thread of the same core.
+    pub computes: bool,
+    /// That work comes on top of the messages; else the longer of the two counts.
+    pub adds: bool,
+    /// They stream through more memory than caches hold.
+    pub streams: bool,
+    /// They sleep in turns, so that one CPU is enough for all.
+    pub sleeps: bool,
+}
+
+impl Habit {
+    /// A command, of which nothing is known but how many threads were seen.
+    pub fn of_command(several: bool) -> Habit {
+        let (roles, talk) = (None, Talk::Nobody);
+        Habit { roles, several, talk, computes: true, adds: true, streams: true, sleeps: true }
+    }
+}
+
+/// Who talks to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Talk {
+    /// Nobody, or it is not known who.
+    Nobody,
+    /// Each role to the next and the last to the first, one after the other.
+    Round,
+    /// Each role to the next, all at the same time: the slowest link counts.
+    Along,
+    /// Any role to any other.
+    All,
+    /// Each role to each other, and the slowest role counts.
+    Phases,
+}
+
+impl Talk {
+    /// Whether it matters which role stands on which of the CPUs.
+    pub fn has_order(self) -> bool {
+        matches!(self, Talk::Round | Talk::Along)
+    }
+
+    /// The pairs of CPUs that something is said between, in lists of which the one that takes longest counts.
+    pub fn told_by(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
+        let n = roles.len();
+        let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
+        let others = |role: usize| (0..n).filter(move |other| *other != role).map(move |other| (role, other));
+        let on = |(a, b): (usize, usize)| (roles[a], roles[b]);
+        match self {
+            Talk::Nobody => Vec::new(),
+            Talk::Round => vec![next(n)],
+            Talk::Along => vec![next(n.saturating_sub(1))],
+            Talk::All => {
+                let pairs = (0..n).flat_map(others).filter(|(a, b)| a < b);
+                vec![pairs.map(on).collect()]
+            }
+            Talk::Phases => (0..n).map(|role| others(role).map(on).collect()).collect(),
         }
     }
 }

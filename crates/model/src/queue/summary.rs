@@ -1,9 +1,11 @@
 //! Numbers behind the words of a report on queues: rates by relation, where one CPU beats two, which queue is best, and
 //! whether the pairs that were measured speak for the others.
 
-use super::QueueMatrix;
+use super::{QueueCell, QueueMatrix};
+use crate::series::{TrialId, TrialResult, side_by_side};
 use crate::stats::Estimate;
 use crate::{Flag, Relation, Topology};
+use std::collections::BTreeMap;
 
 /// What the pairs of one relation pass through one queue at one capacity.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,8 @@ pub struct RelationRate {
     pub shared_spin: bool,
     /// Cells with a doubt.
     pub doubted: usize,
+    /// Cells that are left out: measured, but not in the state of the machine in which most of their pair was.
+    pub elsewhere: usize,
 }
 
 /// All relations, by capacity, of one queue with one payload.
@@ -80,9 +84,19 @@ const MARGIN: f64 = 0.1;
 /// Rates by relation for each queue and payload.
 pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<ShapeRates<'a>> {
     let mut shapes: Vec<ShapeRates<'a>> = Vec::new();
+    // Queues and capacities are held against each other: pair by pair in one state of the machine.
+    let cells: Vec<&'a TrialResult> =
+        matrices.iter().flat_map(|matrix| matrix.cells.iter().map(|cell| cell.trial)).collect();
+    let beside = side_by_side(&cells);
+    let rate = |trial: &TrialResult| QueueCell { trial }.rate_of_pair().copied();
+    let in_one_state: BTreeMap<TrialId, Option<Estimate>> = cells
+        .iter()
+        .zip(&beside)
+        .map(|(cell, trial)| (cell.spec.id(), trial.as_deref().and_then(rate)))
+        .collect();
     for matrix in matrices {
         let known = shapes.iter_mut().find(|one| (one.queue, one.payload) == (matrix.queue, matrix.payload));
-        let row = (matrix.capacity, by_relation(matrix, topology));
+        let row = (matrix.capacity, by_relation(matrix, topology, &in_one_state));
         match known {
             Some(shape) => shape.rows.push(row),
             None => shapes.push(ShapeRates { queue: matrix.queue, payload: matrix.payload, rows: vec![row] }),
@@ -91,7 +105,11 @@ pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<Shape
     shapes
 }
 
-fn by_relation(matrix: &QueueMatrix<'_>, topology: &Topology) -> Vec<RelationRate> {
+fn by_relation(
+    matrix: &QueueMatrix<'_>,
+    topology: &Topology,
+    in_one_state: &BTreeMap<TrialId, Option<Estimate>>,
+) -> Vec<RelationRate> {
     let relation = |[from, to]: [crate::CpuId; 2]| topology.relation(from, to);
     Relation::ALL
         .into_iter()
@@ -100,8 +118,10 @@ fn by_relation(matrix: &QueueMatrix<'_>, topology: &Topology) -> Vec<RelationRat
             if cells.is_empty() {
                 return None;
             }
-            let estimates: Vec<&Estimate> = cells.iter().filter_map(|cell| cell.rate_of_pair()).collect();
-            let spins = |cell: &&&super::QueueCell<'_>| cell.trial.flags.contains(Flag::SharedSpin);
+            let known = |cell: &&&QueueCell<'_>| in_one_state.get(&cell.trial.spec.id()).copied().flatten();
+            let estimates: Vec<Estimate> = cells.iter().filter_map(|cell| known(&cell)).collect();
+            let measured = cells.iter().filter(|cell| cell.rate_of_pair().is_some()).count();
+            let spins = |cell: &&&QueueCell<'_>| cell.trial.flags.contains(Flag::SharedSpin);
             Some(RelationRate {
                 relation: of,
                 pairs: cells.len(),
@@ -109,26 +129,17 @@ fn by_relation(matrix: &QueueMatrix<'_>, topology: &Topology) -> Vec<RelationRat
                 range: range(estimates.iter().map(|estimate| estimate.point)),
                 shared_spin: cells.iter().filter(spins).count() == cells.len(),
                 doubted: cells.iter().filter(|cell| cell.trial.flags.has_doubt()).count(),
+                elsewhere: measured.saturating_sub(estimates.len()),
             })
         })
         .collect()
 }
 
-fn typical(estimates: &[&Estimate]) -> Option<Estimate> {
-    let middle = |of: fn(&Estimate) -> f64| -> Option<f64> {
-        let mut values: Vec<f64> = estimates.iter().map(|estimate| of(estimate)).collect();
-        values.sort_by(f64::total_cmp);
-        let upper = *values.get(values.len() / 2)?;
-        Some(if values.len() % 2 == 1 { upper } else { (upper + values[values.len() / 2 - 1]) / 2.0 })
-    };
-    let (first, count) = (estimates.first()?, estimates.len() as f64);
-    Some(Estimate {
-        point: middle(|estimate| estimate.point)?,
-        low: middle(|estimate| estimate.low)?,
-        high: middle(|estimate| estimate.high)?,
-        confidence: first.confidence,
-        effective_n: count,
-    })
+/// The typical pair, which is worth as much as there are pairs.
+fn typical(estimates: &[Estimate]) -> Option<Estimate> {
+    let confidence = estimates.first()?.confidence;
+    let effective_n = estimates.len() as f64;
+    Some(Estimate { confidence, effective_n, ..Estimate::typical(estimates)? })
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {

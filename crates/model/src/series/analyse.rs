@@ -1,10 +1,12 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::judge::judge;
+use super::judge::{FEWEST_PASSES, judge};
+use super::states::{Part, SentinelWatch, split};
 use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
-    load_curve,
+    TrialState, load_curve,
 };
+use crate::latency::cell::TAINTED_SHARE;
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
 use crate::{Flag, Flags, Histogram, Topology, jitter};
 use std::collections::BTreeMap;
@@ -20,10 +22,11 @@ const MUCH_LONGER: f64 = 1.5;
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let gate = CompanyGate::of(topology, settings, record);
+    let watch = SentinelWatch::of(settings, record);
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
         trials: trials
-            .flat_map(|(index, spec)| by_role(trial(settings, &gate, record, index, spec)))
+            .flat_map(|(index, spec)| by_role(trial(settings, &gate, &watch, record, index, spec)))
             .collect(),
         load: load_curve(settings, record),
         regime: gate.regime(),
@@ -33,8 +36,14 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
 }
 
 /// Whether a trial has enough passes, at one of the two looks (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help. Passes in company count where the gate lets them.
-pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRecord, trial: usize) -> bool {
+/// for, or more passes would not help. Passes in company count where the gate lets them, and those of the largest state.
+pub fn is_done(
+    settings: &SeriesSettings,
+    gate: &CompanyGate,
+    watch: &SentinelWatch,
+    record: &SeriesRecord,
+    trial: usize,
+) -> bool {
     let Counted { passes, biased } = gate.counted(record, trial);
     if biased {
         return false;
@@ -50,11 +59,16 @@ pub fn is_done(settings: &SeriesSettings, gate: &CompanyGate, record: &SeriesRec
     if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
         return true;
     }
-    let alike = alike(&passes);
-    let probe = settings.trials.get(trial).map_or("", |spec| spec.probe.as_str());
-    let medians = estimates(&by_name(alike, medians), settings.precision);
-    let values = values(probe, alike, settings.precision);
-    let width = headline(settings, probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
+    let Some(spec) = settings.trials.get(trial) else { return true };
+    let parts = split(settings, watch, spec, &passes, &alike(&passes));
+    let main = of_part(&passes, &parts[0]);
+    // Where the machine moved, the rest is made until its largest state has an interval.
+    if main.len() < FEWEST_PASSES as usize {
+        return false;
+    }
+    let medians = estimates(&by_name(&main, medians), settings.precision);
+    let values = values(&spec.probe, &main, settings.precision);
+    let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision) != Decision::More
 }
 
@@ -91,21 +105,41 @@ fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Ite
     })
 }
 
+/// The name by which a trial is judged, and what each of its passes says under it; `None` where they have none of the
+/// names.
+pub(super) fn named_headline_of_passes<'a>(
+    settings: &'a SeriesSettings,
+    probe: &str,
+    passes: &[&PassOutcome],
+) -> Option<(&'a str, Vec<Option<f64>>)> {
+    let all = |name: &'a str| (name, passes.iter().map(|pass| said(pass, name)).collect::<Vec<_>>());
+    headlines(settings, probe).map(all).find(|(_, values)| values.iter().any(Option::is_some))
+}
+
 /// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
 pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
+    headlines(settings, probe).find_map(|name| said(pass, name))
+}
+
+/// The median of the distribution of that name in a pass, or the value.
+pub(super) fn said(pass: &PassOutcome, name: &str) -> Option<f64> {
+    let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
     let observed = &pass.observed;
-    let median = |name: &str| observed.histograms.get(name)?.percentile_ns(0.5);
-    headlines(settings, probe).find_map(|name| median(name).or_else(|| observed.values.get(name).copied()))
+    observed.histograms.get(name).and_then(median).or_else(|| observed.values.get(name).copied())
 }
 
 fn trial(
     settings: &SeriesSettings,
     gate: &CompanyGate,
+    watch: &SentinelWatch,
     record: &SeriesRecord,
     index: usize,
     spec: &TrialSpec,
 ) -> TrialResult {
-    let Counted { passes, biased } = gate.counted(record, index);
+    let Counted { passes: all, biased } = gate.counted(record, index);
+    let parts = split(settings, watch, spec, &all, &alike(&all));
+    // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
+    let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
     let mut histograms: BTreeMap<String, Histogram> = BTreeMap::new();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for pass in &passes {
@@ -116,25 +150,63 @@ fn trial(
             *counts.entry(name.clone()).or_default() += count;
         }
     }
-    let alike = alike(&passes);
+    let alike = of_part(&all, &parts[0]);
     let mut result = TrialResult {
         spec: spec.clone(),
-        passes: passes.len() as u32,
-        values: values(&spec.probe, alike, settings.precision),
-        medians_ns: estimates(&by_name(alike, medians), settings.precision),
+        passes: all.len() as u32,
+        values: values(&spec.probe, &alike, settings.precision),
+        medians_ns: estimates(&by_name(&alike, medians), settings.precision),
         histograms,
         counts,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
-        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&passes)) } else { flags(&passes) },
+        states: told(settings, spec, &all, &parts),
+        cas_ns: parts[0].cas_ns.clone(),
+        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&all)) } else { flags(&all) },
         grade: None,
         reason: None,
     };
+    for (name, of) in OF_EVENTS {
+        if let (Some(value), Some(point)) = (result.values.get_mut(name), pooled(&passes, name, of)) {
+            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
+        }
+    }
     if biased {
         result.flags.set(Flag::ParBias);
     }
-    judge(settings, record, index, &mut result);
+    if result.states.len() > 1 {
+        result.flags.set(Flag::Multimodal);
+    }
+    judge(settings, record, index, &alike, passes.len() as u32, &mut result);
     result
+}
+
+/// The states of a trial, the largest first; none where it held still.
+fn told(
+    settings: &SeriesSettings,
+    spec: &TrialSpec,
+    all: &[&PassOutcome],
+    parts: &[Part],
+) -> Vec<TrialState> {
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let known: usize = parts.iter().map(|part| part.passes.len()).sum();
+    let name = named_headline_of_passes(settings, &spec.probe, all).map_or("", |(name, _)| name);
+    let state = |part: &Part| {
+        let passes = of_part(all, part);
+        let medians_ns = estimates(&by_name(&passes, medians), settings.precision);
+        let values = values(&spec.probe, &passes, settings.precision);
+        Some(TrialState {
+            share: part.passes.len() as f64 / known as f64,
+            passes: part.passes.len() as u32,
+            value: *medians_ns.get(name).or_else(|| values.get(name))?,
+            values,
+            medians_ns,
+            cas_ns: part.cas_ns.clone(),
+        })
+    };
+    parts.iter().filter_map(state).collect()
 }
 
 /// What stands between a name and the number of the role that it is of.
@@ -207,6 +279,26 @@ fn values(probe: &str, passes: &[&PassOutcome], precision: f64) -> BTreeMap<Stri
     values
 }
 
+/// Differences with a sign, which no histogram holds: a pass says their median over its events, and how many these were.
+/// They stand beside distributions of the same events, and are made of the same ones.
+const OF_EVENTS: [(&str, &str); 1] = [("after_return_ns", "samples")];
+
+/// The median over all events, as near as medians of passes tell it: each counts as often as it has events. Where passes
+/// are of two kinds, the median of passes would be of one kind and that of events of the other.
+fn pooled(passes: &[&PassOutcome], name: &str, of: &str) -> Option<f64> {
+    let mut told: Vec<(f64, u64)> = passes
+        .iter()
+        .filter_map(|pass| Some((*pass.observed.values.get(name)?, *pass.observed.counts.get(of)?)))
+        .collect();
+    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: u64 = told.iter().map(|(_, events)| events).sum();
+    let mut seen = 0;
+    told.iter().find_map(|&(value, events)| {
+        seen += events;
+        (2 * seen >= total).then_some(value)
+    })
+}
+
 /// Whether a value is a part of a whole, so that no interval of it reaches beyond 0 or 1.
 fn is_a_part(name: &str) -> bool {
     name.split(OF_ROLE).next().is_some_and(|name| name.ends_with("_share") || name.starts_with("jain"))
@@ -216,17 +308,28 @@ fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<St
     values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
 }
 
-/// The passes that a median is taken over: those of the second look alone where they are much longer. Order statistics
-/// want passes of one kind, and short ones scatter more than long ones; whether there is a second look was decided by
-/// the others.
-fn alike<'a, 'b>(passes: &'b [&'a PassOutcome]) -> &'b [&'a PassOutcome] {
-    let (first, second) = passes.split_at(passes.len().min(LOOKS[0]));
+/// Positions of the passes that a median is taken over: those of the second look alone where they are much longer. Order
+/// statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second look was
+/// decided by the others.
+fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
+    let all: Vec<usize> = (0..passes.len()).collect();
+    second_look(passes, &all).to_vec()
+}
+
+/// The same of the passes of a state.
+fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
+    second_look(all, &part.passes).iter().map(|&pass| all[pass]).collect()
+}
+
+/// Of some passes, by their positions, those of the second look where they are to speak alone.
+fn second_look<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
+    let (first, second) = some.split_at(some.partition_point(|&pass| pass < LOOKS[0]));
     // Medians: a pass that was held up is no longer one.
     let typical =
-        |passes: &[&PassOutcome]| median(&passes.iter().map(|pass| pass.elapsed.ns()).collect::<Vec<_>>());
+        |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
         (Some(short), Some(long)) if second.len() >= LOOKS[0] && long >= MUCH_LONGER * short => second,
-        _ => passes,
+        _ => some,
     }
 }
 
@@ -237,28 +340,42 @@ fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     passes_interval(values, Look::at(values.len()), 1.0, floor)
 }
 
+/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
+/// cells: a single disturbed pass decides no median.
 fn flags(passes: &[&PassOutcome]) -> Flags {
     let mut flags = Flags::NONE;
-    let mut moved = 0;
+    let seen: Vec<Flags> = passes.iter().map(|pass| evidence(pass)).collect();
+    for flag in Flag::ALL {
+        let number = seen.iter().filter(|seen| seen.contains(*flag)).count();
+        if number as f64 > TAINTED_SHARE * passes.len() as f64 {
+            flags.set(*flag);
+        }
+    }
     for pass in passes {
         flags = flags.union(pass.observed.flags);
         if pass.coordinator_shared {
             flags.set(Flag::CoordShared);
         }
-        if pass.roles.iter().any(|role| role.migrated) {
-            flags.set(Flag::Migrated);
-        }
-        if pass.steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs()) {
-            flags.set(Flag::Steal);
-        }
-        let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
-        moved += u32::from(pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts)));
-    }
-    // A single pass in which a clock moved does not decide a median.
-    if moved > passes.len() as u32 / 4 {
-        flags.set(Flag::Freq);
     }
     flags
+}
+
+/// What went on around a pass.
+fn evidence(pass: &PassOutcome) -> Flags {
+    let mut seen = Flags::NONE;
+    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
+    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
+    for (flag, found) in [
+        (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
+        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
+        (Flag::Load, pass.others_busy),
+        (Flag::Freq, pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
+    ] {
+        if found {
+            seen.set(flag);
+        }
+    }
+    seen
 }
 
 /// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
@@ -291,7 +408,7 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, Reason, SeriesEntry};
+    use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry};
     use super::*;
     use crate::{CpuId, CpuSet, Grade, Picos, TrialFailure};
 
@@ -331,9 +448,62 @@ mod tests {
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
         assert!(
-            is_done(&settings(), &CompanyGate::default(), &record, 0)
-                && !is_done(&settings(), &CompanyGate::default(), &record, 1)
+            is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 0)
+                && !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 1)
         );
+    }
+
+    #[test]
+    fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
+        let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
+            let (plain, mut record) = (said(values), SeriesRecord::new());
+            for (pass, entry) in plain.passes(0).iter().enumerate() {
+                let mut entry = entry.clone();
+                if let Ok(outcome) = &mut entry.outcome {
+                    around(pass, outcome);
+                }
+                record.push(entry);
+            }
+            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+        };
+        let quiet = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8];
+        let clocked = trial(&quiet, |_, pass| {
+            let core_ghz = Some([4.0, 3.8]);
+            pass.roles = vec![RoleEvidence { core_ghz, ..RoleEvidence::default() }];
+        });
+        assert!(clocked.flags.contains(Flag::Freq) && clocked.reason.is_none());
+        assert_eq!(clocked.grade, Some(Grade::B), "± 2 % holds whatever the clock did");
+        let stolen = |_: usize, pass: &mut PassOutcome| pass.steal_ms = Some(1.0);
+        assert_eq!(trial(&quiet, stolen).grade, Some(Grade::C), "both halves of the passes say the same");
+        let higher = [100.0, 101.0, 99.0, 100.5, 119.5, 120.0, 120.2, 119.8];
+        assert_eq!(trial(&higher, stolen).grade, Some(Grade::D));
+        let once = |pass: usize, outcome: &mut PassOutcome| {
+            outcome.steal_ms = Some(if pass == 3 { 1.0 } else { 0.0 });
+        };
+        assert!(trial(&quiet.repeat(3), once).flags.is_empty(), "one pass of 24 decides no median");
+    }
+
+    #[test]
+    fn a_difference_is_of_the_same_events_as_what_it_is_the_difference_of() {
+        // Three passes with a thousand creations that run at once, five with a handful that wait for a time slice.
+        let mut record = SeriesRecord::new();
+        for pass in 0..8u32 {
+            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+            let (events, runs_ns) = if pass < 3 { (1_000, 10_000.0) } else { (5, 3_800_000.0) };
+            for (name, ns) in [("cost", 7_000.0), ("latency", runs_ns)] {
+                let mut histogram = Histogram::new();
+                histogram.record_ns(ns, events);
+                outcome.observed.histogram(name, histogram);
+            }
+            outcome.observed.count("samples", events);
+            outcome.observed.value("after_return_ns", runs_ns - 7_000.0);
+            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
+        }
+        let trial = &analyse_series(&flat(), &settings(), &record).trials[0];
+        let median = |name: &str| trial.histograms[name].percentile_ns(0.5).unwrap();
+        let after = &trial.values["after_return_ns"];
+        assert!((after.point / (median("latency") - median("cost")) - 1.0).abs() < 0.01, "{after:?}");
+        assert!(after.low <= after.point && after.high > 3_700_000.0, "that passes differ stays said");
     }
 
     #[test]
@@ -352,7 +522,10 @@ mod tests {
         assert_eq!(few.trials[0].reason.as_ref().map(Reason::as_str), Some("only 2 passes"));
         let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
-        assert!(!is_done(&settings(), &CompanyGate::default(), &wide, 0), "a second look is due");
+        assert!(
+            !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &wide, 0),
+            "a second look is due"
+        );
     }
 
     #[test]

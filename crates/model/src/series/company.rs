@@ -151,7 +151,7 @@ fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, SeriesEntry, TrialSpec, analyse_series, is_done};
+    use super::super::{Parameters, SentinelWatch, SeriesEntry, TrialSpec, analyse_series, is_done};
     use super::*;
     use crate::stats::Key;
     use crate::{CpuId, Picos};
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(gate.counted(&record, 0).passes.len(), 8);
         let result = analyse_series(&topology(), &settings(), &record);
         assert!(result.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
-        assert!(is_done(&settings(), &gate, &record, 0));
+        assert!(is_done(&settings(), &gate, &SentinelWatch::default(), &record, 0));
     }
 
     #[test]
@@ -217,13 +217,13 @@ mod tests {
         let slower = |_| 0.9;
         let early = record(8, two_of_eight, slower);
         let gate = CompanyGate::of(&topology(), &settings(), &early);
-        assert!(gate.refuses(0) && !is_done(&settings(), &gate, &early, 0));
+        assert!(gate.refuses(0) && !is_done(&settings(), &gate, &SentinelWatch::default(), &early, 0));
         let flagged = &analyse_series(&topology(), &settings(), &early).trials[0];
         assert_eq!((flagged.passes, flagged.flags.contains(Flag::ParBias)), (6, true));
         assert!((flagged.values["messages_per_s"].point / 0.9e6 - 1.0).abs() < 0.02);
         let late = record(14, |pass| two_of_eight(pass) || pass >= 8, slower);
         let gate = CompanyGate::of(&topology(), &settings(), &late);
-        assert!(is_done(&settings(), &gate, &late, 0));
+        assert!(is_done(&settings(), &gate, &SentinelWatch::default(), &late, 0));
         let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
         assert_eq!((alone.passes, alone.flags.contains(Flag::ParBias)), (8, false));
         assert!((alone.values["messages_per_s"].point / 1e6 - 1.0).abs() < 0.02);

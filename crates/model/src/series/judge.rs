@@ -1,14 +1,14 @@
 //! [`judge`]: how far a trial may be trusted, and why no further.
 
-use super::analyse::headline;
+use super::analyse::{headline, named_headline, said};
 use super::resolution::half_step_ns;
-use super::{Reason, SeriesRecord, SeriesSettings, TrialResult};
+use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState};
 use crate::stats::Estimate;
-use crate::{Flag, Grade, flags};
+use crate::{Flag, Grade, flags, grade};
 use std::collections::BTreeMap;
 
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
-const FEWEST_PASSES: u32 = 6;
+pub(super) const FEWEST_PASSES: u32 = 6;
 /// Why a trial says nothing that was never begun.
 pub(super) const NOT_REACHED: &str = "the run ended before this trial was reached";
 
@@ -25,7 +25,7 @@ struct Widths {
 }
 
 /// Widens what rests on medians of events that the clock has read in steps.
-fn widen_to_steps(result: &mut TrialResult) {
+fn widen_to_steps(settings: &SeriesSettings, result: &mut TrialResult) {
     let mut steps: BTreeMap<String, f64> = result
         .histograms
         .iter()
@@ -36,22 +36,34 @@ fn widen_to_steps(result: &mut TrialResult) {
             steps.insert(name.to_owned(), half_ns * factor);
         }
     }
-    for (name, estimate) in result.medians_ns.iter_mut().chain(&mut result.values) {
-        if let Some(half_ns) = steps.get(name) {
-            *estimate = estimate.widened_by(*half_ns);
+    let widen = |medians_ns: &mut BTreeMap<String, Estimate>, values: &mut BTreeMap<String, Estimate>| {
+        for (name, estimate) in medians_ns.iter_mut().chain(values) {
+            if let Some(half_ns) = steps.get(name) {
+                *estimate = estimate.widened_by(*half_ns);
+            }
+        }
+    };
+    widen(&mut result.medians_ns, &mut result.values);
+    for TrialState { medians_ns, values, value, .. } in &mut result.states {
+        widen(medians_ns, values);
+        if let Some((_, judged)) = named_headline(settings, &result.spec.probe, medians_ns, values) {
+            *value = *judged;
         }
     }
 }
 
-/// Widens what the clock cannot tell more closely, and notes doubts, grade and reason.
+/// Widens what the clock cannot tell more closely, and notes doubts, grade and reason. So many passes are `counting`: those
+/// of the largest state; `passes` are those of them that a median is taken over.
 pub(super) fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     index: usize,
+    passes: &[&PassOutcome],
+    counting: u32,
     result: &mut TrialResult,
 ) {
     let of_passes = width(settings, result);
-    widen_to_steps(result);
+    widen_to_steps(settings, result);
     let widths = of_passes.zip(width(settings, result)).map(|(of_passes, whole)| Widths { of_passes, whole });
     let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
     if result.passes == 0 {
@@ -62,7 +74,7 @@ pub(super) fn judge(
         return;
     }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if result.passes < FEWEST_PASSES {
+    if counting < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         // The clock is to blame where nothing else would have made it wide.
@@ -74,16 +86,20 @@ pub(super) fn judge(
         (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
         return;
     };
-    result.grade = Some(match result.flags.has_doubt() {
-        false if width <= 0.01 => Grade::A,
-        false => Grade::B,
-        true if result.flags.contains(Flag::Invalid) || result.flags.contains(Flag::LostUpdates) => Grade::D,
-        true => Grade::C,
-    });
-    let doubt = result.flags.iter().find(|flag| flag.is_doubt());
+    result.grade = Some(Grade::of(result.flags, width, repeated(settings, passes, result)));
+    let doubt = result.flags.gravest();
     result.reason = doubt
-        .map(|flag| words(flag, result, width))
+        .map(|flag| words(flag, result, counting, width))
         .or(failure.map(|failure| format!("{failure} in some passes").into()));
+}
+
+/// Whether both halves of the passes say what the trial is judged by.
+fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
+    let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
+    judged.is_some_and(|(name, number)| {
+        let told: Vec<f64> = passes.iter().filter_map(|pass| said(pass, name)).collect();
+        grade::repeats(&told, number.point)
+    })
 }
 
 fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
@@ -91,15 +107,16 @@ fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
     judged.map(Estimate::relative_half_width)
 }
 
-fn words(flag: Flag, result: &TrialResult, width: f64) -> Reason {
+fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason {
     match flag {
         Flag::Preempted => "the scheduler took a CPU away".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
-        Flag::Freq => "the core clock moved by more than 2 % within passes".into(),
+        Flag::Load => "other programs took CPUs while it was measured".into(),
         Flag::WideCi => Reason::too_wide(width),
         Flag::CoarseClock => Reason::too_coarse(width),
-        Flag::FewPasses => flags::too_few(result.passes).into(),
+        Flag::Multimodal => flags::changed_state(result.states.len()).into(),
+        Flag::FewPasses => flags::too_few(counting).into(),
         Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
         Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
         Flag::Invalid => "the roles did not agree on what was done".into(),

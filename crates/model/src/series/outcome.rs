@@ -69,4 +69,10 @@ pub struct PassOutcome {
     pub coordinator_shared: bool,
     /// Trials on other cores that were made at the same time; 0 is alone.
     pub company: u32,
+    /// Other programs took more than a tenth of the CPUs around it.
+    pub others_busy: bool,
+    /// Half a round trip of CAS without pause between the [ends](super::TrialSpec::ends) of the trial just before and just
+    /// after the pass, in nanoseconds: which state the machine was in. `None` where the trial has one CPU, in files of
+    /// older versions, and where the visit said nothing.
+    pub sentinel_ns: Option<[f32; 2]>,
 }

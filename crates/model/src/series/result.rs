@@ -32,12 +32,29 @@ impl SeriesResult {
     }
 }
 
+/// One plateau of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialState {
+    /// Share of the passes that were made in one state, 0 to 1.
+    pub share: f64,
+    /// The passes themselves.
+    pub passes: u32,
+    /// What the trial is judged by, in this state.
+    pub value: Estimate,
+    /// As [`TrialResult::values`], …
+    pub values: BTreeMap<String, Estimate>,
+    /// … and [`TrialResult::medians_ns`], in this state.
+    pub medians_ns: BTreeMap<String, Estimate>,
+    /// What CAS without pause took then, as in [`TrialResult::cas_ns`].
+    pub cas_ns: Vec<f64>,
+}
+
 /// What follows for one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
     /// What was measured.
     pub spec: TrialSpec,
-    /// Passes that said something.
+    /// Passes that said something. All other numbers are those of its largest state, where it has several.
     pub passes: u32,
     /// The median over passes, with its interval over passes.
     pub values: BTreeMap<String, Estimate>,
@@ -51,6 +68,11 @@ pub struct TrialResult {
     pub busy: Vec<Option<f64>>,
     /// Voluntary and involuntary switches of all roles over all passes.
     pub switches: Option<[u64; 2]>,
+    /// Plateaus by falling share, where the trial was not in one state all the time.
+    pub states: Vec<TrialState>,
+    /// What CAS without pause took between its [ends](TrialSpec::ends) beside the passes that count, in nanoseconds: the
+    /// median of each state of the machine that the trial cannot tell apart, rising. Empty where it is not known.
+    pub cas_ns: Vec<f64>,
     /// Doubts and remarks.
     pub flags: Flags,
     /// How far it may be trusted; `None` where nothing was said.
@@ -71,6 +93,8 @@ impl TrialResult {
             counts: BTreeMap::new(),
             busy: Vec::new(),
             switches: None,
+            states: Vec::new(),
+            cas_ns: Vec::new(),
             flags: Flags::NONE,
             grade: None,
             reason: None,

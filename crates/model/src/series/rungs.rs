@@ -1,8 +1,9 @@
 //! [`rungs`]: what trials add to the ladder, the table of everything that one CPU can do to reach another.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, TrialSpec};
-use crate::latency::{Kinds, LadderRow};
-use crate::stats::{Estimate, median};
+use crate::latency::ladder::{in_another_state, is_of_state, value_of};
+use crate::latency::{CellValue, Kinds, LadderRow, LatencyMap};
+use crate::stats::Estimate;
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
 
@@ -35,12 +36,19 @@ impl Rung {
 
 /// Rows of the ladder by column, then by relation: medians over the pairs of each. The interval of several pairs
 /// reaches from the median of their lower ends to that of their upper ends. A pair whose sleep could not be proven has
-/// no such distribution, and a relation without one no row.
-pub fn rungs(topology: &Topology, settings: &SeriesSettings, result: &SeriesResult) -> Vec<LadderRow> {
+/// no such distribution, and a relation without one no row. `map` says which state of the machine the cell of each pair is
+/// from: a pair that was woken in others only leaves its rung empty.
+pub fn rungs(
+    topology: &Topology,
+    settings: &SeriesSettings,
+    result: &SeriesResult,
+    map: Option<&LatencyMap>,
+) -> Vec<LadderRow> {
     let gap = gap_of_ladder(settings);
     let mut rows = Vec::new();
     for rung in RUNGS {
-        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<&Estimate>> = BTreeMap::new();
+        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<([CpuId; 2], Option<Estimate>)>> =
+            BTreeMap::new();
         let is_meant =
             |trial: &&TrialResult| rung.is_of(&trial.spec) && trial.spec.parameters.number("gap_ns") == gap;
         for trial in result.trials.iter().filter(is_meant) {
@@ -49,32 +57,49 @@ pub fn rungs(topology: &Topology, settings: &SeriesSettings, result: &SeriesResu
                 continue;
             };
             let pair: [CpuId; 2] = [*from, *to];
-            alike.entry((topology.relation(*from, *to), Kinds::of(topology, pair))).or_default().push(value);
+            let value = in_state_of(trial, rung.view, value, value_of(map, pair));
+            let of = (topology.relation(*from, *to), Kinds::of(topology, pair));
+            alike.entry(of).or_default().push((pair, value));
         }
-        rows.extend(alike.into_iter().filter_map(|((relation, kinds), values)| {
-            let of =
-                |end: fn(&Estimate) -> f64| -> Vec<f64> { values.iter().map(|value| end(value)).collect() };
-            let points = of(|value| value.point);
-            Some(LadderRow {
+        rows.extend(alike.into_iter().map(|((relation, kinds), values)| {
+            let elsewhere: Vec<[CpuId; 2]> =
+                values.iter().filter(|(_, value)| value.is_none()).map(|(pair, _)| *pair).collect();
+            let values: Vec<Estimate> = values.into_iter().filter_map(|(_, value)| value).collect();
+            let points = || values.iter().map(|value| value.point);
+            let latency_ns = Estimate::typical(&values).filter(|_| elsewhere.is_empty());
+            LadderRow {
                 relation,
                 classes: kinds.map(|kinds| kinds.names().clone()),
                 step: rung.step.to_owned(),
                 kernel: KernelId(rung.step.into()),
-                latency_ns: Estimate {
-                    point: median(&points)?,
-                    low: median(&of(|value| value.low))?,
-                    high: median(&of(|value| value.high))?,
-                    ..**values.first()?
-                },
-                range_ns: [
-                    points.iter().copied().fold(f64::INFINITY, f64::min),
-                    points.iter().copied().fold(0.0, f64::max),
-                ],
-                pairs: points.len() as u32,
-            })
+                range_ns: latency_ns
+                    .map(|_| [points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max)]),
+                pairs: if latency_ns.is_some() { values.len() as u32 } else { 0 },
+                reason: latency_ns.is_none().then(|| in_another_state(&elsewhere)),
+                latency_ns,
+            }
         }));
     }
     rows
+}
+
+/// What a trial says in the state that a cell is from, as CAS without pause tells it; `main` is its largest state. What
+/// older files do not say counts where the cell held still.
+fn in_state_of(
+    trial: &TrialResult,
+    view: &str,
+    main: &Estimate,
+    cell: Option<&CellValue>,
+) -> Option<Estimate> {
+    let Some(cell) = cell else { return Some(*main) };
+    let Some(range) = cell.cas_ns.filter(|_| !trial.cas_ns.is_empty()) else {
+        return Some(*main).filter(|_| cell.states.is_empty());
+    };
+    let fits = |cas_ns: &[f64]| cas_ns.iter().any(|&ns| is_of_state(ns, range));
+    if fits(&trial.cas_ns) {
+        return Some(*main);
+    }
+    trial.states.iter().find(|state| fits(&state.cas_ns))?.medians_ns.get(view).copied()
 }
 
 /// The gap that the ladder shows where wake-ups were measured after several: the shortest of at least a millisecond,
@@ -130,12 +155,12 @@ mod tests {
             ..Default::default()
         };
         let result = SeriesResult { trials, ..SeriesResult::default() };
-        let rows = rungs(&topology, &settings, &result);
+        let rows = rungs(&topology, &settings, &result, None);
         let told: Vec<_> = rows
             .iter()
-            .map(|row| (row.step.as_str(), row.relation, row.latency_ns.point, row.pairs))
+            .map(|row| (row.step.as_str(), row.relation, row.latency_ns.unwrap().point, row.pairs))
             .collect();
         assert_eq!(told, [("futex", Relation::L3, 200.0, 2), ("futex", Relation::Machine, 700.0, 1)]);
-        assert_eq!((rows[0].range_ns, rows[0].latency_ns.low), ([100.0, 300.0], 180.0));
+        assert_eq!((rows[0].range_ns, rows[0].latency_ns.unwrap().low), (Some([100.0, 300.0]), 180.0));
     }
 }

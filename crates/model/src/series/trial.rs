@@ -136,6 +136,14 @@ impl TrialSpec {
         parts.join(" ")
     }
 
+    /// The two CPUs that tell which state the machine is in while it runs, the lower first: that of its first role, and
+    /// the last one that is another, which in every arrangement is far from it. `None` on one CPU.
+    pub fn ends(&self) -> Option<[CpuId; 2]> {
+        let first = *self.placement.first()?;
+        let last = *self.placement.iter().rev().find(|&&cpu| cpu != first)?;
+        Some([first.min(last), first.max(last)])
+    }
+
     /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
     pub fn places(&self) -> String {
         self.placement.iter().map(ToString::to_string).collect::<Vec<_>>().join("-")

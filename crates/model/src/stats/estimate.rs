@@ -1,5 +1,7 @@
 //! [`Estimate`]: a number that does not travel without its uncertainty.
 
+use super::location::median;
+
 /// A point with its interval. The unit is the caller's and the same in `point`, `low` and `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -16,10 +18,27 @@ pub struct Estimate {
     pub effective_n: f64,
 }
 
+/// Half widths from here on are no numbers.
+const WIDEST_TOLD: f64 = 9.995;
+
 impl Estimate {
     /// Half the width of the interval, in the unit of the point.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
+    }
+
+    /// Of several: the median of their points, from the median of their lower ends to that of their upper ends; as sure
+    /// as the least sure of them. `None` for none.
+    pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
+        let of = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
+        let least = |of: Vec<f64>| of.into_iter().fold(f64::INFINITY, f64::min);
+        Some(Estimate {
+            point: median(&of(|it| it.point))?,
+            low: median(&of(|it| it.low))?,
+            high: median(&of(|it| it.high))?,
+            confidence: least(of(|it| it.confidence)),
+            effective_n: least(of(|it| it.effective_n)),
+        })
     }
 
     /// Whether the interval holds the truth in 95 % of cases: that of a few passes is their whole range, and does not.
@@ -42,6 +61,14 @@ impl Estimate {
     /// ```
     pub fn relative_half_width(&self) -> f64 {
         if self.point == 0.0 { f64::INFINITY } else { self.half_width() / self.point.abs() }
+    }
+
+    /// Half the width as a share of a number that is told, which may be another than the point: the median of all events
+    /// beside that of passes. `None` where no interval is known: that of a few passes is their range, and one that reaches
+    /// ten times the number only says that nothing is known.
+    pub fn told_half_width(&self, told: f64) -> Option<f64> {
+        let half = (self.high.max(told) - self.low.min(told)) / 2.0;
+        Some(half / told.abs()).filter(|width| self.is_sure() && *width < WIDEST_TOLD)
     }
 
     /// Whether the two intervals share a value. Overlap is no proof of equality: see `compare`.
@@ -110,6 +137,16 @@ mod tests {
             assert!(scaled.low <= scaled.point && scaled.point <= scaled.high);
         }
         assert_eq!(HOP.scaled(0.0).relative_half_width(), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_width_without_bounds_is_unknown() {
+        assert_eq!(HOP.told_half_width(40.0), Some(0.0375));
+        assert_eq!(HOP.told_half_width(50.0), Some(0.12), "the number told lies outside");
+        let torn = Estimate { point: 3_800.0, low: 10.0, high: 4_100.0, ..HOP };
+        assert_eq!(torn.told_half_width(10.0), None);
+        assert_eq!(Estimate { point: 0.0, ..HOP }.told_half_width(0.0), None);
+        assert_eq!(Estimate { confidence: 0.5, ..HOP }.told_half_width(40.0), None, "a range of few passes");
     }
 
     #[test]

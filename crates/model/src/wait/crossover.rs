@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::CpuId;
-use crate::series::{SeriesResult, TrialResult};
+use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 
 /// Sleeping against the best way of looking, on one pair of CPUs.
@@ -50,6 +50,12 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
             && trial.spec.placement == sleeping.spec.placement
             && trial.spec.parameters.text("mode") == sleeping.spec.parameters.text("mode")
     });
+    // What was never measured in one state of the machine cannot be held against each other.
+    let alike: Vec<&TrialResult> = alike.collect();
+    let beside = side_by_side(&alike);
+    let sleeping = alike.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
+    let sleeping = beside[sleeping].as_deref()?;
+    let alike = beside.iter().filter_map(Option::as_deref);
     // A loop of many trips has no clock inside; single ones are net of it.
     let trip = |trial: &TrialResult| {
         trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()

@@ -64,6 +64,6 @@ pub fn words(rung: &RungView) -> String {
             format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
         }
         (Some(median), None) => ns(median),
-        (None, _) => "not measured".into(),
+        (None, _) => rung.reason.as_deref().map_or_else(|| "not measured".into(), plain),
     }
 }

@@ -13,16 +13,24 @@ function blockText(id) {
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 const plain = (text) => String(text).replace(STEERING, '\ufffd');
 
+// With so many decimals; what rounds to zero has no sign.
+const fixed = (value, decimals) => value.toFixed(decimals).replace(/^-(?=0(?:\.0+)?$)/, '');
+// The same with its sign, which zero has none of.
+const signed = (value, decimals) => {
+  const text = fixed(value, decimals);
+  return Number(text) > 0 ? '+' + text : text;
+};
+
 // Numbers as everywhere in coretalk: three digits that count, groups of three.
 function short(value) {
   const size = Math.abs(value);
   if (size >= 999500) return short(value / 1e6) + 'M';
   if (size >= 9999.5) return short(value / 1e3) + 'k';
-  return size < 9.95 ? value.toFixed(1) : value.toFixed(0);
+  return size < 9.95 ? fixed(value, 1) : fixed(value, 0);
 }
 function long(value) {
   const size = Math.abs(value);
-  if (size < 9.995) return value.toFixed(2);
+  if (size < 9.995) return fixed(value, 2);
   if (size < 99.95) return value.toFixed(1);
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
 }

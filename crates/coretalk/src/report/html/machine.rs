@@ -5,7 +5,7 @@ use super::sections::{Of, Section};
 use super::tables::facts;
 use crate::RunReport;
 use crate::report::subject::Subject;
-use crate::report::text::{bytes, duration, plain, started};
+use crate::report::text::{bytes, duration, percent, plain, started};
 use coretalk_model::Verdict;
 use serde_json::Value;
 
@@ -41,6 +41,8 @@ fn environment(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section
         ("simulated from", text("/simulated")),
         ("CPU", text("/cpu_model")),
         ("hypervisor", text("/hypervisor")),
+        ("bare metal", text("/bare_metal")),
+        ("as is known from", text("/platform_evidence")),
         ("kernel", text("/kernel")),
         ("architecture", text("/arch")),
         ("microcode", text("/microcode")),
@@ -53,6 +55,7 @@ fn environment(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section
         ("idle driver", text("/idle_driver")),
         ("isolated CPUs", text("/isolated")),
         ("load before", text("/load_1min")),
+        ("other programs", number("/others_share").map(|share| format!("{} of the CPUs", percent(share)))),
         ("mitigations", pairs("/mitigations")),
         ("C library", text("/libc")),
         ("clock", text("/clock/source")),

@@ -159,7 +159,7 @@ class MapCanvas {
   }
 
   number(value) {
-    if (this.grid.layer.diverging) return (value > 0 ? '+' : '') + value.toFixed(Math.abs(value) < 9.95 ? 1 : 0);
+    if (this.grid.layer.diverging) return signed(value, Math.abs(value) < 9.95 ? 1 : 0);
     return this.grid.layer.unit === '×' ? value.toFixed(2) : this.grid.layer.id === 'flags' ? String(value) : short(value);
   }
 

@@ -8,7 +8,7 @@ use crate::RunReport;
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::subject::Subject;
-use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus};
+use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
 use crate::report::{Look, screen, states, words};
 use coretalk_model::latency::LatencyMap;
@@ -458,10 +458,12 @@ fn differences_body(subject: &Subject<'_>) -> String {
         return String::new();
     }
     let rows = differences.iter().filter(|one| one.level.is_some()).map(|one| {
-        let interval = one.ci.map_or("·".into(), |[low, high]| format!("{low:+.1} .. {high:+.1} %"));
+        let interval = one.ci.map_or("·".into(), |[low, high]| {
+            format!("{} .. {}", signed_percent(low).trim_end_matches(" %"), signed_percent(high))
+        });
         vec![
             Cell::Words(one.level.as_ref().map_or(String::new(), |level| plain(&bare(level)))),
-            Cell::Number(one.shift_percent.map_or("·".into(), |shift| format!("{shift:+.1} %"))),
+            Cell::Number(one.shift_percent.map_or("·".into(), |shift| signed_percent(shift))),
             Cell::Number(interval),
             Cell::Number(one.q_value.map_or("·".into(), |q| format!("{q:.2e}"))),
             Cell::Words(plain(&one.verdict.replace('-', " "))),

@@ -78,7 +78,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     for sheet in &view.comparison.sheets {
         let labels = labels(sheet);
         let rows = in_order(sheet, &labels).into_iter().map(|level| {
-            let mut row = level_row(level, view.levels.topology(), &labels);
+            let mut row = level_row(level, sheet, view.levels.topology(), &labels);
             let verdict = row.pop().map(Cell::Words);
             row.into_iter().map(Cell::Number).chain(verdict).collect()
         });

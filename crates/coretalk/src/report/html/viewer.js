@@ -250,7 +250,7 @@ class Viewer {
 
   say(value) {
     const { layer } = this;
-    if (layer.diverging) return `${value > 0 ? '+' : ''}${value.toFixed(1)} %`;
+    if (layer.diverging) return `${signed(value, 1)} %`;
     if (layer.unit === '×') return `${value.toFixed(2)} ×`;
     return layer.id === 'flags' ? `${value} doubts` : `${long(value)} ${layer.unit}`;
   }
@@ -260,7 +260,7 @@ class Viewer {
     const lines = [];
     if (matrix.difference) {
       if (!Number.isFinite(matrix.median[cell])) return ['not measured in both runs'];
-      const interval = Number.isFinite(matrix.low[cell]) ? ` [${matrix.low[cell].toFixed(1)} .. ${matrix.high[cell].toFixed(1)} %]` : ', no interval';
+      const interval = Number.isFinite(matrix.low[cell]) ? ` [${signed(matrix.low[cell], 1)} .. ${signed(matrix.high[cell], 1)} %]` : ', no interval';
       lines.push(this.say(matrix.median[cell]) + interval);
       lines.push(matrix.verdicts[cell]);
     } else if (!Number.isFinite(matrix.median[cell])) {
@@ -377,7 +377,7 @@ class Viewer {
   }
 
   exact(value) {
-    return this.layer.diverging ? value.toFixed(1) : Number.isInteger(value) ? String(value) : value.toFixed(2);
+    return this.layer.diverging ? fixed(value, 1) : Number.isInteger(value) ? String(value) : value.toFixed(2);
   }
 }
 Viewer.count = 0;

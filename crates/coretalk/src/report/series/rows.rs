@@ -215,22 +215,25 @@ fn view_cells(
     let time = |value: Option<f64>| value.map_or("·".to_owned(), |value| ns(value / times.ns));
     let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
     cells.push(time(histogram.percentile_ns(0.5)));
-    cells.push(trial.medians_ns.get(name).map_or("·".to_owned(), half_width));
+    cells.push(median_width(trial, name));
     cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
     cells
 }
 
+/// Half the width of an interval, as a share of its point; `?` where none is known.
 pub fn half_width(estimate: &Estimate) -> String {
-    match estimate.relative_half_width() {
-        // A few passes have a range, and no interval.
-        _ if !estimate.is_sure() => "?".to_owned(),
-        width if width > WIDEST_TOLD => format!(">{}", percent(WIDEST_TOLD)),
-        width => percent(width),
-    }
+    estimate.told_half_width(estimate.point).map_or("?".to_owned(), percent)
 }
 
-/// Beyond this a width says nothing more.
-const WIDEST_TOLD: f64 = 9.99;
+/// The same of the median of all events of a distribution.
+pub fn median_width(trial: &TrialResult, name: &str) -> String {
+    let median = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(0.5));
+    let told = |(estimate, median): (&Estimate, f64)| estimate.told_half_width(median);
+    match trial.medians_ns.get(name).zip(median) {
+        Some(known) => told(known).map_or("?".to_owned(), percent),
+        None => "·".to_owned(),
+    }
+}
 
 fn number(trial: &TrialResult, column: &Column) -> String {
     match column {

@@ -169,6 +169,7 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
         found.coordinator_shared,
         found.sibling_busy,
         found.throttled,
+        found.others_busy,
     ];
     out.byte(known.iter().enumerate().fold(0, |bits, (bit, &set)| bits | u8::from(set) << bit));
     for count in [found.involuntary_switches, found.voluntary_switches].into_iter().flatten() {
@@ -196,5 +197,6 @@ fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
         coordinator_shared: set(4),
         sibling_busy: set(5),
         throttled: set(6),
+        others_busy: set(7),
     })
 }

@@ -5,7 +5,7 @@ use super::recordings::{read_recording, saying_all, shape_of, write_recording};
 use super::shapes::Shapes;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Reducer, SpanSummary, Visit};
-use coretalk_model::{CpuId, Flags, Picos, Recording, TrialFailure};
+use coretalk_model::{CommandEnd, CpuId, Flags, Picos, Recording, TrialFailure};
 
 /// Version 1 had a summary of every trial, and no recording.
 const VERSION: u8 = 2;
@@ -163,8 +163,18 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
             out.varint(*received);
         }
         TrialFailure::Interrupted => out.byte(5),
-        TrialFailure::Command { reason, stdout, stderr } => {
-            out.byte(6);
+        TrialFailure::Command { reason, end, stdout, stderr } => {
+            match end {
+                None => out.byte(6),
+                Some(CommandEnd::Status(status)) => {
+                    out.byte(7);
+                    out.signed(i64::from(*status));
+                }
+                Some(CommandEnd::Signal(signal)) => {
+                    out.byte(8);
+                    out.signed(i64::from(*signal));
+                }
+            }
             for text in [reason, stdout, stderr] {
                 out.varint(text.len() as u64);
                 text.bytes().for_each(|byte| out.byte(byte));
@@ -196,7 +206,17 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
         3 => TrialFailure::PartnerLost { cpu: cpu(from)? },
         4 => TrialFailure::Unverified { sent: from.varint()?, received: from.varint()? },
         5 => TrialFailure::Interrupted,
-        6 => TrialFailure::Command { reason: text(from)?, stdout: text(from)?, stderr: text(from)? },
+        code @ 6..=8 => {
+            let number = if code == 6 { 0 } else { from.signed()? };
+            let number = i32::try_from(number)
+                .map_err(|_| Damage::Value { what: "the end of a command", value: number as u64 })?;
+            let end = match code {
+                7 => Some(CommandEnd::Status(number)),
+                8 => Some(CommandEnd::Signal(number)),
+                _ => None,
+            };
+            TrialFailure::Command { reason: text(from)?, end, stdout: text(from)?, stderr: text(from)? }
+        }
         code => return Err(Damage::Value { what: "the kind of a failure", value: u64::from(code) }),
     })
 }

@@ -26,6 +26,8 @@ struct EnvironmentRow {
     boost: Option<bool>,
     idle_driver: Option<String>,
     hypervisor: Option<String>,
+    bare_metal: Option<bool>,
+    platform_evidence: Option<String>,
     libc: Option<String>,
     clock_source: String,
     clock_hz: f64,
@@ -38,6 +40,7 @@ struct EnvironmentRow {
     clock_hint_cycles: Option<f64>,
     isolated: String,
     load_1min: Option<f64>,
+    others_share: Option<f64>,
     compiler: Option<String>,
     build: Option<String>,
     tool_version: String,
@@ -66,10 +69,13 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         boost,
         idle_driver,
         hypervisor,
+        bare_metal,
+        platform_evidence,
         libc,
         clock,
         isolated,
         load_1min,
+        others_share,
         compiler,
         build,
         tool_version,
@@ -105,6 +111,8 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         boost,
         idle_driver,
         hypervisor,
+        bare_metal,
+        platform_evidence,
         libc,
         clock_source: source,
         clock_hz: hz,
@@ -117,6 +125,7 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         clock_hint_cycles: hint_cycles,
         isolated: isolated.to_string(),
         load_1min,
+        others_share,
         compiler,
         build,
         tool_version,
@@ -147,6 +156,8 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         boost: row.boost,
         idle_driver: row.idle_driver,
         hypervisor: row.hypervisor,
+        bare_metal: row.bare_metal,
+        platform_evidence: row.platform_evidence,
         libc: row.libc,
         clock: ClockFacts {
             source: row.clock_source,
@@ -161,6 +172,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         },
         isolated: row.isolated.parse().map_err(|error| super::conversion(1, error))?,
         load_1min: row.load_1min,
+        others_share: most(row.others_share, others_of_sittings(db)?),
         compiler: row.compiler,
         build: row.build,
         tool_version: row.tool_version,
@@ -168,6 +180,21 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         priority: row.priority,
         notes: row.notes,
     })
+}
+
+/// The most that others took in a sitting, each of which notes it at its end.
+fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
+    let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
+    let shares = select.query_map([], |row| row.get::<_, String>(0))?;
+    let mut all = None;
+    for share in shares {
+        all = most(all, share?.parse().ok());
+    }
+    Ok(all)
+}
+
+fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    [a, b].into_iter().flatten().max_by(f64::total_cmp)
 }
 
 /// Writes what `doctor` said.

@@ -38,6 +38,10 @@ struct SaidRow {
     coordinator_shared: bool,
     #[serde(skip_serializing_if = "is_alone")]
     company: u32,
+    #[serde(skip_serializing_if = "is_calm")]
+    others_busy: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sentinel_ns: Option<[f32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<TrialFailure>,
 }
@@ -174,14 +178,25 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
             company: said.company,
+            others_busy: said.others_busy,
+            sentinel_ns: said.sentinel_ns,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
 fn said(outcome: &PassOutcome) -> SaidRow {
-    let PassOutcome { started: _, elapsed: _, observed, roles, steal_ms, coordinator_shared, company } =
-        outcome;
+    let PassOutcome {
+        started: _,
+        elapsed: _,
+        observed,
+        roles,
+        steal_ms,
+        coordinator_shared,
+        company,
+        others_busy,
+        sentinel_ns,
+    } = outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
     SaidRow {
         values: values.clone(),
@@ -191,8 +206,15 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         steal_ms: *steal_ms,
         coordinator_shared: *coordinator_shared,
         company: *company,
+        others_busy: *others_busy,
+        sentinel_ns: *sentinel_ns,
         failure: None,
     }
+}
+
+/// The same of others.
+fn is_calm(others_busy: &bool) -> bool {
+    !others_busy
 }
 
 /// Most passes are, and say nothing of it.

@@ -93,6 +93,7 @@ fn result() -> LatencyResult {
         home_penalty: None,
         line_spread: Some(1.1),
         states: Vec::new(),
+        cas_ns: None,
         grade: Grade::B,
         flags: Flags::NONE.with(Flag::Asym).with(Flag::Freq),
         reason: None,
@@ -179,8 +180,13 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         any::<u32>().prop_map(|cpu| TrialFailure::PartnerLost { cpu: CpuId(cpu) }),
         any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
         Just(TrialFailure::Interrupted),
-        Just(TrialFailure::Command {
+        proptest::option::of(prop_oneof![
+            any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
+            any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
+        ])
+        .prop_map(|end| TrialFailure::Command {
             reason: "ended with 1".into(),
+            end,
             stdout: String::new(),
             stderr: "né".into()
         }),
@@ -202,11 +208,11 @@ fn a_recording() -> impl Strategy<Value = Recording> {
             samples,
         });
     let clocks = proptest::collection::vec(any::<Option<[f32; 2]>>(), 0..3);
-    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 4]>()).prop_map(
+    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 5]>()).prop_map(
         |(
             [involuntary_switches, voluntary_switches],
             steal_ms,
-            [migrated, coordinator_shared, sibling_busy, throttled],
+            [migrated, coordinator_shared, sibling_busy, throttled, others_busy],
         )| {
             Disturbance {
                 involuntary_switches,
@@ -216,6 +222,7 @@ fn a_recording() -> impl Strategy<Value = Recording> {
                 coordinator_shared,
                 sibling_busy,
                 throttled,
+                others_busy,
             }
         },
     );

@@ -24,22 +24,73 @@ pub fn die_with_parent() {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
-/// Where each thread of these processes, and of everything below them, may run. Whoever has ended meanwhile is passed
-/// over.
-pub fn masks(roots: impl Iterator<Item = u32>) -> Vec<CpuSet> {
-    let mut masks = Vec::new();
-    let mut seen: BTreeSet<u32> = roots.collect();
-    let mut todo: Vec<u32> = seen.iter().copied().collect();
+/// A thread that was looked at.
+#[derive(Debug)]
+pub struct Seen {
+    /// Its number.
+    pub thread: u32,
+    /// Where it may run.
+    pub mask: CpuSet,
+    /// How long it was ready and had no CPU; `None` where the system does not count (`CONFIG_SCHED_INFO`).
+    pub waited: Option<Duration>,
+}
+
+/// Each thread of these processes, and of everything below them. Whoever has ended meanwhile is passed over.
+pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
+    let mut threads = Vec::new();
+    let mut known: BTreeSet<u32> = roots.collect();
+    let mut todo: Vec<u32> = known.iter().copied().collect();
     while let Some(pid) = todo.pop() {
-        for task in numbers_in(&format!("/proc/{pid}/task")) {
-            let status = fs::read_to_string(format!("/proc/{pid}/task/{task}/status")).unwrap_or_default();
+        for thread in numbers_in(&format!("/proc/{pid}/task")) {
+            let file = |name: &str| {
+                fs::read_to_string(format!("/proc/{pid}/task/{thread}/{name}")).unwrap_or_default()
+            };
+            let status = file("status");
             let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-            masks.extend(list.and_then(|list| CpuSet::from_list(list.trim()).ok()));
-            let children = children_of(&format!("/proc/{pid}/task/{task}/children"));
-            todo.extend(children.into_iter().filter(|child| seen.len() < MOST && seen.insert(*child)));
+            let waited = waited(&file("schedstat"));
+            let mask = list.and_then(|list| CpuSet::from_list(list.trim()).ok());
+            threads.extend(mask.map(|mask| Seen { thread, mask, waited }));
+            let children = children_of(&format!("/proc/{pid}/task/{thread}/children"));
+            todo.extend(children.into_iter().filter(|child| known.len() < MOST && known.insert(*child)));
         }
     }
-    masks
+    threads
+}
+
+/// The second number of `schedstat`: nanoseconds on a run queue.
+fn waited(schedstat: &str) -> Option<Duration> {
+    schedstat.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+}
+
+/// Waits until a child has ended, and leaves it to be waited for.
+///
+/// # Errors
+/// It is no child of ours.
+pub fn until_end(pid: u32) -> io::Result<()> {
+    loop {
+        // SAFETY: an all-zero structure is valid, and writable.
+        let status = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT)
+        };
+        let error = io::Error::last_os_error();
+        match status {
+            0 => return Ok(()),
+            _ if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+    }
+}
+
+/// The most bytes that a child held which was waited for.
+pub fn children_peak_bytes() -> u64 {
+    // SAFETY: an all-zero structure is valid, and writable.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    usage.ru_maxrss as u64 * 1024
 }
 
 /// The children of this process, ended ones that nobody has waited for among them.

@@ -1,6 +1,7 @@
 //! Checks of the counter that measures.
 
 use super::{LiveFacts, Report};
+use crate::host::clock::Spread;
 use crate::host::facts::{CpuInfo, Platform};
 use crate::host::root::SystemRoot;
 use coretalk_model::Verdict;
@@ -62,29 +63,25 @@ const SYNCHRONOUS_NS: f64 = 100.0;
 const APART_NS: f64 = 1e6;
 
 pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
-    match live.tsc_offset_ns_max.map(f64::abs) {
-        Some(offset_ns) if offset_ns <= SYNCHRONOUS_NS => {
-            // The offset itself may be zero; how well it is known is what can be said.
-            Report::new(
-                Verdict::Ok,
-                format!(
-                    "the counters of all CPUs agree as far as can be told (to about {SYNCHRONOUS_NS:.0} ns)"
-                ),
-            )
-        }
-        Some(offset_ns) if offset_ns <= APART_NS => Report::new(
-            Verdict::Warn,
-            format!(
-                "counters lie up to {offset_ns:.0} ns apart: `one-way` is flagged, round trips do not care"
-            ),
-        ),
-        Some(offset_ns) if offset_ns > APART_NS => Report::new(
-            Verdict::Fail,
-            format!(
-                "counters lie {:.1} ms apart: `one-way` and a common start cannot be had",
-                offset_ns / 1e6
-            ),
-        ),
-        _ => Report::new(Verdict::CannotTell, "the counters of different CPUs were not compared"),
+    let Some(Spread { pairs, largest_ns, bound_ns }) = live.offsets.filter(Spread::is_known) else {
+        return Report::new(Verdict::CannotTell, "the counters of different CPUs were not compared");
+    };
+    let compared = if pairs == 1 { "two CPUs".to_owned() } else { format!("{} CPUs", pairs + 1) };
+    if largest_ns <= SYNCHRONOUS_NS {
+        let text = if largest_ns <= bound_ns {
+            format!("the counters of {compared} differ by less than can be told, ± {bound_ns:.0} ns")
+        } else {
+            format!("the counters of {compared} lie at most {largest_ns:.0} ± {bound_ns:.0} ns apart")
+        };
+        return Report::new(Verdict::Ok, text);
     }
+    if largest_ns <= APART_NS {
+        let text = format!(
+            "counters lie up to {largest_ns:.0} ns apart (± {bound_ns:.0}): `one-way` is flagged, round trips do not care"
+        );
+        return Report::new(Verdict::Warn, text);
+    }
+    let text =
+        format!("counters lie {:.1} ms apart: `one-way` and a common start cannot be had", largest_ns / 1e6);
+    Report::new(Verdict::Fail, text)
 }

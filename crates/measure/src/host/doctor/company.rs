@@ -20,11 +20,18 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
         Some(name) => Report::new(
             Verdict::Warn,
             format!(
-                "guest of {name}: the host may move virtual CPUs, and the reported topology may be invented"
+                "guest of {name}{}: the host may move virtual CPUs, and the reported topology may be invented",
+                platform.evidence.map_or(String::new(), |evidence| format!(" ({evidence})"))
             ),
         ),
-        None if platform.speaks => Report::new(Verdict::Ok, "no hypervisor, as far as the processor says"),
-        None => Report::new(Verdict::CannotTell, "this processor does not say whether there is a hypervisor"),
+        None if platform.bare_metal == Some(true) => {
+            let evidence = platform.evidence.unwrap_or_default();
+            Report::new(Verdict::Ok, format!("no hypervisor, as far as is told ({evidence})"))
+        }
+        None => Report::new(
+            Verdict::CannotTell,
+            "neither processor, device tree nor DMI says whether there is a hypervisor",
+        ),
     }
 }
 

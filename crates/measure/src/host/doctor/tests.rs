@@ -1,4 +1,5 @@
 use super::*;
+use crate::host::clock::Spread;
 use crate::host::fixture::Tree;
 use std::collections::BTreeSet;
 
@@ -194,6 +195,14 @@ fn a_quota_says_how_often_it_stopped_the_process() {
     assert!(text.contains("stopped 12 times"), "{text}");
 }
 
+#[test]
+fn offsets_are_told_as_they_were_measured() {
+    let text = |nanoseconds: f64| finding("tsc-sync", &Tree::new(), &offset(nanoseconds)).text;
+    assert_eq!(text(-12.0), "the counters of 4 CPUs differ by less than can be told, ± 60 ns");
+    assert_eq!(text(81.4), "the counters of 4 CPUs lie at most 81 ± 60 ns apart");
+    assert!(text(516.0).contains("up to 516 ns apart (± 60)"), "{}", text(516.0));
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { cases: 64, failure_persistence: None, ..Default::default() })]
 
@@ -318,7 +327,8 @@ fn counter(source: &str, invariant: Option<bool>) -> ClockFacts {
 }
 
 fn offset(nanoseconds: f64) -> LiveFacts<'static> {
-    LiveFacts { tsc_offset_ns_max: Some(nanoseconds), ..LiveFacts::default() }
+    let offsets = Spread { pairs: 3, largest_ns: nanoseconds.abs(), bound_ns: 60.0 };
+    LiveFacts { offsets: Some(offsets), ..LiveFacts::default() }
 }
 
 fn library(name: &'static str) -> LiveFacts<'static> {

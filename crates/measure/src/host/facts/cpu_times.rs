@@ -70,6 +70,12 @@ impl CpuTimes {
         self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
     }
 
+    /// Milliseconds that these CPUs worked for programs, in steps of 10; `None` where one of them is not known.
+    pub fn busy_ms(&self, cpus: &CpuSet) -> Option<f64> {
+        let each = |cpu| self.of.get(&cpu).map(|times| times.user + times.nice + times.system);
+        Some(sum(cpus, each)? as f64 * JIFFY_MS)
+    }
+
     /// The CPUs that are known.
     pub fn cpus(&self) -> CpuSet {
         self.of.keys().copied().collect()

@@ -13,9 +13,11 @@ pub struct Platform {
     pub emulator: Option<String>,
     /// Windows Subsystem for Linux.
     pub wsl: Option<Wsl>,
-    /// Whether the absence of a hypervisor is a statement of the processor rather than silence: x86 has a bit for
-    /// it, other architectures do not.
-    pub speaks: bool,
+    /// Whether nothing stands between the system and the hardware; `None` where nothing says so. x86 has a bit for it,
+    /// other architectures do not: there, silence is no statement.
+    pub bare_metal: Option<bool>,
+    /// What says so.
+    pub evidence: Option<String>,
 }
 
 /// The two kinds of Windows Subsystem for Linux.
@@ -38,19 +40,32 @@ impl Platform {
 
     fn of(root: &SystemRoot, cpuinfo: &CpuInfo, signature: Option<&str>) -> Platform {
         let flag = cpuinfo.has_flag("hypervisor");
-        let wsl = wsl(root);
-        let hypervisor = signature
-            .map(named)
-            .or_else(|| root.peek("/sys/hypervisor/type"))
+        let (wsl, emulator) = (wsl(root), emulator(cpuinfo, signature));
+        let found = signature
+            .map(|letters| (named(letters), format!("CPUID leaf 0x40000000: `{}`", letters.trim())))
+            .or_else(|| Some((root.peek(TYPE)?, TYPE.to_owned())))
             .or_else(|| device_tree(root))
             // A processor that denies a hypervisor is right: clouds name themselves in DMI on bare metal too.
             .or_else(|| dmi(root).filter(|_| flag != Some(false)))
-            .or_else(|| (flag == Some(true)).then(|| "unnamed".to_owned()))
-            .or_else(|| wsl.map(|_| "hyper-v".to_owned()));
-        let emulator = emulator(cpuinfo, signature);
-        Platform { hypervisor, emulator, wsl, speaks: signature.is_some() || flag.is_some() }
+            .or_else(|| (flag == Some(true)).then(|| ("unnamed".to_owned(), "CPUID: hypervisor".to_owned())))
+            .or_else(|| wsl.map(|_| ("hyper-v".to_owned(), "the kernel is that of WSL".to_owned())));
+        let denied = || {
+            let by_processor = (flag == Some(false)).then(|| "CPUID: no hypervisor".to_owned());
+            by_processor.or_else(|| Some(format!("DMI: product `{}`", metal(root)?)))
+        };
+        let (hypervisor, bare_metal, evidence) = match (found, &emulator) {
+            (Some((name, evidence)), _) => (Some(name), Some(false), Some(evidence)),
+            (None, Some(emulator)) => (None, Some(false), Some(format!("{emulator} emulates the processor"))),
+            (None, None) => {
+                let evidence = denied();
+                (None, evidence.is_some().then_some(true), evidence)
+            }
+        };
+        Platform { hypervisor, emulator, wsl, bare_metal, evidence }
     }
 }
+
+const TYPE: &str = "/sys/hypervisor/type";
 
 /// The twelve letters of CPUID leaf 0x4000_0000.
 #[cfg(target_arch = "x86_64")]
@@ -97,23 +112,36 @@ fn named(signature: &str) -> String {
     .to_owned()
 }
 
-/// `linux,kvm` or `xen,xen-4.11`, NUL-separated, where a hypervisor wrote the device tree.
-fn device_tree(root: &SystemRoot) -> Option<String> {
-    let compatible = root.peek("/proc/device-tree/hypervisor/compatible")?;
-    let first = compatible.split('\0').find(|name| !name.is_empty())?;
-    Some(match first.split_once(',') {
-        Some((_, "kvm")) => "kvm".to_owned(),
-        Some(("xen", _)) => "xen".to_owned(),
-        _ => first.to_owned(),
-    })
+/// `linux,kvm` or `xen,xen-4.11`, NUL-separated, where a hypervisor wrote the device tree; and the board that only virtual
+/// machines have (QEMU, kvmtool, crosvm and Firecracker call it `linux,dummy-virt`), emulated or not.
+fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
+    const HYPERVISOR: &str = "/proc/device-tree/hypervisor/compatible";
+    const BOARD: &str = "/proc/device-tree/compatible";
+    let names = |path: &str| root.peek(path).unwrap_or_default();
+    let (hypervisor, board) = (names(HYPERVISOR), names(BOARD));
+    if let Some(first) = hypervisor.split('\0').find(|name| !name.is_empty()) {
+        let name = match first.split_once(',') {
+            Some((_, "kvm")) => "kvm",
+            Some(("xen", _)) => "xen",
+            _ => first,
+        };
+        return Some((name.to_owned(), format!("{HYPERVISOR}: `{first}`")));
+    }
+    let virt = board.split('\0').find(|name| *name == "linux,dummy-virt")?;
+    Some(("unnamed".to_owned(), format!("{BOARD}: `{virt}`")))
+}
+
+/// The product of a machine that a cloud lends as hardware: it carries the cloud's name without a hypervisor.
+fn metal(root: &SystemRoot) -> Option<String> {
+    let product = root.peek("/sys/class/dmi/id/product_name")?;
+    (product.ends_with(".metal") || product.contains("-metal")).then_some(product)
 }
 
 /// Makers of virtual machines; the only sign on many Arm guests.
-fn dmi(root: &SystemRoot) -> Option<String> {
+fn dmi(root: &SystemRoot) -> Option<(String, String)> {
     let field = |name: &str| root.peek(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (field("sys_vendor"), field("product_name"));
-    // The metal instances of this cloud carry its name without a hypervisor.
-    if product.ends_with(".metal") || product.contains("-metal") {
+    if metal(root).is_some() {
         return None;
     }
     let known = [
@@ -128,9 +156,10 @@ fn dmi(root: &SystemRoot) -> Option<String> {
     let by_vendor =
         known.iter().find(|(maker, _)| vendor.starts_with(maker)).map(|(_, name)| (*name).to_owned());
     let is_hyper_v = vendor.starts_with("Microsoft") && product == "Virtual Machine";
-    by_vendor
+    let name = by_vendor
         .or_else(|| is_hyper_v.then(|| "hyper-v".to_owned()))
-        .or_else(|| product.starts_with("KVM").then(|| "kvm".to_owned()))
+        .or_else(|| product.starts_with("KVM").then(|| "kvm".to_owned()))?;
+    Some((name, format!("DMI: vendor `{vendor}`")))
 }
 
 /// Emulators that say so: QEMU without an accelerator in its CPUID leaf or model name, Rosetta in its vendor.
@@ -201,9 +230,34 @@ mod tests {
 
     #[test]
     fn silence_is_not_a_statement() {
-        let speaks = |files: &[(&str, &str)]| Platform::read(Tree::of(files).root()).speaks;
-        assert!(speaks(&[METAL]) && speaks(&[GUEST]));
-        assert!(!speaks(&[]) && !speaks(&[("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n")]));
+        let bare = |files: &[(&str, &str)]| Platform::read(Tree::of(files).root()).bare_metal;
+        const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
+        assert_eq!([bare(&[METAL]), bare(&[GUEST])], [Some(true), Some(false)]);
+        assert_eq!([bare(&[]), bare(&[ARM])], [None, None]);
+        // The board of an emulated machine, and hardware that a cloud lends.
+        let board = ("/proc/device-tree/compatible", "linux,dummy-virt\0");
+        assert_eq!(
+            (bare(&[ARM, board]), hypervisor(&[ARM, board], None).as_deref()),
+            (Some(false), Some("unnamed"))
+        );
+        let product = ("/sys/class/dmi/id/product_name", "c6g.metal\n");
+        assert_eq!((bare(&[ARM, EC2]), bare(&[ARM, EC2, product])), (Some(false), Some(true)));
+        assert_eq!(bare(&[("/proc/cpuinfo", "vendor_id : VirtualApple")]), Some(false), "an emulator");
+    }
+
+    #[test]
+    fn what_is_said_of_the_ground_has_its_evidence() {
+        let evidence = |files: &[(&str, &str)], signature| {
+            let tree = Tree::of(files);
+            Platform::of(tree.root(), &CpuInfo::read(tree.root()), signature).evidence
+        };
+        assert_eq!(
+            evidence(&[GUEST], Some("KVMKVMKVM")).as_deref(),
+            Some("CPUID leaf 0x40000000: `KVMKVMKVM`")
+        );
+        assert_eq!(evidence(&[METAL], None).as_deref(), Some("CPUID: no hypervisor"));
+        assert_eq!(evidence(&[EC2], None).as_deref(), Some("DMI: vendor `Amazon EC2`"));
+        assert_eq!(evidence(&[], None), None);
     }
 
     #[test]

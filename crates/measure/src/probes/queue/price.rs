@@ -149,7 +149,11 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     // What held a CPU up comes on top.
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
     // As many more of the same as fit into the pass.
-    let times = lasted_ns / passed.elapsed_ns;
+    let times = match asked {
+        // Exactly as many as asked for, whatever the quotient of times rounds to.
+        Some(asked) => asked as f64 / passed.messages.max(1) as f64,
+        None => lasted_ns / passed.elapsed_ns,
+    };
     note(stage, &meant, &passed, times, &mut observed);
     if flow.one_cpu && meant.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);

@@ -283,6 +283,14 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
+    /// Notes what other programs took meanwhile.
+    fn note_others(&mut self) -> Result<(), RunError> {
+        match Decision::of_others(&*self.machine, self.ledger.segment) {
+            Some(decision) => Ok(self.sink.decide(&decision)?),
+            None => Ok(()),
+        }
+    }
+
     /// Ends the run: commits what is pending, notes how it ended, and says what follows from it.
     ///
     /// For a large machine that takes seconds, and whoever wishes to end need not wait for what a sink that keeps
@@ -297,6 +305,7 @@ impl<'a> Driver<'a> {
         self.choices.complete = ended != Ended::Interrupted;
         self.choices.budget_ended = ended == Ended::Budget;
         self.decide()?;
+        self.note_others()?;
         let stop = self.stop;
         let go_on = || !stop.is_raised();
         let result = match self.analysed(&go_on) {

@@ -1,4 +1,5 @@
 //! The ladder: representative pairs of each relation under every kernel, and as two well-known tools would print them.
+//! Every visit begins and ends with CAS without pause, so that it is known which state of the machine it was made in.
 
 use super::RunError;
 use super::driver::{Driver, Flow};
@@ -7,7 +8,7 @@ use super::menu::{LADDER_TOOLS, ladder_kernels};
 use super::pilot::representative_cells;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::LOOKS;
-use coretalk_model::{KernelId, Tool};
+use coretalk_model::{Hint, KernelId, Protocol, Tool};
 
 /// Lines of each span: one aligned run, so that a visit under nine kernels stays short.
 const LINES: u32 = 16;
@@ -54,6 +55,24 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Flow, RunError>
     climb(driver, pass, &due)
 }
 
+/// The passes of the ladder that are due beside so many of all passes of a map: spread over its time, so that the machine
+/// is seen in the states that the map is from.
+pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Flow, RunError> {
+    if !driver.settings.ladder {
+        return Ok(Flow::On);
+    }
+    prepare(driver);
+    let cells = representative_cells(driver);
+    for pass in 0..PASSES * made.min(of) / of.max(1) {
+        let due = driver.due(Purpose::Ladder, pass, &cells);
+        let flow = if due.is_empty() { Flow::On } else { climb(driver, pass, &due)? };
+        if flow != Flow::On {
+            return Ok(flow);
+        }
+    }
+    Ok(Flow::On)
+}
+
 fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Flow, RunError> {
     let rounds = crate::schedule::serial(due, driver.key(Purpose::Ladder, pass));
     driver.perform(Purpose::Ladder, pass, &rounds, &|menu, cell| menu.other("ladder", cell))
@@ -61,8 +80,10 @@ fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Flow, RunErr
 
 /// Puts every kernel on the menu; a tiny machine has timed our own beside its map.
 fn prepare(driver: &mut Driver<'_>) {
-    let mut kernels = if driver.menu.tiny { Vec::new() } else { ladder_kernels() };
+    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    let mut kernels = if driver.menu.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
     kernels.extend(LADDER_TOOLS.iter().map(|&tool: &Tool| KernelId::imitating(tool)));
+    kernels.push(sentinel);
     driver.menu.prepare_other("ladder", &kernels, LINES);
 }
 

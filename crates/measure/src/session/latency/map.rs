@@ -194,6 +194,12 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             }
             gap = LATE_GAP;
         }
+        if let Target::Fixed(passes) = target {
+            let flow = super::ladder::beside_the_map(driver, pass + 1, passes)?;
+            if flow != Flow::On {
+                return Ok(flow);
+            }
+        }
         rest(driver, began, number, gap)?;
         if driver.is_stopped() {
             return Ok(Flow::Stopped);

@@ -3,12 +3,14 @@
 
 use crate::latency::{Kinds, LatencyMap};
 use crate::stats::median_in_place;
-use crate::{CpuId, CpuSet, Level, Relation, Topology};
+use crate::{CpuId, CpuSet, Level, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// How a reported level shows in the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
+    /// What was measured: of a latency less is sooner, of a variation it is steadier.
+    pub protocol: Protocol,
     /// The level.
     pub level: Level,
     /// Its groups among the CPUs of the map, by lowest CPU.
@@ -42,10 +44,25 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         let inside = medians.iter().rev().find(|(relation, _)| *relation <= reach(level));
         let across = medians.iter().find(|(relation, _)| *relation > reach(level));
         if let (Some(&(_, inside_ns)), Some(&(_, across_ns))) = (inside, across) {
-            found.push(Contrast { level, groups, inside_ns, across_ns });
+            found.push(Contrast { protocol: map.protocol, level, groups, inside_ns, across_ns });
         }
     }
     found
+}
+
+/// The smallest reported level above the core of which every CPU of the map has a group of its own: no pair is inside one,
+/// and yet the system reports several. `None` where CPUs share groups at every level.
+pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
+    let measured: CpuSet = map.cells.cpus().iter().copied().collect();
+    let held = |level: Level| -> Vec<usize> {
+        topology.level(level).iter().map(|domain| domain.cpus.intersection(&measured).len()).collect()
+    };
+    let is_apart =
+        |held: Vec<usize>| held.iter().sum::<usize>() == measured.len() && held.iter().all(|&cpus| cpus <= 1);
+    Level::ALL
+        .into_iter()
+        .filter(|&level| level > Level::Core && measured.len() > 1)
+        .find(|&level| is_apart(held(level)))
 }
 
 /// The pairs of a map that share the same things.
@@ -141,7 +158,7 @@ pub(super) mod tests {
     use crate::latency::{Cell, CellValue, Regime};
     use crate::stats::Estimate;
     use crate::topology::{CoreClass, Domain};
-    use crate::{Flags, Grade, Hint, Home, KernelId, Matrix, Protocol};
+    use crate::{Flags, Grade, Hint, Home, KernelId, Matrix};
 
     pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
         let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
@@ -167,6 +184,7 @@ pub(super) mod tests {
                     home_penalty: None,
                     line_spread: None,
                     states: Vec::new(),
+                    cas_ns: None,
                     grade: Grade::A,
                     flags: Flags::NONE,
                     reason: None,
@@ -197,6 +215,19 @@ pub(super) mod tests {
             .collect();
         // The packages repeat the nodes.
         assert_eq!(found, [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)]);
+    }
+
+    #[test]
+    fn cpus_of_different_groups_are_not_said_to_be_of_one() {
+        let l3 = (0..2).map(|l3| domain(Level::L3, &format!("{}-{}", 2 * l3, 2 * l3 + 1))).collect();
+        let topology = Topology::new("0-3".parse().unwrap(), l3, BTreeMap::new());
+        let mut apart = map(2, |_, _| 80.0);
+        apart.cells = Matrix::symmetric(vec![CpuId(0), CpuId(2)], |row, column| {
+            apart.cells.get(row, column).unwrap().clone()
+        });
+        assert_eq!(all_apart(&apart, &topology), Some(Level::L3));
+        assert_eq!(all_apart(&map(2, |_, _| 20.0), &topology), None, "both are of the first");
+        assert_eq!(all_apart(&apart, &Topology::flat("0-3".parse().unwrap())), None);
     }
 
     #[test]

@@ -10,14 +10,14 @@ const FEWEST_CPUS: usize = 8;
 const NORMAL_95: f64 = 1.96;
 
 /// Pearson's correlation over all pairs between latency and the absolute difference of the two CPU ids, with a 95 %
-/// interval. `None` below eight CPUs, and where the values or the distances do not vary.
+/// interval. `None` below eight CPUs, where the values or the distances do not vary, and where they are no latencies.
 ///
 /// Pairs that share a CPU are not independent, so the interval comes from leaving out one CPU with all its pairs at a
 /// time (the jackknife over nodes of Snijders and Borgatti 1999), on Fisher's scale. Their factor (n − 2) / 2n halves
 /// the variance for pairs that share nothing; the full (n − 1) / n is taken here, because CPUs do differ.
 pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     let cpus = map.cells.cpus();
-    if cpus.len() < FEWEST_CPUS {
+    if cpus.len() < FEWEST_CPUS || !map.protocol.is_latency() {
         return None;
     }
     let mut all = Sums::default();

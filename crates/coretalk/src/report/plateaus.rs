@@ -1,0 +1,61 @@
+//! Trials that were in several states of the machine: their plateaus side by side.
+
+use super::doubts::named;
+use super::text::{count, ns, percent, plain, wrap};
+use crate::SeriesReport;
+use coretalk_model::series::{TrialResult, named_headline};
+use coretalk_model::stats::Estimate;
+
+/// Trials whose plateaus are told one by one; more are counted.
+const MOST_TOLD: usize = 6;
+
+/// A line for each of the trials that changed state most, and how many there are besides.
+pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
+    let mut changed: Vec<&TrialResult> =
+        trials.iter().copied().filter(|trial| !trial.states.is_empty()).collect();
+    if changed.is_empty() {
+        return Vec::new();
+    }
+    let many = count(trials.len() as u64, "trial");
+    let text = format!(
+        " The machine changed its state: {} of {many} fall onto plateaus. What is shown of them is of the largest, and never \
+         an average.",
+        changed.len()
+    );
+    let mut lines = wrap(&text, width, 1);
+    changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
+    for trial in changed.iter().take(MOST_TOLD) {
+        let name = named_headline(&series.settings, &trial.spec.probe, &trial.medians_ns, &trial.values);
+        let name = name.map_or("", |(name, _)| name);
+        let states: Vec<String> = trial
+            .states
+            .iter()
+            .map(|state| format!("{} of the passes {}", percent(state.share), shown(name, &state.value)))
+            .collect();
+        lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
+    }
+    if changed.len() > MOST_TOLD {
+        let more = count((changed.len() - MOST_TOLD) as u64, "more trial");
+        lines.extend(wrap(&format!("  {more} with plateaus; see `states` in the data"), width, 4));
+    }
+    lines
+}
+
+/// How far the plateaus of a trial lie apart.
+fn contrast(trial: &TrialResult) -> f64 {
+    let points = || trial.states.iter().map(|state| state.value.point);
+    points().fold(0.0, f64::max) / points().fold(f64::INFINITY, f64::min)
+}
+
+/// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
+fn shown(name: &str, value: &Estimate) -> String {
+    let (scale, unit) = match (name.ends_with("_per_s"), name.ends_with("ratio") || name == "slowdown") {
+        (true, _) => (1e6, " M/s"),
+        (_, true) => (1.0, " times"),
+        _ if value.point < 1e3 => (1.0, " ns"),
+        _ if value.point < 1e6 => (1e3, " µs"),
+        _ => (1e6, " ms"),
+    };
+    let reach = if value.is_sure() { format!(" ± {}", ns(value.reach() / scale)) } else { String::new() };
+    plain(&format!("{}{unit}{reach}", ns(value.point / scale)))
+}

@@ -1,0 +1,242 @@
+//! [`Launched`]: a program that a small process has started, so that what the system counts as its memory is its own.
+//!
+//! The most memory that a process held outlives the change to another program: what the child of a fork had of its parent
+//! is counted for whatever it becomes (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a
+//! process of this program that has just begun holds two megabytes; a child of this process would hold many.
+
+use super::guard::Guard;
+use super::migrations::Migrations;
+use super::parent::{Program, prepare};
+use super::{Usage, tree};
+use coretalk_model::CpuSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The word that makes this program a launcher.
+pub const LAUNCH: &str = "launch";
+/// How long the launcher may take to answer: it does nothing but that.
+const ANSWER: Duration = Duration::from_secs(30);
+/// More than the words of any command (`ARG_MAX` of common systems is 2 MiB).
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A program that runs as the child of a launcher.
+#[derive(Debug)]
+pub(super) struct Launched {
+    helper: Child,
+    line: UnixStream,
+    pid: u32,
+}
+
+/// What a launcher says of a program that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reaped {
+    /// As `wait` gives it.
+    pub(super) status: i32,
+    /// What it and the children that it waited for used.
+    pub(super) usage: Usage,
+    /// Bytes that any program started here would be said to have held.
+    pub(super) floor_bytes: u64,
+    /// How often the system moved its threads; `None` where the system does not count.
+    pub(super) migrations: Option<u64>,
+    /// From before the fork to its end; `None` where whoever asks was there.
+    pub(super) wall: Option<Duration>,
+}
+
+/// Why nothing was launched.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The program could not be started.
+    Program(io::Error),
+    /// There is no launcher, or it does not answer.
+    Launcher,
+}
+
+impl Launched {
+    /// Starts a launcher, and a program through it, whose two streams are handed over.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing runs then.
+    pub(super) fn start(
+        launcher: &Path,
+        guard: Option<&Guard>,
+        program: &Program<'_>,
+    ) -> Result<(Launched, ChildStdout, ChildStderr), Refused> {
+        Launched::begin(launcher, guard, program).map_err(|_| Refused::Launcher)?.map_err(Refused::Program)
+    }
+
+    fn begin(
+        launcher: &Path,
+        guard: Option<&Guard>,
+        program: &Program<'_>,
+    ) -> io::Result<io::Result<(Launched, ChildStdout, ChildStderr)>> {
+        let (mut line, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(launcher);
+        command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.envs(guard.map(Guard::mark));
+        let mut helper = prepare(command, None).spawn()?;
+        line.set_read_timeout(Some(ANSWER))?;
+        let cpus = program.cpus.to_string();
+        let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
+        let words = words.into_iter().chain(program.arguments.iter().map(|word| word.as_bytes()));
+        let asked: io::Result<(u64, u64)> = (|| {
+            number(&mut line, 2 + program.arguments.len() as u64)?;
+            words.into_iter().try_for_each(|word| block(&mut line, word))?;
+            let [errno, pid] = [read_number(&mut line)?, read_number(&mut line)?];
+            Ok((errno, pid))
+        })();
+        let streams = helper.stdout.take().zip(helper.stderr.take());
+        match (asked, streams) {
+            (Ok((0, pid)), Some((stdout, stderr))) => {
+                Ok(Ok((Launched { helper, line, pid: pid as u32 }, stdout, stderr)))
+            }
+            (asked, _) => {
+                // It has ended, or ends when it is told nothing more.
+                let _ = helper.kill();
+                let _ = helper.wait();
+                let (errno, _) = asked?;
+                Ok(Err(io::Error::from_raw_os_error(errno as i32)))
+            }
+        }
+    }
+
+    /// The program.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The launcher.
+    pub(super) fn helper(&self) -> u32 {
+        self.helper.id()
+    }
+
+    /// Readable once the program has ended.
+    pub(super) fn end(&self) -> RawFd {
+        self.line.as_raw_fd()
+    }
+
+    /// Has the program waited for, which has ended or is about to; until then its number is its own.
+    ///
+    /// # Errors
+    /// The launcher is gone or does not answer.
+    pub(super) fn reap(&mut self) -> io::Result<Reaped> {
+        // The news of its end come first; they wait for it, where it was killed a moment ago.
+        let wall_ns = read_number(&mut self.line)?;
+        number(&mut self.line, 1)?;
+        let mut next = || read_number(&mut self.line);
+        let reaped = Reaped {
+            status: next()? as i32,
+            usage: Usage {
+                user_s: next()? as f64 / 1e6,
+                system_s: next()? as f64 / 1e6,
+                peak_bytes: Some(next()?),
+                switches: next()?,
+            },
+            floor_bytes: next()?,
+            migrations: next()?.checked_sub(1),
+            wall: Some(Duration::from_nanos(wall_ns)),
+        };
+        self.helper.wait()?;
+        Ok(reaped)
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // Where it was reaped it has ended; else its program ends with it.
+        let _ = self.helper.kill();
+        let _ = self.helper.wait();
+    }
+}
+
+/// What a launcher does: starts the program that its standard input names, and says how it ended.
+///
+/// # Errors
+/// Whoever asked is gone, or the system refuses to wait for the program.
+pub fn serve() -> io::Result<()> {
+    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let count = read_number(&mut line)?;
+    let words: Vec<OsString> = (0..count).map(|_| read_block(&mut line)).collect::<io::Result<_>>()?;
+    let [name, cpus, arguments @ ..] = words.as_slice() else {
+        return Err(io::Error::other("a program and its CPUs were expected"));
+    };
+    let cpus = CpuSet::from_list(&cpus.to_string_lossy()).map_err(io::Error::other)?;
+    let floor_bytes = floor(&cpus);
+    let migrations = Migrations::watch();
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null());
+    let command = &mut prepare(command, Some(&cpus));
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let begun = Instant::now();
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            number(&mut line, error.raw_os_error().unwrap_or(libc::EIO) as u64)?;
+            return number(&mut line, 0);
+        }
+    };
+    number(&mut line, 0)?;
+    number(&mut line, u64::from(child.id()))?;
+    // Its streams end with the program and what that has started, not with us.
+    // SAFETY: numbers only; nothing of this process prints after this.
+    unsafe {
+        libc::close(libc::STDOUT_FILENO);
+        libc::close(libc::STDERR_FILENO);
+    }
+    tree::until_end(child.id())?;
+    number(&mut line, begun.elapsed().as_nanos() as u64)?;
+    // Whoever asked ends what is left of its group, while the number of the group is its own.
+    read_number(&mut line)?;
+    let (status, usage) = tree::wait_for(child.id(), Instant::now() + ANSWER)?;
+    let micros = |seconds: f64| (seconds * 1e6) as u64;
+    let migrations = migrations.and_then(Migrations::count).map_or(0, |count| count + 1);
+    let said = [
+        u64::from(status as u32),
+        micros(usage.user_s),
+        micros(usage.system_s),
+        usage.peak_bytes.unwrap_or(0),
+        usage.switches,
+        floor_bytes,
+        migrations,
+    ];
+    said.into_iter().try_for_each(|value| number(&mut line, value))
+}
+
+/// What a program is said to have held that never ran: the child of a fork that is told to become a folder.
+fn floor(cpus: &CpuSet) -> u64 {
+    if prepare(Command::new("/"), Some(cpus)).spawn().is_ok() {
+        // Nobody can become a folder; where somebody does, nothing can be told apart.
+        return u64::MAX;
+    }
+    tree::children_peak_bytes()
+}
+
+fn number(to: &mut UnixStream, value: u64) -> io::Result<()> {
+    to.write_all(&value.to_le_bytes())
+}
+
+fn block(to: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
+    number(to, bytes.len() as u64)?;
+    to.write_all(bytes)
+}
+
+fn read_number(from: &mut UnixStream) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    from.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn read_block(from: &mut UnixStream) -> io::Result<OsString> {
+    let length = read_number(from)?;
+    if length > MOST_BYTES {
+        return Err(io::Error::other("a word is too long"));
+    }
+    let mut bytes = vec![0; length as usize];
+    from.read_exact(&mut bytes)?;
+    Ok(OsString::from_vec(bytes))
+}

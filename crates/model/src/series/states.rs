@@ -1,0 +1,421 @@
+//! States of the machine in passes over trials: which pass was made in which, and the largest one, that counts.
+
+use super::analyse::named_headline_of_passes;
+use super::resolution::half_step_ns;
+use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialSpec};
+use crate::stats::{Detector, mean, median, median_in_place, split_states};
+use crate::{CpuId, Flag, Histogram, jitter};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Gap between neighbouring sorted values of a trial that two states leave where nothing else tells them: that of the
+/// latency map for kernels other than CAS without pause.
+const BY_VALUE: Detector = Detector { ratio: 1.30, fewest: 3 };
+/// A state that only values show is at least one pass of so many: rarer ones are disturbances.
+const RAREST: usize = 6;
+/// And one that CAS shows at least one visit of so many between two CPUs.
+const RAREST_VISIT: usize = 64;
+/// And lies so many standard deviations of its passes from the next: those of trials differ more than those of a map.
+/// Eight passes of one state that scatter by 30 %, log-normal, are then divided in 0.8 % of the cases, and 24 never
+/// (4,000 each, simulated); with two passes on each side and deviations from medians 10 % of eight were.
+const DEVIATIONS: f64 = 4.5;
+/// States whose values lie closer together are one for a trial, whatever CAS says of them, …
+const ALIKE: f64 = 1.15;
+/// … and so are those whose passes overlap by more than this part.
+const OVERLAP: f64 = 0.1;
+
+/// What CAS without pause says of the machine, on each pair of CPUs, over all trials of a run: one time line for all of
+/// them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SentinelWatch {
+    /// The states of each pair, by rising time.
+    pairs: BTreeMap<[CpuId; 2], Vec<Level>>,
+}
+
+/// What CAS without pause takes in a state, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Level {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+/// Whether the passes of a trial are told apart by states: not where how long a CPU was away is what was looked for, for
+/// what is rare makes plateaus of its own.
+pub fn are_watched(spec: &TrialSpec) -> bool {
+    spec.probe != jitter::names::PROBE
+}
+
+impl SentinelWatch {
+    /// Looks over all passes of a run.
+    pub fn of(settings: &SeriesSettings, record: &SeriesRecord) -> SentinelWatch {
+        let mut values: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
+        for (trial, spec) in settings.trials.iter().enumerate() {
+            let Some(ends) = spec.ends() else { continue };
+            let visits = record.outcomes(trial).filter_map(|pass| pass.sentinel_ns).flatten();
+            values.entry(ends).or_default().extend(visits.map(f64::from));
+        }
+        let levels = |values: Vec<f64>| {
+            let fewest = Detector::CAS.fewest.max(values.len() / RAREST_VISIT);
+            let states = split_states(&values, Detector { fewest, ..Detector::CAS }).into_iter();
+            states
+                .filter_map(|state| Level::of(state.passes.iter().map(|&visit| values[visit]).collect()))
+                .collect()
+        };
+        SentinelWatch { pairs: values.into_iter().map(|(ends, values)| (ends, levels(values))).collect() }
+    }
+
+    fn levels(&self, spec: &TrialSpec) -> &[Level] {
+        spec.ends().and_then(|ends| self.pairs.get(&ends)).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Level {
+    fn of(mut values: Vec<f64>) -> Option<Level> {
+        let median = median_in_place(&mut values)?;
+        let (low, high) = (
+            values.iter().copied().fold(f64::INFINITY, f64::min),
+            values.iter().copied().fold(0.0, f64::max),
+        );
+        Some(Level { low, median, high })
+    }
+
+    /// Positions of the states in which a pass began and ended; `None` where nobody looked.
+    fn around(levels: &[Level], pass: &PassOutcome) -> Option<[usize; 2]> {
+        let at = |ns: f32| levels.iter().position(|level| (level.low..=level.high).contains(&f64::from(ns)));
+        let [before, after] = pass.sentinel_ns?;
+        Some([at(before)?, at(after)?])
+    }
+}
+
+/// Passes of a trial that were made in one state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Part {
+    /// Positions of the passes, rising.
+    pub passes: Vec<usize>,
+    /// What CAS without pause took then between the ends of the trial, in nanoseconds: the median of each state of the
+    /// machine that the trial cannot tell apart, rising. Empty where it is not known.
+    pub cas_ns: Vec<f64>,
+}
+
+/// Divides the passes of a trial into its states, the largest first; a trial that held still has one. A pass in which the
+/// machine moved is in none. `alike` are the positions of those of one length, which the median is taken over.
+///
+/// What CAS says divides first; states that do not move this trial are one. What is left is divided where its own values
+/// leave a gap: what moves a trial need not move CAS (a host that stops polling before it halts a CPU).
+pub fn split(
+    settings: &SeriesSettings,
+    watch: &SentinelWatch,
+    spec: &TrialSpec,
+    passes: &[&PassOutcome],
+    alike: &[usize],
+) -> Vec<Part> {
+    let levels = watch.levels(spec);
+    let around: Vec<Option<[usize; 2]>> = passes.iter().map(|pass| Level::around(levels, pass)).collect();
+    let whole = || {
+        let states: BTreeSet<usize> = around.iter().flatten().flatten().copied().collect();
+        let cas_ns = states.into_iter().map(|state| levels[state].median).collect();
+        vec![Part { passes: (0..passes.len()).collect(), cas_ns }]
+    };
+    if !are_watched(spec) {
+        return whole();
+    }
+    let Some((name, values)) = named_headline_of_passes(settings, &spec.probe, passes) else {
+        return whole();
+    };
+    let value = |pass: usize| values[pass].unwrap_or(f64::NAN);
+    let told = |pass: &usize| value(*pass) > 0.0;
+    let machine = by_machine(&around, |pass| told(&pass), &value);
+    let parts: Vec<Part> = if levels.len() < 2 || machine.is_empty() {
+        let cas_ns = levels.first().map(|level| level.median).into_iter().collect();
+        vec![Part { passes: (0..passes.len()).filter(told).collect(), cas_ns }]
+    } else {
+        let part = |(states, passes): (Vec<usize>, Vec<usize>)| Part {
+            passes,
+            cas_ns: states.into_iter().map(|state| levels[state].median).collect(),
+        };
+        machine.into_iter().map(part).collect()
+    };
+    let step_ns = step(name, passes);
+    // How time slices fall has plateaus of its own, which are none of the machine.
+    let on_slices = passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
+    let mut parts: Vec<Part> = parts
+        .into_iter()
+        .flat_map(|Part { passes, cas_ns }| {
+            let divided = if on_slices { vec![passes] } else { by_value(passes, alike, &value, step_ns) };
+            divided.into_iter().map(move |passes| Part { passes, cas_ns: cas_ns.clone() })
+        })
+        .collect();
+    if parts.len() < 2 {
+        return whole();
+    }
+    parts.sort_by(|a, b| b.passes.len().cmp(&a.passes.len()).then(a.passes.cmp(&b.passes)));
+    parts
+}
+
+/// Passes by the states of the machine that the trial can tell apart: positions of those, and of the passes that began
+/// and ended in one of them.
+fn by_machine(
+    around: &[Option<[usize; 2]>],
+    told: impl Fn(usize) -> bool,
+    value: &impl Fn(usize) -> f64,
+) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let mut steady: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (pass, states) in around.iter().enumerate().filter(|(pass, _)| told(*pass)) {
+        if let Some([before, after]) = states
+            && before == after
+        {
+            steady.entry(*before).or_default().push(pass);
+        }
+    }
+    let mut parts = joined(steady.into_iter().map(|(state, passes)| (vec![state], passes)).collect(), value);
+    for (states, passes) in &mut parts {
+        states.sort_unstable();
+        let inside = |pass: &usize| {
+            around[*pass].is_some_and(|around| around.iter().all(|state| states.contains(state)))
+        };
+        *passes = (0..around.len()).filter(|pass| told(*pass) && inside(pass)).collect();
+    }
+    parts
+}
+
+/// Joins states of the machine that a trial cannot tell apart.
+fn joined(
+    mut parts: Vec<(Vec<usize>, Vec<usize>)>,
+    value: &impl Fn(usize) -> f64,
+) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let middle = |part: &[usize]| {
+        median(&part.iter().map(|&pass| value(pass)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
+    let are_alike = |low: &[usize], high: &[usize]| {
+        let crossed = low.iter().flat_map(|&a| high.iter().map(move |&b| (a, b)));
+        let crossed = crossed.filter(|&(a, b)| value(a) >= value(b)).count();
+        middle(high) / middle(low) <= ALIKE || crossed as f64 > OVERLAP * (low.len() * high.len()) as f64
+    };
+    loop {
+        parts.sort_by(|a, b| middle(&a.1).total_cmp(&middle(&b.1)));
+        let Some(at) = (1..parts.len()).find(|&at| are_alike(&parts[at - 1].1, &parts[at].1)) else {
+            return parts;
+        };
+        let (states, passes) = parts.remove(at);
+        parts[at - 1].0.extend(states);
+        parts[at - 1].1.extend(passes);
+    }
+}
+
+/// Divides passes where their values leave a gap that is wide for their noise and for the steps of the clock.
+fn by_value(
+    part: Vec<usize>,
+    alike: &[usize],
+    value: &impl Fn(usize) -> f64,
+    step_ns: f64,
+) -> Vec<Vec<usize>> {
+    // Passes of another length scatter by other amounts: they follow, and do not decide.
+    let judges: Vec<usize> = part.iter().copied().filter(|pass| alike.contains(pass)).collect();
+    let values: Vec<f64> = judges.iter().map(|&pass| value(pass)).collect();
+    let fewest = BY_VALUE.fewest.max(judges.len().div_ceil(RAREST));
+    let states = split_states(&values, Detector { fewest, ..BY_VALUE });
+    let mut states: Vec<Vec<f64>> = states
+        .into_iter()
+        .map(|state| state.passes.iter().map(|&judge| values[judge]).collect::<Vec<f64>>())
+        .collect();
+    let top = |state: &[f64]| state.iter().copied().fold(0.0, f64::max);
+    let bottom = |state: &[f64]| state.iter().copied().fold(f64::INFINITY, f64::min);
+    loop {
+        // How far each gap stands out; the least goes first.
+        let score = |at: usize| {
+            let (low, high) = (&states[at - 1], &states[at]);
+            if bottom(high) - top(low) <= 1.5 * step_ns {
+                return 0.0;
+            }
+            (bottom(high) / top(low)).ln() / deviation(low, high)
+        };
+        let least = (1..states.len()).map(|at| (at, score(at))).min_by(|a, b| a.1.total_cmp(&b.1));
+        match least {
+            Some((at, score)) if score < DEVIATIONS => {
+                let upper = states.remove(at);
+                states[at - 1].extend(upper);
+            }
+            _ => break,
+        }
+    }
+    if states.len() < 2 {
+        return vec![part];
+    }
+    // Halfway between two states, in proportion.
+    let edges: Vec<f64> =
+        (1..states.len()).map(|at| (top(&states[at - 1]) * bottom(&states[at])).sqrt()).collect();
+    let mut divided = vec![Vec::new(); states.len()];
+    for pass in part {
+        divided[edges.partition_point(|edge| *edge < value(pass))].push(pass);
+    }
+    divided
+}
+
+/// The standard deviation of the logarithms of passes about their state.
+fn deviation(low: &[f64], high: &[f64]) -> f64 {
+    let squares = |state: &[f64]| {
+        let logs: Vec<f64> = state.iter().map(|value| value.ln()).collect();
+        let middle = mean(&logs).unwrap_or(f64::NAN);
+        logs.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
+    };
+    let freedom = (low.len() + high.len()).saturating_sub(2).max(1) as f64;
+    ((squares(low) + squares(high)) / freedom).sqrt().max(1e-9)
+}
+
+/// The step of the clock in a distribution, over all passes; 0 where none is seen.
+fn step(name: &str, passes: &[&PassOutcome]) -> f64 {
+    let mut all = Histogram::new();
+    for histogram in passes.iter().filter_map(|pass| pass.observed.histograms.get(name)) {
+        all.add(histogram);
+    }
+    half_step_ns(&all).map_or(0.0, |half| 2.0 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        CompanyGate, Parameters, SeriesEntry, SeriesResult, TrialResult, analyse_series, is_done,
+    };
+    use super::*;
+    use crate::stats::Key;
+    use crate::{CpuSet, Picos, Topology};
+
+    fn settings(probe: &str, trials: usize) -> SeriesSettings {
+        let trial = |index: usize| TrialSpec {
+            probe: probe.into(),
+            parameters: Parameters::default().with("number", index as f64),
+            placement: vec![CpuId(1), CpuId(0)],
+        };
+        SeriesSettings {
+            trials: (0..trials).map(trial).collect(),
+            headlines: vec!["loop_ns".into()],
+            precision: 0.02,
+            ..SeriesSettings::default()
+        }
+    }
+
+    /// What passes said: a value, and CAS before and after.
+    fn result(settings: &SeriesSettings, passes: &[Vec<(f64, Option<[f32; 2]>)>]) -> SeriesResult {
+        analyse_series(&Topology::flat(CpuSet::new()), settings, &record(passes))
+    }
+
+    fn record(passes: &[Vec<(f64, Option<[f32; 2]>)>]) -> SeriesRecord {
+        let mut record = SeriesRecord::new();
+        for (trial, passes) in passes.iter().enumerate() {
+            for (pass, &(value, sentinel_ns)) in passes.iter().enumerate() {
+                let mut outcome =
+                    PassOutcome { elapsed: Picos::from_ms(10), sentinel_ns, ..PassOutcome::default() };
+                outcome.observed.value("loop_ns", value);
+                outcome.observed.count("trips", 5);
+                let mut histogram = Histogram::new();
+                histogram.record_ns(value, 10);
+                outcome.observed.histogram("trip", histogram);
+                let (pass, trial) = (pass as u32, trial as u32);
+                record.push(SeriesEntry { segment: 0, pass, trial, outcome: Ok(outcome) });
+            }
+        }
+        record
+    }
+
+    /// Passes in states of so many each: value, CAS.
+    fn states(of: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
+        let key = Key::of(&[key]);
+        let each = of.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
+        let noisy = |at: usize, level: f64, noise: f64| level * (1.0 + noise * key.normal(at as u64));
+        each.enumerate()
+            .map(|(at, (value, cas))| {
+                let cas = [2 * at, 2 * at + 1].map(|visit| noisy(1_000 + visit, cas, 0.02) as f32);
+                (noisy(at, value, noise), Some(cas))
+            })
+            .collect()
+    }
+
+    fn found(trial: &TrialResult) -> Vec<(u32, u64)> {
+        trial.states.iter().map(|state| (state.passes, state.value.point.round() as u64)).collect()
+    }
+
+    #[test]
+    fn the_largest_state_counts_and_nothing_mixes_states() {
+        let settings = settings("wait", 1);
+        let passes =
+            states(&[(4, 50.0, 25.0), (9, 240.0, 124.0), (4, 50.0, 25.0), (7, 240.0, 124.0)], 0.02, 1);
+        let trial = &result(&settings, &[passes]).trials[0];
+        assert!(matches!(found(trial)[..], [(16, 238..=242), (8, 49..=51)]), "{:?}", trial.states);
+        let value = trial.values["loop_ns"];
+        assert!(value.low > 220.0 && value.high < 260.0, "{value:?}");
+        // 16 passes of 10 events and of 5 trips each.
+        assert_eq!((trial.histograms["trip"].count(), trial.counts["trips"], trial.passes), (160, 80, 24));
+        assert!(trial.flags.contains(Flag::Multimodal));
+        assert_eq!(
+            trial.reason.as_ref().map(ToString::to_string).as_deref(),
+            Some("the machine changed state: 2 plateaus")
+        );
+        assert!(trial.cas_ns.len() == 1 && (trial.cas_ns[0] / 124.0 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn a_single_pass_in_another_state_is_told_by_what_other_trials_saw() {
+        let settings = settings("wait", 2);
+        let one = states(&[(7, 50.0, 25.0), (1, 240.0, 124.0)], 0.02, 2);
+        let other = states(&[(5, 80.0, 25.0), (3, 300.0, 124.0)], 0.02, 3);
+        let result = result(&settings, &[one, other]);
+        assert!(
+            matches!(found(&result.trials[0])[..], [(7, 49..=51), (1, _)]),
+            "{:?}",
+            result.trials[0].states
+        );
+        assert!(result.trials[0].values["loop_ns"].high < 60.0);
+        assert!(!result.trials[0].states[1].value.is_sure(), "one pass has no interval");
+    }
+
+    #[test]
+    fn a_state_that_a_trial_does_not_feel_is_none_and_a_pass_in_which_the_machine_moved_counts_in_none() {
+        let settings = settings("wait", 2);
+        let unmoved = states(&[(4, 27_000.0, 25.0), (4, 27_100.0, 124.0)], 0.03, 4);
+        let mut moved = states(&[(4, 50.0, 25.0), (4, 240.0, 124.0)], 0.02, 5);
+        moved.push((140.0, Some([25.0, 124.0])));
+        let result = result(&settings, &[unmoved, moved]);
+        let [unmoved, moved] = &result.trials[..] else { panic!("{result:?}") };
+        assert!(unmoved.states.is_empty() && !unmoved.flags.contains(Flag::Multimodal));
+        assert_eq!(unmoved.cas_ns.len(), 2, "it is from both");
+        assert_eq!(found(moved).iter().map(|state| state.0).collect::<Vec<_>>(), [4, 4]);
+    }
+
+    #[test]
+    fn without_cas_a_wide_gap_tells_and_noise_and_steps_of_the_clock_do_not() {
+        let settings = settings("wait", 1);
+        let without = |passes: Vec<(f64, Option<[f32; 2]>)>| -> TrialResult {
+            let passes = passes.into_iter().map(|(value, _)| (value, None)).collect();
+            result(&settings, &[passes]).trials.remove(0)
+        };
+        let apart = without(states(&[(5, 50.0, 25.0), (3, 350.0, 25.0)], 0.05, 6));
+        assert!(matches!(found(&apart)[..], [(5, 45..=55), (3, _)]), "{:?}", apart.states);
+        let alarms = (0..400).filter(|&key| {
+            let noise = if key % 2 == 0 { 0.05 } else { 0.3 };
+            !without(states(&[(8, 100.0, 25.0)], noise, 100 + key)).states.is_empty()
+        });
+        let alarms = alarms.count();
+        assert!(alarms <= 4, "{alarms} of 400: a hundredth at most");
+        let stalled = without([vec![(400.0, None)], states(&[(7, 50.0, 25.0)], 0.02, 7)].concat());
+        assert!(stalled.states.is_empty(), "one pass is no state");
+    }
+
+    #[test]
+    fn a_trial_that_moved_gets_passes_until_its_largest_state_has_an_interval() {
+        let settings = settings("wait", 1);
+        let done = |of: &[(usize, f64, f64)]| {
+            let record = record(&[states(of, 0.001, 9)]);
+            let watch = SentinelWatch::of(&settings, &record);
+            is_done(&settings, &CompanyGate::default(), &watch, &record, 0)
+        };
+        assert!(done(&[(8, 50.0, 25.0)]) && !done(&[(5, 50.0, 25.0), (3, 240.0, 124.0)]));
+        assert!(done(&[(6, 50.0, 25.0), (2, 240.0, 124.0)]), "six passes have one");
+    }
+
+    #[test]
+    fn time_that_cpus_were_away_has_no_plateaus() {
+        let settings = settings("jitter", 1);
+        let passes = states(&[(4, 50.0, 25.0), (4, 500.0, 25.0)], 0.02, 8);
+        assert!(result(&settings, &[passes]).trials[0].states.is_empty());
+    }
+}
