@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod cli;
+mod truth;

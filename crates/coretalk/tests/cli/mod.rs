@@ -30,7 +30,7 @@ mod strain;
 mod suite;
 #[cfg(target_os = "linux")]
 mod taken;
-mod tool;
+pub mod tool;
 mod topology;
 mod unknown;
 mod viewing;

@@ -1,0 +1,205 @@
+//! [`Run`]: a call of the tool on a simulated machine, with its screen, its document and the truth of the machine.
+
+use super::page::WIDTH;
+use crate::cli::tool::Tool;
+use coretalk_measure::probes::kernel_by_id;
+use coretalk_measure::{Machine, Scenario, SimMachine};
+use coretalk_model::{CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A call, what it printed, and what is true.
+pub struct Run {
+    pub words: Vec<String>,
+    pub screen: String,
+    pub document: Value,
+    /// What the document says that the system reports.
+    pub reported: Topology,
+    pub machine: SimMachine,
+    /// Further documents that the screen speaks of: the sides of a comparison, the source of an advice.
+    pub sources: Vec<Value>,
+}
+
+/// A scenario by its name, or by its text.
+pub fn scenario(name: &str) -> Scenario {
+    match name.contains('=') {
+        true => Scenario::from_toml(name).unwrap(),
+        false => Scenario::builtin(name).unwrap(),
+    }
+}
+
+impl Run {
+    /// Calls the tool with these words on a machine; its run is saved as `name`.
+    pub fn of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> Run {
+        let named = match machine.contains('=') {
+            true => {
+                let file = format!("{name}.toml");
+                std::fs::write(tool.path().join(&file), machine).unwrap();
+                format!("sim:{file}")
+            }
+            false => format!("sim:{machine}"),
+        };
+        let json = format!("{name}.json");
+        let rest = ["--machine", &named, "-q", "--name", name, "--export-json", &json];
+        let words: Vec<&str> = words.iter().copied().chain(rest).collect();
+        let screen = call(tool, &words);
+        let document = serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
+        Run::from(&words, screen, document, machine, Vec::new())
+    }
+
+    /// Calls the tool for something that is asked of saved runs, for people and as JSON.
+    pub fn asked(tool: &Tool, machine: &str, words: &[&str], sources: Vec<Value>) -> Run {
+        let screen = call(tool, words);
+        let json = call(tool, &[words, &["--format", "json"]].concat());
+        Run::from(words, screen, serde_json::from_str(&json).unwrap(), machine, sources)
+    }
+
+    pub fn from(words: &[&str], screen: String, document: Value, machine: &str, sources: Vec<Value>) -> Run {
+        let said = if document["topology"].is_null() { sources.first() } else { Some(&document) };
+        Run {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
+            machine: SimMachine::open(scenario(machine), 1),
+            screen,
+            document,
+            sources,
+        }
+    }
+
+    /// What is truly shared.
+    pub fn truth(&self) -> Topology {
+        self.machine.bare_stage(&[]).topology().clone()
+    }
+
+    /// The CPUs of the first matrix, or of the trials where there is none.
+    pub fn measured(&self) -> CpuSet {
+        let numbers = |list: &Value| -> CpuSet {
+            list.as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)))
+                .collect()
+        };
+        let matrices = list(&self.document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
+        let trials = list(&self.document["series"]).iter().map(|trial| numbers(&trial["placement"]));
+        matrices.chain(trials).fold(CpuSet::new(), |all, some| all.union(&some))
+    }
+
+    /// What a kernel would say of a pair without noise, in each state of the machine.
+    pub fn true_ns(&self, kernel: &str, a: u32, b: u32) -> Vec<f64> {
+        let all = self.machine.topology().cpus();
+        let (Some(kernel), true, true) =
+            (kernel_by_id(kernel), all.contains(CpuId(a)), all.contains(CpuId(b)))
+        else {
+            return vec![f64::NAN];
+        };
+        let home = self.machine.topology().node_of(CpuId(a)).map_or(Home(0), Home);
+        let other = self.machine.topology().node_of(CpuId(b)).map_or(Home(0), Home);
+        let states = self.machine.states().len().max(1);
+        (0..states)
+            .map(|state| {
+                let of = |home| self.machine.truth_in(state, CpuId(a), CpuId(b), kernel, home);
+                // The better node counts.
+                of(home).min(of(other))
+            })
+            .collect()
+    }
+
+    /// The groups of these CPUs that latencies truly show, finest first: every pair inside is faster by more than a
+    /// seventh than every pair across, and somebody is inside and somebody across.
+    pub fn true_groups(&self, cpus: &CpuSet) -> Vec<(Level, Vec<CpuSet>)> {
+        let truth = self.truth();
+        let mut found: Vec<(Level, Vec<CpuSet>)> = Vec::new();
+        for level in Level::ALL {
+            let groups: Vec<CpuSet> = truth
+                .level(level)
+                .iter()
+                .map(|domain| domain.cpus.intersection(cpus))
+                .filter(|group| !group.is_empty())
+                .collect();
+            let covered: usize = groups.iter().map(CpuSet::len).sum();
+            // CPUs in no group of a level stand alone.
+            let alone = groups.iter().fold(cpus.clone(), |rest, group| rest.difference(group));
+            let all: Vec<CpuSet> =
+                groups.into_iter().chain(alone.iter().map(|cpu| CpuSet::from_iter([cpu]))).collect();
+            if covered == 0 || all.len() < 2 || all.iter().all(|group| group.len() == 1) {
+                continue;
+            }
+            let (mut inside, mut across) = (0f64, f64::INFINITY);
+            for [a, b] in pairs(cpus) {
+                let ns = self.true_ns("cas+pause", a.0, b.0)[0];
+                match all.iter().any(|group| group.contains(a) && group.contains(b)) {
+                    true => inside = inside.max(ns),
+                    false => across = across.min(ns),
+                }
+            }
+            let known = found.iter().any(|(_, groups)| *groups == all);
+            if across > 1.15 * inside && !known {
+                found.push((level, all));
+            }
+        }
+        found
+    }
+}
+
+fn call(tool: &Tool, words: &[&str]) -> String {
+    let output = tool.command(words).env("COLUMNS", WIDTH.to_string()).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(0), "{words:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The items of a list in a document; none where it is something else.
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Every pair of some CPUs, once.
+pub fn pairs(cpus: &CpuSet) -> Vec<[CpuId; 2]> {
+    let all: Vec<CpuId> = cpus.iter().collect();
+    (0..all.len())
+        .flat_map(|a| (a + 1..all.len()).map(move |b| (a, b)))
+        .map(|(a, b)| [all[a], all[b]])
+        .collect()
+}
+
+/// What a document says that the system reports.
+pub fn reported(document: &Value) -> Topology {
+    let mut domains = Vec::new();
+    let of_topology = &document["topology"]["reported"];
+    for level in list(&of_topology["levels"]) {
+        let name = level["level"].as_str().unwrap_or_default();
+        let Some(level_of) = Level::ALL.into_iter().find(|level| level.name() == name) else { continue };
+        for (group, id) in list(&level["groups"]).iter().zip(0..) {
+            let cpus = group.as_str().unwrap_or_default().parse().unwrap();
+            domains.push(Domain { level: level_of, cpus, os_id: Some(id) });
+        }
+    }
+    let cpus = list(&document["topology"]["cpus"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)));
+    // A document tells the CPUs that were measured; the system may report more.
+    let cpus = domains.iter().fold(cpus.collect::<CpuSet>(), |all, domain| all.union(&domain.cpus));
+    Topology::new(cpus, domains, BTreeMap::new())
+}
+
+/// What CPUs of a relation share, as screens say it.
+pub fn relation_words(relation: Relation, topology: &Topology) -> String {
+    let number = |level| topology.level(level).len();
+    let across = |below: &[Level], same: &str| {
+        let level = below.iter().find(|level| number(**level) > 1);
+        level.map_or(same.to_owned(), |level| {
+            let name = level.name();
+            format!("across {}", if name == "l3" { "L3" } else { name })
+        })
+    };
+    match relation {
+        Relation::SameCpu => "one CPU".to_owned(),
+        Relation::Smt => "threads of a core".to_owned(),
+        Relation::Cluster => "same cluster".to_owned(),
+        Relation::L3 => "same L3".to_owned(),
+        Relation::Die => across(&[Level::L3, Level::Cluster], "same die"),
+        Relation::Node => across(&[Level::Die, Level::L3, Level::Cluster], "same node"),
+        Relation::Package => across(&[Level::Node, Level::Die, Level::L3, Level::Cluster], "same package"),
+        Relation::Machine if number(Level::Package) > 1 => "across packages".to_owned(),
+        Relation::Machine => across(&[Level::Node, Level::Die, Level::L3, Level::Cluster], "this machine"),
+    }
+}

@@ -1,0 +1,140 @@
+//! Quiet and noisy CPUs.
+
+use super::super::page::Table;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::list;
+use super::super::shown::Shown;
+use super::held;
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("no CPU is quieter than the others: each lost {a%} to {b%} of its time, longest gap {gap@}", alike),
+    held("No CPU stands out: each lost {a%} to {b%} of its time.", alike),
+    held("No CPU stands out: each lost {a%} to {b%} of its time", alike),
+    held("CPU {cpu#} lost {a%} of its time, longest gap {gap@}", one),
+    held("quiet CPUs {quiet}", quiet),
+    held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@})", noisy),
+    held(
+        "Quiet: CPUs {quiet} ({most%} or less of their time lost). Noisy: {noisy}; CPU {cpu#} lost {a%} of its time, longest \
+         gap {gap@}.",
+        both,
+    ),
+    held("watched for {time@}", watched),
+];
+
+fn trials<'a>(reader: &Reader<'a>) -> Vec<&'a Value> {
+    list(&reader.run.document["series"]).iter().filter(|trial| trial["probe"] == "jitter").collect()
+}
+
+fn lost(trial: &Value) -> f64 {
+    trial["values"]["lost_share"].as_f64().unwrap_or(f64::NAN)
+}
+
+fn of_cpu<'a>(reader: &Reader<'a>, cpu: u32) -> Option<&'a Value> {
+    trials(reader).into_iter().find(|trial| trial["placement"][0] == cpu)
+}
+
+fn longest(trial: &Value) -> Option<f64> {
+    trial["percentiles"]["100"].as_f64().map(|ns| ns * 1e-9)
+}
+
+fn alike(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all: Vec<f64> = trials(reader).into_iter().map(lost).collect();
+    reader.is("jitter", said.share("a"), all.iter().copied().reduce(f64::min), "the least lost");
+    reader.is("jitter", said.share("b"), all.iter().copied().reduce(f64::max), "the most lost");
+    if !said.text("gap").is_empty() {
+        let gap = trials(reader).into_iter().filter_map(longest).reduce(f64::max);
+        reader.is("jitter", said.time("gap"), gap, "the longest gap of all");
+    }
+}
+
+fn one(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let trial = of_cpu(reader, said.cpu("cpu"));
+    reader.is("jitter", said.share("a"), trial.map(lost), "what it lost");
+    reader.is("jitter", said.time("gap"), trial.and_then(longest), "its longest gap");
+}
+
+fn noisy(reader: &mut Reader<'_>, said: &Said<'_>) {
+    one(reader, said);
+    stands_out(reader);
+}
+
+/// Every CPU of the simulated machines is held up alike: none is quieter, whatever chance says.
+fn stands_out(reader: &mut Reader<'_>) {
+    let own = reader.run.words.iter().any(|word| word.ends_with(".toml"));
+    reader.holds("jitter", own, || "all CPUs of this machine are held up alike in truth".to_owned());
+}
+
+fn cpus(text: &str) -> Vec<u32> {
+    text.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect()
+}
+
+fn quiet(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let named = cpus(said.text("quiet"));
+    let rest: Vec<f64> = trials(reader)
+        .into_iter()
+        .filter(|trial| !named.iter().any(|cpu| trial["placement"][0] == *cpu))
+        .map(lost)
+        .collect();
+    let most = named.iter().filter_map(|cpu| of_cpu(reader, *cpu)).map(lost).fold(0.0, f64::max);
+    let noisiest = rest.iter().copied().fold(0.0, f64::max);
+    reader.holds("jitter", most < noisiest, || format!("they lose {most}, others at most {noisiest}"));
+}
+
+fn both(reader: &mut Reader<'_>, said: &Said<'_>) {
+    quiet(reader, said);
+    one(reader, said);
+    stands_out(reader);
+    let most =
+        cpus(said.text("quiet")).iter().filter_map(|cpu| of_cpu(reader, *cpu)).map(lost).reduce(f64::max);
+    reader.is("jitter", said.share("most"), most, "what the quiet lose at most");
+}
+
+fn watched(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let ms = trials(reader)
+        .into_iter()
+        .filter_map(|trial| trial["counts"]["watched_ms"].as_f64())
+        .reduce(f64::max);
+    reader.is("time", said.time("time"), ms.map(|ms| ms * 1e-3), "the time watched");
+}
+
+pub fn table(reader: &mut Reader<'_>, table: &Table) {
+    for row in &table.rows[1..] {
+        let Some(trial) = row[0].parse().ok().and_then(|cpu| of_cpu(reader, cpu)) else {
+            reader.fail("jitter", format!("no CPU {}", row[0]));
+            continue;
+        };
+        let point = lost(trial);
+        for (title, cell) in table.heading().to_vec().iter().zip(row).skip(1) {
+            let share = |name: &str| trial["values"][name].as_f64().map(|part| part / point);
+            let (number, exact) = match title.as_str() {
+                "lost" => (Shown::read(cell), Some(point)),
+                "±" => {
+                    let interval = &trial["intervals"]["lost_share"];
+                    let reach = interval[1]
+                        .as_f64()
+                        .zip(interval[0].as_f64())
+                        .map(|(high, low)| (high - point).max(point - low));
+                    (Shown::read(cell), reach)
+                }
+                "gaps/s" => (Shown::read(cell), trial["values"]["gaps_per_s"].as_f64()),
+                "p50" | "p99.9" | "longest" => {
+                    let key = match title.as_str() {
+                        "longest" => "100",
+                        percentile => percentile.trim_start_matches('p'),
+                    };
+                    (Shown::time(cell), trial["percentiles"][key].as_f64().map(|ns| ns * 1e-9))
+                }
+                cause => (Shown::read(cell), share(&format!("{cause}_share"))),
+            };
+            match number {
+                // What is left of a share in a document of four digits is not exact to its last one.
+                Some(number) if exact.is_some_and(|exact| number.is_near(exact, 0.002)) => reader.held += 1,
+                Some(number) => reader.is("jitter", number, exact, title),
+                None => reader.holds("jitter", exact.is_none_or(|exact| !exact.is_finite()), || {
+                    format!("{title} is known")
+                }),
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The map of latencies: its title, question and legend, its cells, and its extremes.
+
+use super::super::page::{Map, Table};
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::{list, relation_words};
+use super::super::shown::Shown;
+use super::{held, unheld};
+use coretalk_model::stats::median;
+use coretalk_model::{CpuId, Flag};
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("coretalk {version} · SIMULATED {scenario} · {rest}", title),
+    held("How soon another core has my cache line: {rest}", question),
+    held("How soon another core sees my store: {rest}", question),
+    held("How soon a message arrives: {rest}", question),
+    held("How long a read of a line takes that the other core wrote: {rest}", question),
+    held("How much later than at best a time stamp arrives, one way: {rest}", question),
+    held("±{width%} at 95 %{but?}", precision),
+    held("a glyph is the median of up to {rows#} × {columns#}", glyph),
+    held(
+        "least {a#} (CPUs {p} and {q}) · most {b#} (CPUs {r} and {s}) · mean {mean#} · median {median#} ns · {n#} pair{es?}",
+        extremes,
+    ),
+    held("least {a#} (CPUs {p} and {q}) · most {b#} (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
+    held("{k#} of {n#} pair{s?} in doubt: {flags}", in_doubt),
+    held("{n#} pair{s?} not measured: {reason}", not_measured),
+    held("{kernel}+pause:", code),
+    held("cas:", code),
+    held("store:", code),
+    held("msg:", code),
+    held("xfer:", code),
+    held("one-way:", code),
+    unheld("ns: {steps}", "the steps of a picture have no numbers in the document"),
+];
+
+/// How far a value may lie from the truth of its pair: the precision that is asked for, the clock read of a batch, and
+/// the clock of the core.
+pub const OFF: f64 = 0.05;
+
+/// The matrices of the map that tell pairs of CPUs.
+fn matrix<'a>(reader: &Reader<'a>) -> &'a Value {
+    &reader.run.document["matrices"][reader.matrix]
+}
+
+/// `(from, to, ns)` of every cell with a value.
+pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
+    let cell = |cell: &Value| {
+        let cpu = |name: &str| cell[name].as_u64().map(|cpu| cpu as u32);
+        Some((cpu("from")?, cpu("to")?, cell["median"].as_f64()?))
+    };
+    list(&matrix["cells"]).iter().filter_map(cell).filter(|(from, to, _)| from != to).collect()
+}
+
+fn is_doubt(flag: &Value) -> bool {
+    Flag::ALL.iter().any(|known| flag == known.name() && known.is_doubt())
+}
+
+fn doubted(cell: &Value) -> bool {
+    list(&cell["flags"]).iter().any(is_doubt)
+}
+
+fn title(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let run = reader.run;
+    let scenario = run.document["environment"]["simulated"].as_str();
+    reader.holds("title", scenario == Some(said.text("scenario")), || {
+        format!("the document says {scenario:?}")
+    });
+    for part in said.text("rest").split([',', '·']).map(str::trim) {
+        if let Some(time) = part.strip_prefix("watched for ") {
+            let watched = run.document["watch"]["watched_s"].as_f64();
+            let time = Shown::time(time).unwrap();
+            reader.holds("time", watched.is_none_or(|watched| time.reads(watched)), || {
+                format!("the document says {watched:?} s")
+            });
+            continue;
+        }
+        let Some((number, noun)) = part.split_once(' ') else { continue };
+        let Some(number) = Shown::read(number) else { continue };
+        let truth = run.machine.topology_of_title(noun);
+        reader.holds("title", truth == Some(number.value as usize), || format!("{noun}: {truth:?} in truth"));
+    }
+}
+
+/// How many there are of what a title counts.
+trait Counted {
+    fn topology_of_title(&self, noun: &str) -> Option<usize>;
+}
+
+impl Counted for coretalk_measure::SimMachine {
+    fn topology_of_title(&self, noun: &str) -> Option<usize> {
+        use coretalk_measure::Machine;
+        use coretalk_model::Level;
+        let topology = self.topology();
+        match noun {
+            "CPUs" | "CPU" => Some(topology.cpus().len()),
+            "cores" | "core" => Some(topology.level(Level::Core).len()),
+            "L3" => Some(topology.level(Level::L3).len()),
+            "nodes" => Some(topology.level(Level::Node).len()),
+            "packages" => Some(topology.level(Level::Package).len()),
+            _ => None,
+        }
+    }
+}
+
+fn question(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.matrix = reader.questions;
+    reader.questions += 1;
+    reader.probe = "latency".to_owned();
+    let matrix = matrix(reader);
+    let asked = ["cas", "store", "msg", "xfer", "one-way"].into_iter().zip([
+        "another core has my cache line",
+        "another core sees my store",
+        "a message arrives",
+        "a read of a line takes",
+        "a time stamp arrives",
+    ]);
+    let protocol =
+        asked.clone().find(|(_, words)| said.sentence.contains(words)).map(|(protocol, _)| protocol);
+    let told = matrix["protocol"].as_str();
+    reader.holds("question", told == protocol, || format!("the document has {told:?} here"));
+    let kernel = matrix["kernel"].as_str().unwrap_or_default();
+    let rest = said.text("rest");
+    for (words, pause) in [("with 1 pause", true), ("without pause", false)] {
+        if rest.contains(words) {
+            reader
+                .holds("question", kernel.ends_with("+pause") == pause, || format!("the code was {kernel}"));
+        }
+    }
+    let words =
+        rest.contains(" pause") == (rest.contains(" with 1 pause") || rest.contains(" without pause"));
+    reader.holds("question", words, || "no code has so many pauses".to_owned());
+    if let Some((_, together)) = rest.split_once(", up to ") {
+        let pairs = together.split(" pair").next().and_then(Shown::read).unwrap();
+        let told = matrix["parameters"]["parallel_pairs"].as_str().and_then(|pairs| pairs.parse().ok());
+        reader.is("question", pairs, told, "pairs at the same time");
+        reader.holds("question", matrix["regime"] == "parallel", || "the regime was serial".to_owned());
+    }
+    if rest.contains("one pair at a time") {
+        reader.holds("question", matrix["regime"] == "serial", || "the regime was parallel".to_owned());
+    }
+}
+
+/// What has no mark is as precise as the legend says.
+fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let width = said.share("width");
+    let asked = reader.run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+    let asked =
+        asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
+    reader.is("precision", width, Some(asked), "the precision that was asked for");
+    for cell in list(&matrix(reader)["cells"]).iter().filter(|cell| !doubted(cell)) {
+        let (Some(point), [Some(low), Some(high)]) =
+            (cell["median"].as_f64(), [0, 1].map(|end| cell["ci"][end].as_f64()))
+        else {
+            continue;
+        };
+        let half = (high - low) / 2.0 / point;
+        // An interval is judged in cycles of the core, and in nanoseconds the clock adds to it.
+        let cycles = &cell["cycles"];
+        let ends = cycles["ci"][1].as_f64().zip(cycles["ci"][0].as_f64()).zip(cycles["median"].as_f64());
+        let in_cycles = ends.is_some_and(|((high, low), point)| (high - low) / 2.0 / point <= asked * 1.001);
+        let claim = if in_cycles { "precision in ns" } else { "precision" };
+        reader.holds(claim, half <= asked * 1.02 + 1e-4, || {
+            format!("CPUs {} and {}: ±{half:.4} without a mark", cell["from"], cell["to"])
+        });
+    }
+}
+
+fn glyph(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let most = list(&matrix(reader)["cpus"]).len() as f64;
+    let several = said.number("rows").value * said.number("columns").value;
+    reader.holds("legend", several > 1.0 && several < most * most, || {
+        format!("{most} CPUs have no such glyphs")
+    });
+}
+
+/// Every number of a map is that of the document, and near the truth.
+pub fn map(reader: &mut Reader<'_>, map: &Map) {
+    let matrix = matrix(reader);
+    let (kernel, symmetric) = (matrix["kernel"].as_str().unwrap_or_default(), matrix["symmetric"] == true);
+    for (row, from) in map.cpus.iter().enumerate() {
+        for (column, to) in map.cpus.iter().enumerate() {
+            let shown = map.cells[row][column].as_str();
+            let belongs = |cell: &&Value| {
+                let has = |cpus: &Vec<u32>, name: &str| {
+                    cell[name].as_u64().is_some_and(|cpu| cpus.contains(&(cpu as u32)))
+                };
+                cell["from"] != cell["to"]
+                    && (has(from, "from") && has(to, "to") || symmetric && has(to, "from") && has(from, "to"))
+            };
+            let all: Vec<&Value> = list(&matrix["cells"]).iter().filter(belongs).collect();
+            let values: Vec<f64> = all.iter().filter_map(|cell| cell["median"].as_f64()).collect();
+            let where_of = format!("the cell of {from:?} and {to:?}");
+            let Some(number) = Shown::read(shown) else {
+                reader.holds("map", values.is_empty(), || {
+                    format!("{where_of} holds {values:?}, and shows `{shown}`")
+                });
+                continue;
+            };
+            reader.is("map", number, median(&values), &where_of);
+            let doubtful = all.iter().any(|cell| doubted(cell));
+            reader.holds("map", shown.ends_with('!') == doubtful, || {
+                format!("{where_of}: doubt is {doubtful}")
+            });
+            reader.holds("nothing at all", number.value > 0.0, || {
+                format!("{where_of} reads as nothing at all")
+            });
+            if matrix["quantity"] != "one_way_variation" {
+                let truth: Vec<f64> = all
+                    .iter()
+                    .filter_map(|cell| {
+                        let cpu = |name: &str| cell[name].as_u64().map(|cpu| cpu as u32);
+                        let states = reader.run.true_ns(kernel, cpu("from")?, cpu("to")?);
+                        Some(nearest(&states, number.value))
+                    })
+                    .collect();
+                reader.is_near("map", number, median(&truth).unwrap_or(f64::NAN), OFF, &where_of);
+            }
+        }
+    }
+}
+
+/// The state of a machine that a value comes from: the nearest.
+pub fn nearest(states: &[f64], value: f64) -> f64 {
+    let off = |ns: &f64| (ns / value).ln().abs();
+    states.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(f64::NAN)
+}
+
+/// A list of pairs.
+pub fn listed(reader: &mut Reader<'_>, table: &Table) {
+    let matrix = matrix(reader);
+    for row in &table.rows[1..] {
+        let Some((a, b)) = row[0].split_once(" ↔ ") else { continue };
+        let pair: Vec<u32> = [a, b].iter().filter_map(|cpu| cpu.trim().parse().ok()).collect();
+        let of = |cell: &&Value| {
+            [&cell["from"], &cell["to"]].map(|cpu| cpu.as_u64().unwrap_or(0) as u32) == pair[..]
+        };
+        let cell = list(&matrix["cells"]).iter().find(of).unwrap_or(&Value::Null);
+        let relation = reader.run.reported.relation(CpuId(pair[0]), CpuId(pair[1]));
+        let words = relation_words(relation, &reader.run.reported);
+        reader.holds("list", row[1] == words, || format!("these share: {words}"));
+        let (point, reach) = row[2].split_once('±').unwrap_or((&row[2], ""));
+        if let Some(point) = Shown::read(point) {
+            reader.is("list", point, cell["median"].as_f64(), "the median");
+            let truth = nearest(
+                &reader.run.true_ns(matrix["kernel"].as_str().unwrap_or_default(), pair[0], pair[1]),
+                point.value,
+            );
+            reader.is_near("list", point, truth, OFF, "the pair");
+        }
+        if let (Some(reach), Some(point)) = (Shown::read(reach), cell["median"].as_f64()) {
+            let ends = [0, 1].map(|end| cell["ci"][end].as_f64().unwrap_or(point));
+            reader.is(
+                "list",
+                reach,
+                Some((ends[1] - point).max(point - ends[0])),
+                "the reach of the interval",
+            );
+        }
+        if let Some(fastest) = Shown::read(&row[3]) {
+            reader.is("list", fastest, cell["min"].as_f64(), "the fastest batch");
+        }
+    }
+}
+
+fn code(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let kernel = said.sentence.trim_end_matches(':');
+    let found = list(&reader.run.document["matrices"]).iter().position(|matrix| matrix["kernel"] == kernel);
+    reader.holds("code", found.is_some(), || format!("the document has no matrix of {kernel}"));
+    reader.matrix = found.unwrap_or(0);
+}
+
+/// Least and most, with their pairs, the middle, and how many.
+fn extremes(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cells = cells(matrix(reader));
+    let values: Vec<f64> = cells.iter().map(|cell| cell.2).collect();
+    let symmetric = matrix(reader)["symmetric"] == true;
+    let kernel = matrix(reader)["kernel"].as_str().unwrap_or_default();
+    let of_pair = |p: u32, q: u32| {
+        cells
+            .iter()
+            .find(|(a, b, _)| (*a, *b) == (p, q) || symmetric && (*b, *a) == (p, q))
+            .map(|cell| cell.2)
+    };
+    let least = values.iter().copied().reduce(f64::min);
+    let most = values.iter().copied().reduce(f64::max);
+    for (what, hole, [p, q], extreme) in
+        [("the least", "a", ["p", "q"], least), ("the most", "b", ["r", "s"], most)]
+    {
+        let (shown, pair) = (said.number(hole), [said.cpu(p), said.cpu(q)]);
+        reader.is("extremes", shown, extreme, what);
+        reader.is("extremes", shown, of_pair(pair[0], pair[1]), "that pair");
+        reader.holds("nothing at all", shown.value > 0.0, || "a latency of nothing".to_owned());
+        if matrix(reader)["quantity"] != "one_way_variation" {
+            let truth = nearest(&reader.run.true_ns(kernel, pair[0], pair[1]), shown.value);
+            reader.is_near("extremes", shown, truth, OFF, "that pair");
+        }
+    }
+    if said.sentence.contains("mean") {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        reader.is("extremes", said.number("mean"), Some(mean), "the mean");
+        reader.is("extremes", said.number("median"), median(&values), "the median");
+    }
+    reader.is("count", said.number("n"), Some(values.len() as f64), "the number of pairs with a value");
+    // The map beside it says the same.
+    let shown: Vec<f64> = reader
+        .maps
+        .iter()
+        .filter(|map| map.title.is_empty())
+        .nth(reader.matrix)
+        .into_iter()
+        .filter(|map| map.cpus.iter().all(|cpus| cpus.len() == 1))
+        .flat_map(|map| map.cells.iter().flatten().filter_map(|cell| Shown::read(cell)))
+        .map(|number| number.value)
+        .collect();
+    if let (Some(low), Some(high)) =
+        (shown.iter().copied().reduce(f64::min), shown.iter().copied().reduce(f64::max))
+    {
+        let near = |hole: &str, of_map: f64| {
+            (said.number(hole).value - of_map).abs() <= if of_map < 9.95 { 0.056 } else { 0.56 }
+        };
+        reader.holds("extremes", near("a", low) && near("b", high), || {
+            format!("the map runs from {low} to {high}")
+        });
+    }
+}
+
+fn in_doubt(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = list(&matrix(reader)["cells"]);
+    let of_pairs = || all.iter().filter(|cell| cell["from"] != cell["to"] && !cell["median"].is_null());
+    reader.is(
+        "count",
+        said.number("k"),
+        Some(of_pairs().filter(|cell| doubted(cell)).count() as f64),
+        "pairs in doubt",
+    );
+    reader.is("count", said.number("n"), Some(of_pairs().count() as f64), "pairs");
+    for part in said.text("flags").split(", ") {
+        let Some((name, many)) = part.split_once(' ') else { continue };
+        let many = Shown::read(many.trim_end_matches("pairs").trim_end_matches("pair")).unwrap();
+        let with = of_pairs().filter(|cell| list(&cell["flags"]).iter().any(|flag| flag == name)).count();
+        reader.is("count", many, Some(with as f64), name);
+    }
+}
+
+fn not_measured(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let missing = list(&matrix(reader)["cells"]).iter().filter(|cell| cell["reason"] == said.text("reason"));
+    let missing = missing.filter(|cell| cell["median"].is_null()).count();
+    reader.is("count", said.number("n"), Some(missing as f64), "pairs without a value for this reason");
+}

@@ -1,0 +1,119 @@
+//! What screens say: the patterns of their sentences by what they speak of, and how each claim is held.
+
+mod advice;
+mod contend;
+mod difference;
+mod frame;
+mod groups;
+mod jitter;
+mod ladder;
+mod lint;
+mod map;
+mod picture;
+mod place;
+mod queue;
+mod spawn;
+mod states;
+mod structure;
+mod suite;
+mod trials;
+mod wait;
+
+pub use picture::picture;
+pub use trials::{is_meaning, placed, question};
+
+use super::page::{Map, Table};
+use super::reader::{Check, Pattern, Reader, Said};
+
+/// Every pattern, those that fit least first.
+pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
+    [
+        map::PATTERNS,
+        groups::PATTERNS,
+        states::PATTERNS,
+        structure::PATTERNS,
+        ladder::PATTERNS,
+        jitter::PATTERNS,
+        queue::PATTERNS,
+        wait::PATTERNS,
+        place::PATTERNS,
+        advice::PATTERNS,
+        difference::PATTERNS,
+        lint::PATTERNS,
+        contend::PATTERNS,
+        spawn::PATTERNS,
+        suite::PATTERNS,
+        trials::PATTERNS,
+        frame::PATTERNS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+const fn held(text: &'static str, check: fn(&mut Reader<'_>, &Said<'_>)) -> Pattern {
+    Pattern { text, check: Check::By(check) }
+}
+
+/// A sentence whose numbers are held against nothing, and why.
+const fn unheld(text: &'static str, reason: &'static str) -> Pattern {
+    Pattern { text, check: Check::Unheld(reason) }
+}
+
+/// Holds a table against the document, by its heading.
+pub fn table(reader: &mut Reader<'_>, table: &Table) {
+    let heading: Vec<&str> = table.heading().iter().map(String::as_str).collect();
+    let has = |title: &str| heading.contains(&title);
+    match () {
+        () if has("ladder, ns per hop") => ladder::table(reader, table),
+        () if has("core classes, ns") => ladder::classes(reader, table),
+        () if has("ns (95 %)") => map::listed(reader, table),
+        () if has("share of passes") => states::table(reader, table),
+        () if has("gaps/s") => jitter::table(reader, table),
+        () if has("capacity") && has("pairs of") => queue::by_relation(reader, table),
+        () if has("CPU ns in") => queue::costs(reader, table),
+        () if has("placement") && has("has") => place::placements(reader, table),
+        () if has("metric") && has("verdict") => place::comparison(reader, table),
+        () if has("against the advice") => advice::prices(reader, table),
+        () if has("level") && has("verdict") => difference::levels(reader, table),
+        () if has("from the latencies") => structure::levels(reader, table),
+        () if has("Rand index") => structure::agreement(reader, table),
+        () if reader.run.words.iter().any(|word| word == "suite")
+            && reader.probe != "lint"
+            && !heading.contains(&"gaps/s") =>
+        {
+            suite::table(reader, table);
+        }
+        () if reader.probe == "wait" => wait::table(reader, table),
+        () if reader.probe == "contend" => contend::table(reader, table),
+        () if reader.probe == "spawn" => spawn::table(reader, table),
+        () if reader.probe == "lint" => {
+            for row in &table.rows {
+                reader.line(&row[1..].join(" "));
+            }
+        }
+        () if structure::is_listing(table) => structure::listing(reader, table),
+        () if trials::is_cells_of_pairs(table) => difference::cells(reader, table),
+        () => trials::percentiles(reader, table),
+    }
+}
+
+/// Holds a map against the document.
+pub fn map(reader: &mut Reader<'_>, map: &Map) {
+    reader.holds("map", map.names[0] == map.names[1], || format!("rows and columns are {:?}", map.names));
+    match reader.probe.as_str() {
+        "queue" => queue::map(reader, map),
+        "wake" | "wait" => trials::map(reader, map),
+        _ => map::map(reader, map),
+    }
+}
+
+/// What is held against nothing stays a short list, and each says why.
+#[test]
+fn few_sentences_are_held_against_nothing() {
+    let reasons = patterns().filter_map(|pattern| match pattern.check {
+        Check::Unheld(reason) => Some((pattern.text, reason)),
+        Check::By(_) => None,
+    });
+    let reasons: Vec<_> = reasons.collect();
+    assert!(reasons.len() <= 20 && reasons.iter().all(|(_, reason)| !reason.is_empty()), "{reasons:#?}");
+}

@@ -1,0 +1,297 @@
+//! Comparisons of placements.
+
+use super::super::page::Table;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::list;
+use super::super::shown::Shown;
+use super::held;
+use coretalk_model::place::Workload;
+use coretalk_model::{CpuId, CpuSet, Level};
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("{work}, {threads#} thread{s?}, {runs#} run{t?} on each placement", runs),
+    held("{winner} wins in {what}: {next} has {share%} less (p {p}). {why}", wins),
+    held("{winner} wins in {what}: {next} takes {share%} more (p {p}). {why}", wins),
+    held("No placement matters here: none differs by more than {share%} in {what}.", same),
+    held(
+        "Cannot tell which placement wins in {what}: {made#} run{s?} on each of the {least#} that it takes.",
+        too_few,
+    ),
+    held("Cannot tell which placement wins in {what}: {why}.", untold),
+    held("{names} are the same CPUs here, and run once.", same_cpus),
+    held(
+        "{work} on {placement}: the core clock moved, or differs between placements (here {ghz#} GHz)",
+        clock,
+    ),
+];
+
+fn comparisons<'a>(reader: &Reader<'a>) -> &'a [Value] {
+    list(&reader.run.document["comparisons"])
+}
+
+/// The headline of the work that is spoken of.
+fn headline<'a>(reader: &Reader<'a>) -> &'a Value {
+    let of = comparisons(reader).iter().find(|comparison| comparison["workload"] == reader.place.as_str());
+    of.unwrap_or(&Value::Null)
+}
+
+fn placement<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    list(&comparison["placements"]).iter().find(|placement| placement["name"] == name).unwrap_or(&Value::Null)
+}
+
+fn cpus(placement: &Value) -> Vec<CpuId> {
+    list(&placement["cpus"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
+}
+
+/// The rate of a placement in truth, where the machine knows it.
+fn truth(reader: &Reader<'_>, comparison: &Value, name: &str) -> Option<f64> {
+    let workload: Workload = comparison["workload"].as_str()?.parse().ok()?;
+    let threads = reader.run.words.iter().skip_while(|word| *word != "--threads").nth(1);
+    let cpus = cpus(placement(comparison, name));
+    let threads = threads.and_then(|text| text.parse().ok()).unwrap_or(reader_threads(reader));
+    reader.run.machine.work_truth(workload, &cpus, threads)
+}
+
+fn reader_threads(reader: &Reader<'_>) -> usize {
+    reader.level.parse().unwrap_or(1)
+}
+
+/// Where things run: their counts are those of the CPUs that are named.
+pub fn placements(reader: &mut Reader<'_>, table: &Table) {
+    let first = comparisons(reader).first().unwrap_or(&Value::Null);
+    for row in &table.rows[1..] {
+        let told = placement(first, &row[0]);
+        let set: CpuSet = cpus(told).into_iter().collect();
+        let typed = row[2].strip_prefix("taskset -c ").and_then(|list| list.parse::<CpuSet>().ok());
+        reader.holds("place", typed.as_ref() == Some(&set) || row[2] == "unbound", || {
+            format!("its CPUs are {set}")
+        });
+        structure(reader, &row[1].clone(), &set);
+    }
+}
+
+/// `16 CPUs, 8 cores, 1 L3`.
+fn structure(reader: &mut Reader<'_>, text: &str, set: &CpuSet) {
+    let topology = reader.run.machine.bare_stage(&[]).topology().clone();
+    let number = |level: Level| {
+        topology.level(level).iter().filter(|domain| !domain.cpus.intersection(set).is_empty()).count()
+    };
+    for part in text.split(", ") {
+        let Some((shown, noun)) = part.split_once(' ') else { continue };
+        let Some(shown) = Shown::read(shown) else { continue };
+        let exact = match noun.trim_end_matches('s') {
+            "CPU" => set.len(),
+            "core" => number(Level::Core),
+            "L3" => number(Level::L3),
+            "node" => number(Level::Node),
+            "package" => number(Level::Package),
+            _ => continue,
+        };
+        reader.is("place", shown, Some(exact as f64), noun);
+    }
+}
+
+fn runs(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.text("work").to_owned();
+    // Threads are told by no document; some work has as many as it always has.
+    let asked = reader
+        .run
+        .words
+        .iter()
+        .skip_while(|word| *word != "--threads")
+        .nth(1)
+        .and_then(|text| text.parse::<usize>().ok());
+    let roles = said
+        .text("work")
+        .parse::<Workload>()
+        .ok()
+        .zip(asked)
+        .map(|(of, asked)| of.kind.roles(asked).unwrap_or(asked) as f64);
+    reader.holds("count", roles.is_none_or(|roles| said.number("threads").value == roles), || {
+        format!("{roles:?} threads work")
+    });
+    reader.level = said.number("threads").value.to_string();
+    let runs =
+        list(&headline(reader)["placements"]).iter().map(|placement| list(&placement["runs"]).len()).min();
+    reader.is("count", said.number("runs"), runs.map(|runs| runs as f64), "the fewest runs of a placement");
+}
+
+/// Every row of a comparison is that of the document.
+pub fn comparison(reader: &mut Reader<'_>, table: &Table) {
+    let mut of: Vec<&Value> =
+        comparisons(reader).iter().filter(|of| of["workload"] == reader.place.as_str()).collect();
+    of.reverse();
+    let mut now = &Value::Null;
+    for row in &table.rows[1..] {
+        if !row[0].is_empty() {
+            now = of.pop().unwrap_or(&Value::Null);
+        }
+        let told = placement(now, &row[1]);
+        if let Some(median) = Shown::read(&row[2]) {
+            reader.is("place", median, told["median"].as_f64(), "the median");
+            if let Some(truth) = truth(reader, now, &row[1]) {
+                reader.is_near("place", median, truth, 0.08, "the work there");
+            }
+        }
+        if let Some((low, high)) = row[3].split_once('–') {
+            let unit = high
+                .rsplit_once(' ')
+                .filter(|(_, unit)| ["k", "M", "G"].contains(unit))
+                .map_or("", |(_, unit)| unit);
+            let low = if unit.is_empty() { low.to_owned() } else { format!("{low} {unit}") };
+            for (end, index) in [(low.as_str(), 0), (high, 1)] {
+                reader.is(
+                    "place",
+                    Shown::read(end).unwrap(),
+                    told["ci"][index].as_f64(),
+                    "an end of its interval",
+                );
+            }
+        }
+        let (shift, reach) = row[4].split_once('±').unwrap_or((&row[4], ""));
+        if let Some(shift) = Shown::read(shift) {
+            let of_pair = |pair: &&Value| pair["a"] == row[1].as_str() || pair["b"] == row[1].as_str();
+            let reference = now["winner"].as_str().or(now["placements"][0]["name"].as_str());
+            let pair = list(&now["pairs"])
+                .iter()
+                .filter(of_pair)
+                .find(|pair| pair["a"].as_str() == reference || pair["b"].as_str() == reference);
+            let delta = pair.and_then(|pair| {
+                let delta = pair["delta_percent"].as_f64()? / 100.0;
+                Some(if pair["a"].as_str() == reference { delta } else { 1.0 / (1.0 + delta) - 1.0 })
+            });
+            reader.is("place", shift, delta, "the difference");
+            let ends = pair.and_then(|pair| {
+                let ends = [pair["ci"][0].as_f64()? / 100.0, pair["ci"][1].as_f64()? / 100.0];
+                let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
+                Some(if pair["a"].as_str() == reference { ends } else { [turned(ends[1]), turned(ends[0])] })
+            });
+            let exact = ends.zip(delta).map(|([low, high], delta)| (high - delta).max(delta - low));
+            if let Some(reach) = Shown::read(reach) {
+                reader.is("place", reach, exact, "the reach of the difference");
+            }
+            if let Some(p) = row.get(5).and_then(|p| Shown::read(p)) {
+                reader.is("place", p, pair.and_then(|pair| pair["p_value"].as_f64()), "p");
+            }
+        }
+        if let Some(winner) = row.get(6).and_then(|verdict| verdict.strip_suffix(" wins")) {
+            reader.holds("place", now["winner"] == winner, || format!("the document says {}", now["winner"]));
+        }
+    }
+}
+
+fn wins(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = headline(reader);
+    let (winner, next) = (said.text("winner"), said.text("next"));
+    reader.holds("place", of["winner"] == winner, || format!("the document says {}", of["winner"]));
+    let rates = [winner, next].map(|name| truth(reader, of, name));
+    let less = said.sentence.contains(" less (p ");
+    let share = said.share("share");
+    let medians = [winner, next].map(|name| placement(of, name)["median"].as_f64().unwrap_or(f64::NAN));
+    let exact = (medians[1] / medians[0] - 1.0).abs();
+    reader.is_near("place", share, exact, 0.03, "the difference of the medians");
+    reader.holds("place", (medians[1] < medians[0]) == less, || format!("medians are {medians:?}"));
+    if let [Some(mine), Some(theirs)] = rates {
+        let lower_is_better = of["better"] == "lower";
+        reader.holds("place", (mine > theirs) != lower_is_better, || {
+            format!("{mine} against {theirs} in truth")
+        });
+        reader.is_near("place", share, (theirs / mine - 1.0).abs(), 0.1, "the difference");
+    }
+    let p = of["p_value"].as_f64();
+    match said.text("p").strip_prefix("= ").and_then(Shown::read) {
+        Some(shown) => reader.is("place", shown, p, "p"),
+        None => reader.holds("place", p.is_some_and(|p| p < 0.0001), || format!("p is {p:?}")),
+    }
+    why(reader, said, of, [winner, next]);
+}
+
+/// What could be the cause: counts of what the placements have.
+fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&str; 2]) {
+    let topology = reader.run.machine.bare_stage(&[]).topology().clone();
+    let roles: usize = reader.level.parse().unwrap_or(usize::MAX);
+    let [mine, theirs] =
+        [winner, next].map(|name| -> CpuSet { cpus(placement(of, name)).into_iter().take(roles).collect() });
+    let number = |set: &CpuSet, level: Level| {
+        topology.level(level).iter().filter(|domain| !domain.cpus.intersection(set).is_empty()).count()
+    };
+    let why = said.text("why").to_owned();
+    let numbers = |text: &str| -> Vec<usize> {
+        text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+    };
+    for part in why.trim_start_matches("It could be because ").trim_end_matches('.').split("; ") {
+        // Names of placements hold digits too, and `L3` does.
+        let bare = part.replace(next, "it").replace(winner, "it").replace("L3", "caches");
+        let told = numbers(&bare);
+        let exact: Vec<usize> = match () {
+            () if bare.contains("caches to itself") || bare.contains("stay inside") => {
+                vec![number(&mine, Level::L3), number(&theirs, Level::L3)]
+            }
+            () if bare.contains("core of its own") => vec![number(&theirs, Level::Core)],
+            () if bare.contains("has the memory of") => vec![number(&mine, Level::Node)],
+            () if bare.contains("its memory is on") => {
+                vec![number(&mine, Level::Node), number(&theirs, Level::Node)]
+            }
+            () if bare.starts_with("it has") && bare.contains("CPU") => vec![mine.len(), theirs.len()],
+            () if bare.starts_with("on ") => vec![mine.len()],
+            () => continue,
+        };
+        reader.holds("place reason", told == exact, || format!("`{part}`: {exact:?} in truth"));
+    }
+    if why.starts_with("Nothing in the reported structure") {
+        let same = [Level::Core, Level::L3, Level::Node, Level::Package]
+            .into_iter()
+            .all(|level| number(&mine, level) == number(&theirs, level));
+        reader.holds("place reason", same, || "their numbers of cores, caches or nodes differ".to_owned());
+    }
+}
+
+fn same(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = headline(reader);
+    reader.holds("place", of["verdict"] == "same", || format!("the document says {}", of["verdict"]));
+    let within = of["within_percent"].as_f64().map(|percent| percent / 100.0);
+    reader.is("place", said.share("share"), within, "the most that they differ by");
+    let rates: Vec<f64> = list(&of["placements"])
+        .iter()
+        .filter_map(|placement| truth(reader, of, placement["name"].as_str()?))
+        .collect();
+    let (least, most) =
+        (rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max));
+    if !rates.is_empty() {
+        reader.holds("place", most / least - 1.0 <= said.share("share").value + 0.01, || {
+            format!("{least} to {most} in truth")
+        });
+    }
+}
+
+fn too_few(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = headline(reader);
+    reader.holds("place", of["winner"].is_null(), || format!("the document says {}", of["winner"]));
+    let runs = list(&of["placements"]).iter().map(|placement| list(&placement["runs"]).len()).min();
+    reader.is("count", said.number("made"), runs.map(|runs| runs as f64), "the fewest runs");
+    reader.holds("count", said.number("made").value < said.number("least").value, || {
+        "it has enough".to_owned()
+    });
+}
+
+fn untold(reader: &mut Reader<'_>, _: &Said<'_>) {
+    let of = headline(reader);
+    reader.holds("place", of["winner"].is_null(), || format!("the document says {}", of["winner"]));
+}
+
+fn clock(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = comparisons(reader)
+        .iter()
+        .find(|comparison| comparison["workload"] == said.text("work"))
+        .unwrap_or(&Value::Null);
+    let told = placement(of, said.text("placement"));
+    reader.is("place", said.number("ghz"), told["core_ghz"].as_f64(), "its clock");
+}
+
+fn same_cpus(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let names: Vec<&str> = said.text("names").split(" and ").collect();
+    let joined = names.join("+");
+    let told = placement(comparisons(reader).first().unwrap_or(&Value::Null), &joined);
+    reader.holds("place", !told.is_null(), || format!("the document has no placement {joined}"));
+}

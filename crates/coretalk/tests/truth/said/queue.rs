@@ -1,0 +1,302 @@
+//! Queues: maps of rates, rates by relation, what a message costs, and what follows in words.
+
+use super::super::page::{Map, Table};
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::{list, relation_words};
+use super::super::shown::Shown;
+use super::{held, unheld};
+use coretalk_model::stats::median;
+use coretalk_model::{CpuId, Flag};
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("Million messages a second; {rest} ±{width%} at 95 % unless !", precision),
+    held("{queue}, u64", named),
+    held("What a message costs at capacity {capacity#}: {rest}", costs_at),
+    held("Load of each CPU by the measured threads while the run went on: a column is {step@}, {rest}", load),
+    held(
+        "CPU {cpu#} changes from one thread to the other {rate#} thousand times a second{within?} with {queue}, {payload}, \
+         capacity {capacity#}: {per#} switches a message, and a switch takes {us#} µs at most, with what the queue does.",
+        switches,
+    ),
+    held(
+        "{queue}, {payload}, {relation}: two CPUs pass {ratios} times what one does{by?}; {verdicts}.",
+        balance,
+    ),
+    held("Most {payload} messages, {relation}: {winners}.", most),
+    unheld(
+        "By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.",
+        "a heading",
+    ),
+    unheld("Not every pair was measured. {rest}", "the document has no verification of pairs"),
+];
+
+/// The matrix of a queue at a capacity.
+fn matrix<'a>(reader: &Reader<'a>, queue: &str, capacity: f64) -> Option<&'a Value> {
+    list(&reader.run.document["matrices"]).iter().find(|matrix| {
+        let of = &matrix["parameters"];
+        matrix["probe"] == "queue" && of["queue"] == queue && of["capacity"].as_f64() == Some(capacity)
+    })
+}
+
+fn has(cell: &Value, flag: &str) -> bool {
+    list(&cell["flags"]).iter().any(|of| of == flag)
+}
+
+fn doubted(cell: &Value) -> bool {
+    list(&cell["flags"])
+        .iter()
+        .any(|flag| Flag::ALL.iter().any(|known| flag == known.name() && known.is_doubt()))
+}
+
+/// The rate of a pair; a queue that looks on a shared CPU has none.
+fn rate(cell: &Value) -> Option<f64> {
+    cell["median"].as_f64().filter(|_| !has(cell, "shared-spin"))
+}
+
+fn relation_of(reader: &Reader<'_>, cell: &Value) -> String {
+    let [from, to] = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
+    relation_words(reader.run.reported.relation(from, to), &reader.run.reported)
+}
+
+/// The median over the pairs of a relation.
+fn by_relation_of(reader: &Reader<'_>, queue: &str, capacity: f64, relation: &str) -> Option<f64> {
+    let cells = list(&matrix(reader, queue, capacity)?["cells"]);
+    let rates: Vec<f64> =
+        cells.iter().filter(|cell| relation_of(reader, cell) == relation).filter_map(rate).collect();
+    median(&rates)
+}
+
+fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let asked = reader.run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+    let asked =
+        asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
+    reader.is("precision", said.share("width"), Some(asked), "the precision that was asked for");
+    let width = said.share("width").value;
+    for matrix in list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue") {
+        for cell in list(&matrix["cells"]).iter().filter(|cell| !doubted(cell) && !has(cell, "shared-spin")) {
+            let Some((point, (low, high))) =
+                cell["median"].as_f64().zip(cell["ci"][0].as_f64().zip(cell["ci"][1].as_f64()))
+            else {
+                continue;
+            };
+            let half = (high - low) / 2.0 / point;
+            reader.holds("precision", half <= width * 1.02 + 1e-4, || {
+                format!("CPUs {} → {}: ±{half:.4} without a mark", cell["from"], cell["to"])
+            });
+        }
+    }
+}
+
+fn named(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.text("queue").to_owned();
+}
+
+/// Every number of a map is that of the document.
+pub fn map(reader: &mut Reader<'_>, map: &Map) {
+    let (queue, capacity) = match map.title.strip_prefix("capacity ") {
+        Some(capacity) => (reader.place.clone(), Shown::read(capacity).map(|number| number.value)),
+        None => {
+            let queue = map.title.split(',').next().unwrap_or_default().to_owned();
+            let of = list(&reader.run.document["matrices"])
+                .iter()
+                .find(|matrix| matrix["parameters"]["queue"] == queue.as_str());
+            (queue, of.and_then(|matrix| matrix["parameters"]["capacity"].as_f64()))
+        }
+    };
+    let Some(matrix) = capacity.and_then(|capacity| matrix(reader, &queue, capacity)) else {
+        return reader.fail("queue", format!("the document has no {queue} at {capacity:?}"));
+    };
+    for (row, from) in map.cpus.iter().enumerate() {
+        for (column, to) in map.cpus.iter().enumerate() {
+            let shown = map.cells[row][column].as_str();
+            let cell =
+                list(&matrix["cells"]).iter().find(|cell| cell["from"] == from[0] && cell["to"] == to[0]);
+            let Some(cell) = cell else {
+                reader.holds("queue", shown.is_empty(), || format!("nothing is known of {from:?} → {to:?}"));
+                continue;
+            };
+            reader.holds("queue", (shown == "s") == has(cell, "shared-spin"), || {
+                format!("{from:?} → {to:?} shows `{shown}`")
+            });
+            if shown == "s" {
+                continue;
+            }
+            reader.holds("queue", shown.ends_with('!') == doubted(cell), || {
+                format!("doubt in {from:?} → {to:?}: {}", doubted(cell))
+            });
+            if let Some(number) = Shown::read(shown) {
+                reader.is("queue", number, rate(cell).map(|rate| rate / 1e6), &format!("{from:?} → {to:?}"));
+                reader.holds("queue", number.value > 0.0, || "reads as nothing at all".to_owned());
+            }
+        }
+    }
+}
+
+pub fn by_relation(reader: &mut Reader<'_>, table: &Table) {
+    let heading = table.heading().to_vec();
+    let titles: Vec<(usize, f64)> =
+        heading.iter().enumerate().filter_map(|(at, title)| Some((at, Shown::read(title)?.value))).collect();
+    let first = titles.first().map_or(0, |(at, _)| *at);
+    for row in &table.rows[1..] {
+        let (queue, relation) = (row[0].clone(), row[2].clone());
+        let cells: Vec<&Value> = titles
+            .first()
+            .and_then(|(_, capacity)| matrix(reader, &queue, *capacity))
+            .map_or(Vec::new(), |matrix| {
+                list(&matrix["cells"]).iter().filter(|cell| relation_of(reader, cell) == relation).collect()
+            });
+        if let Some(pairs) = Shown::read(&row[first - 1]) {
+            reader.is("queue", pairs, Some(cells.len() as f64), "the number of pairs");
+        }
+        for (at, capacity) in &titles {
+            let exact = by_relation_of(reader, &queue, *capacity, &relation);
+            match Shown::read(&row[*at]) {
+                Some(number) => {
+                    reader.is("queue", number, exact.map(|rate| rate / 1e6), "the median of these pairs")
+                }
+                None => reader.holds("queue", exact.is_none(), || format!("it is {exact:?}")),
+            }
+        }
+    }
+}
+
+fn costs_at(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.number("capacity").value.to_string();
+}
+
+pub fn costs(reader: &mut Reader<'_>, table: &Table) {
+    let capacity: f64 = reader.place.parse().unwrap_or(f64::NAN);
+    let heading = table.heading().to_vec();
+    for row in &table.rows[1..] {
+        let at = table.column("CPUs").unwrap();
+        let Some((from, to)) = row[at].split_once(" → ") else { continue };
+        let cell = matrix(reader, &row[0], capacity).and_then(|matrix| {
+            list(&matrix["cells"]).iter().find(|cell| {
+                cell["from"].as_u64() == from.parse().ok() && cell["to"].as_u64() == to.parse().ok()
+            })
+        });
+        let Some(cell) = cell else {
+            reader.fail("queue", format!("the document has no {} of {from} → {to}", row[0]));
+            continue;
+        };
+        for (title, shown) in heading.iter().zip(row).skip(at + 1) {
+            let key = match title.as_str() {
+                "CPU ns in" => "cpu_ns_per_message_producer",
+                "out" => "cpu_ns_per_message_consumer",
+                "sleeps" => "voluntary_switches_per_message",
+                "taken" => "involuntary_switches_per_message",
+                "full" => "full_ratio",
+                "empty" => "empty_ratio",
+                "batch" => "mean_batch",
+                _ => "cpu_load",
+            };
+            if let Some(number) = Shown::read(shown) {
+                reader.is("queue", number, cell[key].as_f64(), title);
+            }
+        }
+    }
+}
+
+fn load(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let step = reader.run.document["load"]["step_s"].as_f64().unwrap_or(f64::NAN);
+    let columns = (said.time("step").value / step).round().max(1.0);
+    reader.is("time", said.time("step"), Some(step * columns), "the time of a column");
+}
+
+fn switches(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (capacity, cpu) = (said.number("capacity").value, said.cpu("cpu"));
+    let cell = matrix(reader, said.text("queue"), capacity).and_then(|matrix| {
+        list(&matrix["cells"]).iter().find(|cell| cell["from"] == cpu && cell["to"] == cpu)
+    });
+    let Some(cell) = cell else { return reader.fail("queue", "the document has no such cell") };
+    let per = cell["switches_per_message"].as_f64().unwrap_or(f64::NAN);
+    let rate = |value: &Value| value.as_f64().map(|rate| rate * per / 1e3);
+    reader.is("queue", said.number("per"), Some(per), "switches a message");
+    reader.is_near(
+        "queue",
+        said.number("rate"),
+        rate(&cell["median"]).unwrap_or(f64::NAN),
+        0.0005,
+        "the rate of switches",
+    );
+    let within = said.text("within").trim_matches([' ', '(', ')']).to_owned();
+    if let Some((low, high)) = within.split_once(" to ") {
+        for (end, index) in [(low, 0), (high, 1)] {
+            let exact = rate(&cell["ci"][index]).unwrap_or(f64::NAN);
+            reader.is_near("queue", Shown::read(end).unwrap(), exact, 0.005, "an end of its interval");
+        }
+    }
+    let least =
+        within.split_once(" to ").and_then(|(low, _)| Shown::read(low)).unwrap_or(said.number("rate"));
+    reader.is_near("queue", said.number("us"), 1e3 / least.value, 0.003, "the inverse of the least rate");
+    let truth = reader.run.machine.bare_stage(&[]).costs().switch_ns / 1e3;
+    let most = said.number("us");
+    reader.holds("queue", most.value + most.half >= truth, || format!("a switch takes {truth} µs in truth"));
+}
+
+fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (queue, relation) = (said.text("queue").to_owned(), said.text("relation").to_owned());
+    let mut capacities: Vec<f64> = list(&reader.run.document["matrices"])
+        .iter()
+        .filter(|matrix| matrix["parameters"]["queue"] == queue.as_str())
+        .filter_map(|matrix| matrix["parameters"]["capacity"].as_f64())
+        .collect();
+    capacities.sort_by(f64::total_cmp);
+    let of = |reader: &Reader<'_>, capacity: f64| {
+        Some(
+            by_relation_of(reader, &queue, capacity, &relation)?
+                / by_relation_of(reader, &queue, capacity, "one CPU")?,
+        )
+    };
+    let known: Vec<(f64, f64)> =
+        capacities.iter().filter_map(|capacity| Some((*capacity, of(reader, *capacity)?))).collect();
+    let ratios: Vec<Shown> = said.text("ratios").split(", ").filter_map(Shown::read).collect();
+    reader.holds("queue", ratios.len() == known.len(), || format!("{} capacities have a ratio", known.len()));
+    for (shown, (capacity, exact)) in ratios.iter().zip(&known) {
+        reader.is("queue", *shown, Some(*exact), &format!("the ratio at {capacity}"));
+    }
+    for verdict in said.text("verdicts").split("; ") {
+        let Some((words, at)) = verdict.split_once(" at capacity ") else { continue };
+        for capacity in at.split(", ").filter_map(Shown::read) {
+            let ratio = known
+                .iter()
+                .find(|(known, _)| *known == capacity.value)
+                .map_or(f64::NAN, |(_, ratio)| *ratio);
+            let is_so = match words {
+                "one CPU passes more" => ratio < 1.0,
+                "two pass more" => ratio > 1.0,
+                _ => (0.8..1.25).contains(&ratio),
+            };
+            reader
+                .holds("queue", is_so, || format!("at capacity {} the ratio is {ratio:.2}", capacity.value));
+        }
+    }
+}
+
+fn most(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let relation = said.text("relation").to_owned();
+    let mut queues: Vec<&str> = list(&reader.run.document["matrices"])
+        .iter()
+        .filter_map(|matrix| matrix["parameters"]["queue"].as_str())
+        .collect();
+    queues.dedup();
+    for winner in said.text("winners").split("; ") {
+        let Some((queue, at)) = winner.split_once(" at ") else { continue };
+        for text in at.split(", ") {
+            let clear = !text.contains("(not clearly)");
+            let capacity = Shown::read(text.split(" (").next().unwrap_or_default())
+                .map_or(f64::NAN, |number| number.value);
+            let of = |queue: &str| by_relation_of(reader, queue, capacity, &relation);
+            let best = queues
+                .iter()
+                .filter_map(|queue| Some((*queue, of(queue)?)))
+                .max_by(|a, b| a.1.total_cmp(&b.1));
+            let told = best.map(|(queue, _)| queue);
+            let near = of(queue).zip(best).is_some_and(|(mine, best)| mine > 0.97 * best.1);
+            reader.holds("queue", told == Some(queue) || !clear && near, || {
+                format!("at {capacity} {best:?} passes most")
+            });
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! One pair over time, and a machine that changes its state.
+
+use super::super::page::Table;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::{list, relation_words};
+use super::super::shown::Shown;
+use super::held;
+use super::map::{OFF, nearest};
+use coretalk_model::{CpuId, Relation};
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("CPU {a#} ↔ CPU {b#}: {value} ns = {cycles} core cycles at {ghz#} GHz", still),
+    held("CPU {a#} ↔ CPU {b#}: there is no single number. It changed level {times}.", changed),
+    held(
+        "95 % interval over {batches#} batch{es?} and {passes#} pass{s?}; fastest batch {min#} ns; the system reports: \
+         {shares}.",
+        from,
+    ),
+    held("It held still for {time@}{but?}.", held_still),
+    held("Lines live on the better node ({node#}); on the other, {penalty#} × as long.", home),
+    held(
+        "The machine changed its state while it was watched ({time@}): {k#} of {n#} pair{s?} changed level. Each cell shows \
+         its most frequent state; the rest is in the JSON document.",
+        pairs_changed,
+    ),
+    held(
+        "{k#} of {n#} pair{s?} changed level for a while as the machine was watched ({time@}). Each cell shows its most \
+         frequent state; the rest is in the JSON document.",
+        pairs_changed,
+    ),
+    held("The pair that changed most, CPU {a#} ↔ CPU {b#}:", most_changed),
+    held("Topology: cannot tell; the states differ by {ratio#} ×.", differ),
+    held(
+        "The system reports one {what} for CPUs {a#} and {b#}; state {letter} contradicts it: {known}.",
+        contradicts,
+    ),
+    held("The system reports one {what} for both CPUs; state {letter} contradicts it: {known}.", contradicts),
+    held("Two threads that talk: expect {common#} ns, plan for {worst#}{guest?}.", plan),
+    held("Two threads that talk: plan for {worst#} ns, the slowest and most frequent state{guest?}.", plan),
+];
+
+/// The only cell of the map.
+fn cell<'a>(reader: &Reader<'a>) -> &'a Value {
+    &reader.run.document["matrices"][reader.matrix]["cells"][0]
+}
+
+fn reach(of: &Value, point: f64) -> Option<f64> {
+    Some((of[1].as_f64()? - point).max(point - of[0].as_f64()?))
+}
+
+fn still(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cell = cell(reader);
+    for (hole, told) in [("value", cell), ("cycles", &cell["cycles"])] {
+        let (point, width) = said.text(hole).split_once('±').unwrap_or((said.text(hole), ""));
+        let exact = told["median"].as_f64();
+        reader.is("pair", Shown::read(point).unwrap(), exact, hole);
+        if let Some(width) = Shown::read(width) {
+            reader.is(
+                "pair",
+                width,
+                exact.and_then(|point| reach(&told["ci"], point)),
+                "the reach of its interval",
+            );
+        }
+    }
+    reader.is("pair", said.number("ghz"), cell["core_ghz"].as_f64(), "the clock");
+    let kernel = reader.run.document["matrices"][reader.matrix]["kernel"].as_str().unwrap_or_default();
+    let value = Shown::read(said.text("value").split('±').next().unwrap_or_default()).unwrap();
+    let truth = nearest(&reader.run.true_ns(kernel, said.cpu("a"), said.cpu("b")), value.value);
+    reader.is_near("pair", value, truth, OFF, "this pair");
+}
+
+fn from(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cell = cell(reader);
+    reader.is("count", said.number("batches"), cell["n"].as_f64(), "batches");
+    reader.is("count", said.number("passes"), cell["passes"].as_f64(), "passes");
+    reader.is("pair", said.number("min"), cell["min"].as_f64(), "the fastest batch");
+    let [a, b] = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
+    let words = relation_words(reader.run.reported.relation(a, b), &reader.run.reported);
+    reader.holds("pair", said.text("shares") == words, || format!("these share: {words}"));
+}
+
+fn home(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cell = cell(reader);
+    reader.is("pair", said.number("node"), cell["home"].as_f64(), "the node of its lines");
+    reader.is("pair", said.number("penalty"), cell["home_penalty"].as_f64(), "what the other node costs");
+}
+
+fn held_still(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.is(
+        "time",
+        said.time("time"),
+        reader.run.document["watch"]["watched_s"].as_f64(),
+        "the time watched",
+    );
+    let states = list(&reader.run.document["watch"]["states"]).len();
+    reader.holds("states", states < 2, || format!("it was in {states} states"));
+}
+
+fn changed(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let visits: u64 = list(&reader.run.document["watch"]["states"])
+        .iter()
+        .filter_map(|state| state["visits"].as_u64())
+        .sum();
+    let words = said.text("times").split(',').next().unwrap_or_default().to_owned();
+    let times = match words.as_str() {
+        "once" => 1.0,
+        "twice" => 2.0,
+        more => more.strip_suffix(" times").and_then(Shown::read).map_or(f64::NAN, |number| number.value),
+    };
+    reader
+        .holds("states", times == visits.saturating_sub(1) as f64, || format!("there were {visits} visits"));
+    moves(reader, said);
+}
+
+/// A pair that is said to have changed does so in truth.
+fn moves(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (a, b) = (said.cpu("a"), said.cpu("b"));
+    let truth = reader.run.true_ns("cas+pause", a, b);
+    let far = truth.iter().any(|ns| *ns > 1.5 * truth[0]);
+    reader.holds("state of noise", far, || format!("CPUs {a} and {b} take {truth:?} ns in truth"));
+}
+
+fn most_changed(reader: &mut Reader<'_>, said: &Said<'_>) {
+    moves(reader, said);
+}
+
+fn pairs_changed(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let watch = &reader.run.document["watch"];
+    let cells = list(&reader.run.document["matrices"][reader.matrix]["cells"]);
+    let measured = cells.iter().filter(|cell| !cell["median"].is_null()).count() as f64;
+    reader.is("count", said.number("n"), Some(measured), "pairs");
+    reader.is("time", said.time("time"), watch["watched_s"].as_f64(), "the time watched");
+    let told = cells.iter().filter(|cell| list(&cell["states"]).len() > 1).count() as f64;
+    reader.is("count", said.number("k"), Some(told), "the number of cells with several states");
+    let moving = cells.iter().filter(|cell| {
+        let cpu = |name: &str| cell[name].as_u64().unwrap_or(0) as u32;
+        let truth = reader.run.true_ns("cas+pause", cpu("from"), cpu("to"));
+        truth.iter().any(|ns| *ns > 1.5 * truth[0])
+    });
+    let moving = moving.count() as f64;
+    reader.holds("state of noise", said.number("k").value <= moving, || {
+        format!("{moving} pairs change in truth")
+    });
+}
+
+/// The time of the drawn code in each state, by its letter, as the table says it.
+fn levels(reader: &Reader<'_>) -> Vec<(String, Shown)> {
+    let table = reader.tables.iter().rev().find(|table| table.column("share of passes").is_some());
+    let rows = table.into_iter().flat_map(|table| table.rows[1..].iter());
+    rows.filter_map(|row| Some((row[0].clone(), Shown::read(row.get(4)?.split('±').next()?)?))).collect()
+}
+
+fn differ(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let levels = levels(reader);
+    let most = levels.iter().map(|(_, level)| level.value).fold(0.0, f64::max);
+    let least = levels.iter().map(|(_, level)| level.value).fold(f64::INFINITY, f64::min);
+    reader.is_near("states", said.number("ratio"), most / least, 0.02, "the ratio in the table");
+}
+
+fn contradicts(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let levels = levels(reader);
+    let letter = said.text("letter").to_owned();
+    let most = levels.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value)).map(|(letter, _)| letter.clone());
+    reader.holds("states", most.as_ref() == Some(&letter), || format!("{most:?} is the slowest"));
+    let pair = match said.sentence.contains("both CPUs") {
+        true => ["from", "to"].map(|name| CpuId(cell(reader)[name].as_u64().unwrap_or(0) as u32)),
+        false => ["a", "b"].map(|hole| CpuId(said.cpu(hole))),
+    };
+    let relation = reader.run.reported.relation(pair[0], pair[1]);
+    let is_so = matches!(
+        (said.text("what"), relation),
+        ("L3", Relation::L3) | ("cluster", Relation::Cluster) | ("core", Relation::Smt)
+    );
+    reader.holds("states", is_so, || format!("the system reports {relation:?}"));
+    let truth = reader.run.truth().relation(pair[0], pair[1]);
+    reader.holds("states", truth > relation, || format!("they truly share {truth:?}"));
+}
+
+fn plan(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let levels = levels(reader);
+    let most = levels.iter().map(|(_, level)| level.value).fold(0.0, f64::max);
+    reader.is("states", said.number("worst"), Some(most), "the slowest state of the table");
+    if said.sentence.contains("expect") {
+        reader.is(
+            "states",
+            said.number("common"),
+            levels.first().map(|(_, level)| level.value),
+            "the first state",
+        );
+    }
+}
+
+/// Shares, visits, stays and times are those of the document.
+pub fn table(reader: &mut Reader<'_>, table: &Table) {
+    let states = list(&reader.run.document["watch"]["states"]);
+    reader.holds("states", table.rows.len() == states.len() + 1, || {
+        format!("the document has {} states", states.len())
+    });
+    let heading = table.heading().to_vec();
+    for (row, state) in table.rows[1..].iter().zip(states) {
+        reader.is("states", Shown::read(&row[1]).unwrap(), state["share"].as_f64(), "the share");
+        reader.is("states", Shown::read(&row[2]).unwrap(), state["visits"].as_f64(), "visits");
+        reader.is("states", Shown::time(&row[3]).unwrap(), state["longest_s"].as_f64(), "the longest stay");
+        for (title, cell) in heading.iter().zip(row).skip(4) {
+            let kernel = title.trim_end_matches(" ns");
+            let told = list(&state["kernels"]).iter().find(|told| told["kernel"] == kernel);
+            let (point, width) = cell.split_once('±').unwrap_or((cell, ""));
+            let Some(point) = Shown::read(point) else {
+                reader.holds("states", told.is_none(), || format!("{kernel} is known"));
+                continue;
+            };
+            let exact = told.and_then(|told| told["median"].as_f64());
+            reader.is("states", point, exact, kernel);
+            if let (Some(width), Some(told), Some(exact)) = (Shown::read(width), told, exact) {
+                reader.is("states", width, reach(&told["ci"], exact), "the reach of its interval");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The short tables of `suite`, and their extremes in words.
+
+use super::super::page::Table;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::list;
+use super::super::run::relation_words;
+use super::super::shown::Shown;
+use super::held;
+use super::trials::reads_as;
+use coretalk_model::CpuId;
+use serde_json::Value;
+
+pub const PATTERNS: &[Pattern] = &[held("{place}: least {a}, {first}; most {b}, {last}.", least_and_most)];
+
+/// Whether a part of a row's name is a parameter of a trial.
+fn is_part(trial: &Value, part: &str) -> bool {
+    let parameters = trial["parameters"].as_object();
+    parameters.into_iter().flatten().any(|(name, value)| {
+        let shown = reads_as(name, value);
+        let first = name.split('_').next().unwrap_or_default();
+        shown == part
+            || part == format!("{shown} apart")
+            || part == format!("{first} {shown}")
+            || part == format!("{} {shown}", name.replace('_', " "))
+    })
+}
+
+/// The row, unit and value of a short table are those of a trial of that place.
+pub fn table(reader: &mut Reader<'_>, table: &Table) {
+    let heading = table.heading().to_vec();
+    let run = reader.run;
+    for row in &table.rows[1..] {
+        let parts: Vec<String> = row[0].split(", ").map(str::to_owned).collect();
+        for (place, cell) in heading.iter().zip(row).skip(1) {
+            let text = cell.trim_end_matches([' ', '!']).trim_start_matches("× ");
+            // Time slices have a mark of their own.
+            let text = text.strip_suffix(" s").unwrap_or(text);
+            let (digits, scale) = match text.rsplit_once(' ') {
+                Some((digits, "ns")) => (digits, 1.0),
+                Some((digits, "µs")) => (digits, 1e3),
+                Some((digits, "ms" | "M/s")) => (digits, 1e6),
+                _ => (text, 1.0),
+            };
+            let Some(number) = Shown::read(digits) else { continue };
+            let number = Shown { value: number.value * scale, half: number.half * scale };
+            let here = |placement: &[CpuId]| -> bool {
+                match placement {
+                    _ if place.starts_with("on ")
+                        || place.ends_with("threads")
+                        || place.ends_with("thread") =>
+                    {
+                        true
+                    }
+                    _ if place == "until the last" || place == "anywhere" => true,
+                    [from, to, ..] => {
+                        relation_words(run.reported.relation(*from, *to), &run.reported) == *place
+                    }
+                    _ => place == "one CPU",
+                }
+            };
+            let cpus = |trial: &Value| -> Vec<CpuId> {
+                list(&trial["placement"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
+            };
+            let threads = place
+                .split(' ')
+                .next()
+                .and_then(|text| text.parse::<f64>().ok())
+                .filter(|_| place.contains("thread") && !place.contains("core"));
+            let of_series = list(&run.document["series"]).iter().filter(|trial| {
+                trial["probe"] == reader.probe.as_str()
+                    && parts.iter().all(|part| is_part(trial, part) || part == "clock")
+                    && here(&cpus(trial))
+                    && threads.is_none_or(|threads| trial["parameters"]["threads"].as_f64() == Some(threads))
+            });
+            let of_series: Vec<&Value> = of_series.collect();
+            let mut exact: Vec<f64> = of_series
+                .iter()
+                .flat_map(|trial| {
+                    let values = trial["values"]
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|(_, value)| value.as_f64());
+                    values.chain(trial["percentiles"]["50"].as_f64()).collect::<Vec<f64>>()
+                })
+                .collect();
+            for matrix in list(&run.document["matrices"])
+                .iter()
+                .filter(|matrix| matrix["probe"] == reader.probe.as_str() && reader.probe == "queue")
+            {
+                if parts.iter().all(|part| is_part(matrix, part)) {
+                    for cell in list(&matrix["cells"]) {
+                        let pair = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
+                        if here(&pair) {
+                            exact.extend(cell["median"].as_f64());
+                        }
+                    }
+                }
+            }
+            // The median of passes is not that of their events, which every other screen and the document tell.
+            let of_passes = of_series.iter().any(|trial| {
+                let interval = &trial["intervals"]["median_ns"];
+                let ends = interval[0].as_f64().zip(interval[1].as_f64());
+                // Of a few passes there is no interval.
+                let near = || trial["percentiles"]["50"].as_f64().is_some_and(|ns| number.is_near(ns, 0.08));
+                ends.map_or_else(near, |(low, high)| {
+                    number.value >= 0.995 * low && number.value <= 1.005 * high
+                })
+            });
+            let claim = if of_passes { "another median" } else { "suite" };
+            reader.holds(claim, exact.iter().any(|exact| number.reads(*exact)), || {
+                format!("{}, {place}: {} is none of {exact:?}", row[0], number.value)
+            });
+        }
+    }
+}
+
+/// The least and the most of a column among rows of the same numbers.
+fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (place, numbers) = said
+        .text("place")
+        .split_once(", ")
+        .map_or((said.text("place"), ""), |(place, numbers)| (place, numbers));
+    let Some(table) = reader.tables.last().cloned() else {
+        return reader.fail("suite", "no table stands above");
+    };
+    let column = table.column(place);
+    let Some(column) = column else { return reader.fail("suite", format!("no column {place}")) };
+    let ns = |cell: &str| Shown::time(cell.trim_end_matches([' ', '!'])).map(|time| time.value);
+    let mut all: Vec<(String, f64)> = Vec::new();
+    for row in &table.rows[1..] {
+        let name = match numbers.is_empty() {
+            true => Some(row[0].as_str()),
+            false => row[0].strip_suffix(numbers).map(|name| name.trim_end_matches(", ")),
+        };
+        let cell = &row[column];
+        if let (Some(name), Some(ns), false) =
+            (name, ns(cell), cell.ends_with(" s s") || cell.ends_with(" s") && cell.matches(" s").count() > 1)
+        {
+            all.push((name.to_owned(), ns));
+        }
+    }
+    for (name, value) in [("first", "a"), ("last", "b")] {
+        let shown = Shown::time(said.text(value)).map_or(f64::NAN, |time| time.value);
+        let told = all.iter().find(|(of, _)| *of == said.text(name)).map(|(_, ns)| *ns);
+        reader.holds("suite", told.is_some_and(|told| (told / shown - 1.0).abs() < 1e-6), || {
+            format!("the table has {told:?} s of {}", said.text(name))
+        });
+    }
+    // Looking and sleeping receivers are not ranked among each other.
+    if reader.probe != "latency" {
+        let mark =
+            |name: &str| table.rows.iter().any(|row| row[0].starts_with(name) && row[column].ends_with(" s"));
+        let fair: Vec<f64> =
+            all.iter().filter(|(name, _)| !mark(name) && name != "clock").map(|(_, ns)| *ns).collect();
+        let ends = [fair.iter().copied().reduce(f64::min), fair.iter().copied().reduce(f64::max)];
+        for (hole, end) in [("a", ends[0]), ("b", ends[1])] {
+            let shown = Shown::time(said.text(hole)).map(|time| time.value);
+            reader.holds(
+                "suite",
+                shown.zip(end).is_some_and(|(shown, end)| (shown / end - 1.0).abs() < 1e-6),
+                || format!("{place} goes to {end:?} s"),
+            );
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Trials: where they run, tables and maps of percentiles, and their doubts.
+
+use super::super::page::Table;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::{Run, list, relation_words};
+use super::super::shown::Shown;
+use super::{held, unheld};
+use coretalk_model::CpuId;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("CPUs {from#} → {to#}, {relation}, with {more#} more", placed_with),
+    held("CPUs {from#} → {to#}, {relation}", placed_here),
+    held("CPU {cpu#} writes; readers are the first of CPUs {readers}", writer),
+    held("CPU {cpu#}", one_cpu),
+    held(
+        "CPUs {from#} and {to#}, {relation}: below {bytes#} bytes apart a write takes {near} as long as alone, from there on {far}: padding to {pays#} bytes pays.",
+        padding,
+    ),
+    held("{k#} of {n#} trials: {reason}; first {trial}", doubts),
+    held("{n#} more trial{s?} with a doubt; see `flags` and `reason` in the data", more_doubts),
+    unheld("{trial}: ± {width%} is wider than asked for", "one trial and its reason, as the document has it"),
+    unheld("{trial}: only {passes#} passes", "one trial and its reason, as the document has it"),
+    unheld(
+        "Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. {rest}",
+        "a heading",
+    ),
+    unheld(
+        "{heaps} on CPUs {cpus}, {view}: {shares}; {explained}",
+        "heaps of a distribution are in no document",
+    ),
+    unheld("{kind}: median in {unit}, {roles}", "the title of a map"),
+    unheld("{relation} {x#} µs ({n#} pairs){rest?}", "maps of trials of many pairs are held by their cells"),
+];
+
+/// The CPUs of a trial, in role order.
+pub fn placed(trial: &Value) -> String {
+    list(&trial["placement"]).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Every word that a question is known by: the probe whose tables come.
+pub fn question(line: &str) -> Option<&'static str> {
+    let lower = |text: &str| text.to_lowercase();
+    coretalk_measure::probes::REGISTRY
+        .iter()
+        .find(|probe| {
+            lower(line).trim_end_matches('?').starts_with(lower(probe.spec().question).trim_end_matches('?'))
+        })
+        .map(|probe| probe.spec().id)
+}
+
+/// Whether a line says what a name in the tables means.
+pub fn is_meaning(run: &Run, line: &str) -> bool {
+    list(&run.document["series"])
+        .iter()
+        .filter_map(|trial| trial["parameters"].as_object())
+        .flat_map(|parameters| parameters.values())
+        .filter_map(Value::as_str)
+        .any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
+}
+
+fn placed_here(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (from, to) = (said.cpu("from"), said.cpu("to"));
+    reader.place = format!("{from} {to}");
+    let words = relation_words(reader.run.reported.relation(CpuId(from), CpuId(to)), &reader.run.reported);
+    reader.holds("place of trials", words == said.text("relation"), || format!("they share: {words}"));
+}
+
+fn placed_with(reader: &mut Reader<'_>, said: &Said<'_>) {
+    placed_here(reader, said);
+}
+
+fn writer(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.text("cpu").to_owned();
+}
+
+fn one_cpu(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.text("cpu").to_owned();
+}
+
+/// How a parameter reads in a table.
+pub fn reads_as(name: &str, value: &Value) -> String {
+    match value.as_f64() {
+        Some(ns) if name.ends_with("_ns") => match ns {
+            ns if ns < 1e3 => format!("{ns} ns"),
+            ns if ns < 1e6 => format!("{} µs", ns / 1e3),
+            ns if ns < 1e9 => format!("{} ms", ns / 1e6),
+            ns => format!("{} s", ns / 1e9),
+        },
+        Some(number) => format!("{number}"),
+        None => value.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Holds a printed half width against the interval of a number; `?` and what is too wide to be told are left.
+pub fn width(reader: &mut Reader<'_>, cell: &str, point: Option<f64>, interval: &Value) {
+    let Some(number) = Shown::read(cell).filter(|_| !cell.starts_with('>')) else { return };
+    let ends = interval[0].as_f64().zip(interval[1].as_f64());
+    let exact = ends.zip(point).map_or(f64::NAN, |((low, high), point)| (high - low) / 2.0 / point);
+    // A document tells the median of all samples, and an interval around the median of passes.
+    reader.is_near("width", number, exact, 0.15, "half its interval");
+}
+
+/// Percentiles by row and view, and values with their intervals.
+pub fn percentiles(reader: &mut Reader<'_>, table: &Table) {
+    let heading = table.heading().to_vec();
+    let unit = heading.iter().position(|title| title == "µs" || title == "ns");
+    let scale = unit.map_or(1.0, |at| if heading[at] == "µs" { 1e3 } else { 1.0 });
+    // What stands before the views, or before the first number, tells the trial.
+    let numbers = heading
+        .iter()
+        .position(|title| title.starts_with("ns ") || title == "slowdown" || title.contains("idle"));
+    let told_by = unit.or(numbers).unwrap_or(1);
+    let mut told: Vec<String> = Vec::new();
+    for row in &table.rows[1..] {
+        if row[..told_by].iter().any(|cell| !cell.is_empty()) {
+            told = row[..told_by]
+                .iter()
+                .map(|cell| cell.split(", ").next().unwrap_or_default().to_owned())
+                .collect();
+        }
+        let view = unit.map(|at| row[at].clone());
+        let fits = |trial: &&Value| {
+            let parameters = trial["parameters"].as_object();
+            let words: Vec<String> =
+                parameters.into_iter().flatten().map(|(name, value)| reads_as(name, value)).collect();
+            let all =
+                told.iter().filter(|cell| !cell.is_empty() && *cell != "·").all(|cell| words.contains(cell));
+            let at = placed(trial);
+            let same_view = match (&view, trial["parameters"]["view"].as_str()) {
+                (Some(view), Some(of)) => of == view || of.replace('_', " ") == *view,
+                (Some(_), None) => trial["count"].as_f64() > Some(0.0),
+                (None, _) => true,
+            };
+            trial["probe"] == reader.probe.as_str()
+                && all
+                && same_view
+                && (at == reader.place || at.starts_with(&format!("{} ", reader.place)))
+        };
+        let fitting: Vec<&Value> = list(&reader.run.document["series"]).iter().filter(fits).collect();
+        if fitting.is_empty() {
+            reader.fail("trials", format!("the document has no {told:?} {view:?} on {}", reader.place));
+            continue;
+        }
+        for (title, cell) in heading.iter().zip(row).skip(told_by) {
+            let (point, wide) = cell.split_once('±').unwrap_or((cell, ""));
+            if title == "ns both" || title == "ns alone" || title == "slowdown" {
+                let name = if title == "slowdown" {
+                    "slowdown"
+                } else if title == "ns both" {
+                    "shared_ns"
+                } else {
+                    "alone_ns"
+                };
+                width(reader, wide, fitting[0]["values"][name].as_f64(), &fitting[0]["intervals"][name]);
+            }
+            let Some(number) = Shown::read(point) else { continue };
+            let number = Shown { value: number.value * scale, half: number.half * scale };
+            let of = |key: &str| -> Vec<f64> {
+                fitting.iter().filter_map(|trial| trial["percentiles"][key].as_f64()).collect()
+            };
+            let exact: Vec<f64> = match title.as_str() {
+                "±" => {
+                    let near = fitting.iter().any(|trial| {
+                        let mut aside = reader.aside();
+                        width(
+                            &mut aside,
+                            cell,
+                            trial["percentiles"]["50"].as_f64(),
+                            &trial["intervals"]["median_ns"],
+                        );
+                        aside.wrong.is_empty()
+                    });
+                    reader.holds("width", near, || format!("± of {told:?} {view:?}"));
+                    continue;
+                }
+                "events" => {
+                    let counts: Vec<f64> =
+                        fitting.iter().filter_map(|trial| trial["count"].as_f64()).collect();
+                    let bare = Shown::read(cell).unwrap();
+                    reader.holds("trials", counts.iter().any(|count| bare.reads(*count)), || {
+                        format!("{counts:?} events")
+                    });
+                    continue;
+                }
+                "mean" => fitting.iter().filter_map(|trial| trial["mean"].as_f64()).collect(),
+                "p50" | "p90" | "p99" | "p99.9" => of(title.trim_start_matches('p')),
+                "max" => of("100"),
+                _ => {
+                    let bare = Shown::read(point).unwrap();
+                    let key = match title.as_str() {
+                        "ns both" => Some("shared_ns"),
+                        "ns alone" => Some("alone_ns"),
+                        "slowdown" => Some("slowdown"),
+                        _ => None,
+                    };
+                    let values =
+                        fitting.iter().flat_map(|trial| trial["values"].as_object().into_iter().flatten());
+                    let values: Vec<f64> = values
+                        .filter(|(name, _)| key.is_none_or(|key| *name == key))
+                        .filter_map(|(_, value)| value.as_f64())
+                        .collect();
+                    reader.holds("trials", values.iter().any(|value| bare.reads(*value)), || {
+                        format!("{title}: {values:?}")
+                    });
+                    continue;
+                }
+            };
+            reader.holds("trials", exact.iter().any(|exact| number.reads(*exact)), || {
+                format!("{title} of {told:?} {view:?}: {exact:?} ns")
+            });
+        }
+    }
+}
+
+/// A map of trials over many pairs: each number is the median of the trial of its pair.
+pub fn map(reader: &mut Reader<'_>, map: &super::super::page::Map) {
+    let alone = map.cpus.iter().all(|cpus| cpus.len() == 1);
+    for (row, from) in map.cpus.iter().enumerate().filter(|_| alone) {
+        for (column, to) in map.cpus.iter().enumerate() {
+            let Some(number) = Shown::read(&map.cells[row][column]) else { continue };
+            let pair = format!("{} {}", from[0], to[0]);
+            let medians: Vec<f64> = list(&reader.run.document["series"])
+                .iter()
+                .filter(|trial| trial["probe"] == reader.probe.as_str() && placed(trial) == pair)
+                .flat_map(|trial| {
+                    let median = trial["percentiles"]["50"].as_f64();
+                    [1.0, 1e3].map(|unit| median.map_or(f64::NAN, |ns| ns / unit))
+                })
+                .collect();
+            reader.holds("map of trials", medians.iter().any(|median| number.reads(*median)), || {
+                format!("{pair}: {medians:?}")
+            });
+        }
+    }
+}
+
+fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let here = |trial: &&Value| {
+        trial["probe"] == "sharing" && placed(trial) == format!("{} {}", said.cpu("from"), said.cpu("to"))
+    };
+    let of: Vec<(f64, f64)> = list(&reader.run.document["series"])
+        .iter()
+        .filter(here)
+        .filter_map(|trial| {
+            Some((trial["parameters"]["distance_bytes"].as_f64()?, trial["values"]["slowdown"].as_f64()?))
+        })
+        .collect();
+    let bytes = said.number("bytes").value;
+    reader
+        .holds("sharing", bytes == said.number("pays").value, || "two distances in one sentence".to_owned());
+    // Lines of these machines hold 64 bytes.
+    reader.holds("sharing", bytes == 64.0, || "lines hold 64 bytes in truth".to_owned());
+    for (hole, near) in [("near", true), ("far", false)] {
+        let slow: Vec<f64> =
+            of.iter().filter(|(at, _)| (*at < bytes) == near).map(|(_, slowdown)| *slowdown).collect();
+        let ends = [slow.iter().copied().reduce(f64::min), slow.iter().copied().reduce(f64::max)];
+        let text = said.text(hole).trim_end_matches(" times").to_owned();
+        let (low, high) = text.split_once(" to ").unwrap_or((&text, &text));
+        reader.is("sharing", Shown::read(low).unwrap(), ends[0], "the least slowdown");
+        reader.is("sharing", Shown::read(high).unwrap(), ends[1], "the most slowdown");
+    }
+}
+
+/// Trials, each once whatever its views.
+fn trials(reader: &Reader<'_>) -> usize {
+    let mut seen = BTreeSet::new();
+    for trial in list(&reader.run.document["series"]) {
+        let mut parameters = trial["parameters"].clone();
+        parameters.as_object_mut().map(|of| of.remove("view"));
+        seen.insert(format!("{} {parameters} {}", trial["probe"], placed(trial)));
+    }
+    for matrix in list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue") {
+        for cell in list(&matrix["cells"]) {
+            seen.insert(format!("{} {} {}", matrix["parameters"], cell["from"], cell["to"]));
+        }
+    }
+    seen.len()
+}
+
+fn doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = trials(reader);
+    reader.is("count", said.number("n"), Some(all as f64), "the number of trials");
+    reader.holds("count", said.number("k").value <= all as f64, || format!("there are {all} trials"));
+}
+
+fn more_doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = trials(reader) as f64;
+    reader.holds("count", said.number("n").value < all, || format!("there are {all} trials"));
+}
+
+/// Whether a table is of cells that stand out in a comparison.
+pub fn is_cells_of_pairs(table: &Table) -> bool {
+    table.rows.iter().all(|row| row[0].starts_with("CPUs ") && row[0].contains(" and "))
+}
