@@ -39,7 +39,6 @@ pub(crate) mod players;
 pub mod priority;
 #[cfg(target_os = "linux")]
 pub mod random;
-pub mod room;
 pub mod root;
 #[cfg(target_os = "linux")]
 mod surroundings;

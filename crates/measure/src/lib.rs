@@ -24,6 +24,7 @@ pub mod primitives;
 pub mod probe;
 pub mod probes;
 pub mod queues;
+pub mod room;
 #[cfg(not(loom))]
 pub mod schedule;
 pub mod series;

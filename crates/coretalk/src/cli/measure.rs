@@ -12,7 +12,7 @@ use crate::export::Export;
 use crate::report::text::duration;
 use crate::report::{Saved, Screen, screen};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::host::room::{Bound, Room};
+use coretalk_measure::room::{Bound, Room};
 use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{self, Ended, Past, RunError};
 use coretalk_measure::session::series::{self, SeriesPast};

@@ -104,7 +104,10 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
         let labels = labels(sheet);
         for level in in_order(sheet, &labels) {
-            text.push_str(&format!("| {} |\n", level_row(level, sheet, view.topology(), &labels).join(" | ")));
+            text.push_str(&format!(
+                "| {} |\n",
+                level_row(level, sheet, view.topology(), &labels).join(" | ")
+            ));
         }
         for level in &sheet.alone {
             text.push_str(&format!("| {} |\n", alone_row(level, view.topology(), &labels).join(" | ")));

@@ -6,8 +6,8 @@ use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::compare::{
-    self, Alignment, CellDifference, Comparison, LeastEffect, Mismatch, Pairing, SheetComparison, Weight, compare,
-    mismatches,
+    self, Alignment, CellDifference, Comparison, LeastEffect, Mismatch, Pairing, SheetComparison, Weight,
+    compare, mismatches,
 };
 use std::collections::BTreeMap;
 

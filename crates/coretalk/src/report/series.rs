@@ -29,8 +29,8 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Matrix};
 use std::collections::BTreeMap;
 
-use rows::{table, times_beside};
 pub(super) use rows::{half_width, median_width, places};
+use rows::{table, times_beside};
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
 const MOST_HEAPS: usize = 4;

@@ -399,7 +399,7 @@ mod tests {
             first,
             " From the latencies alone: 1 group of 4 and 2 single CPUs (L3), as the system reports."
         );
-        assert!(table.contains("1: 0-3  single: 8,16") && table.contains("agree: group-1"), "{table}");
+        assert!(table.contains("1: 0-3 single: 8,16") && table.contains("agree: group-1"), "{table}");
         let [first, _] = said(&[0, 1, 8, 16], &[]);
         assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, which"), "{first}");
         let [first, _] = said(&[0, 8, 16], &["0", "8", "16"]);

@@ -35,26 +35,16 @@ const fn known(claim: &'static str, holds: &'static str, on: &'static str) -> Kn
 /// What is known to be false today. An entry that no longer stands for anything fails its test: take it out.
 const KNOWN: &[Known] = &[
     // Groups of which one has a single CPU, and groups of groups of which one has a single group, are not inferred.
-    known("structure", "From the latencies alone: no groups", "first screens"),
-    known("structure", "show nothing here, neither for nor against", "structures"),
     known("structure left out", "From the latencies alone", "first screens"),
-    known("structure left out", "from the latencies  inside", "structures"),
-    // Steps of the ladder stand beside each other though the machine was in another state.
-    known("ladder of states", "ladder, ns per hop", "first screens"),
     // Intervals are judged in cycles of the core; in nanoseconds a few are wider than the legend says.
     known("precision in ns", "at 95 %", "first screens"),
-    // A variation is no latency.
-    known("ratio of one-way", "Talk inside one group", "maps"),
     known("nothing at all", "map", "maps"),
     known("nothing at all", "least 0.00", "maps"),
     // A busy neighbour is told as a state of the machine.
     known("state of noise", "The pair that changed most", "maps"),
     // A suite tells the median of the medians of passes, where all else tells that of all events.
     known("another median", "same L3", "suite"),
-    // CPUs of one number are not the same CPUs.
-    known("compare of other numbers", "level  pairs", "comparisons"),
-    known("compare of other numbers", "B is slower", "comparisons"),
-    known("shift", "level  pairs", "comparisons"),
+    known("another median", "until the last", "suite"),
 ];
 
 /// Fails where something on some screens is wrong and not known, or where what is known has been mended.

@@ -203,7 +203,7 @@ const WORDS: &[(&[&str], &str, &str, &str)] = &[
     (QUEUE, "Most u64 messages, same L3: spsc", "Most u64 messages, same L3: semaphore", "queue"),
     (QUEUE, "one CPU passes more", "two pass more", "queue"),
     (PLACE, "smt-packed wins in hops/s: across-l3", "across-l3 wins in hops/s: smt-packed", "place"),
-    (PLACE, "stay inside 1 L3", "stay inside 2 L3", "place reason"),
+    (PLACE, "none of its 4 hops", "2 of its 4 hops", "place reason"),
     (PLACE, "taskset -c 0,1,16,17", "taskset -c 0,1,2,3", "place"),
 ];
 

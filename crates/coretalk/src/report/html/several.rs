@@ -79,8 +79,9 @@ fn difference(differing: &Differing<'_>) -> Section {
     let mut body = paragraphs(lines);
     for sheet in &view.comparison.sheets {
         let labels = labels(sheet);
-        let levels =
-            in_order(sheet, &labels).into_iter().map(|level| level_row(level, sheet, view.topology(), &labels));
+        let levels = in_order(sheet, &labels)
+            .into_iter()
+            .map(|level| level_row(level, sheet, view.topology(), &labels));
         let alone = sheet.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
         let rows = levels.chain(alone).map(|mut row| {
             let verdict = row.pop().map(Cell::Words);

@@ -6,8 +6,9 @@ use super::super::run::list;
 use super::super::shown::Shown;
 use super::map::{OFF, cells};
 use super::{held, unheld};
-use coretalk_model::{CpuId, CpuSet};
+use coretalk_model::{CpuId, CpuSet, Relation};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 pub const PATTERNS: &[Pattern] = &[
     held("Where {threads#} threads should live, {how} ({pattern})", title),
@@ -28,6 +29,11 @@ pub const PATTERNS: &[Pattern] = &[
     ),
     held("No placement is better than {which} by more than {share%}: {how}.", bound),
     held("No advice: {share%} of the pairs changed level while they were watched, {rest}", nothing),
+    held(
+        "second threads of cores are left out (CPUs {cpus}), since there are cores enough and two threads of one compute \
+         at about half its speed",
+        left_out,
+    ),
     held("taskset -c {cpus} COMMAND", set),
     held("CPUAffinity={cpus}", set),
     held("docker run --cpuset-cpus={cpus} IMAGE", set),
@@ -53,6 +59,20 @@ fn title(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("advice", told["pattern"] == said.text("pattern"), || {
         format!("the pattern is {}", told["pattern"])
     });
+}
+
+/// Each of them runs on a core of which another thread may be chosen.
+fn left_out(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let left: CpuSet = said.text("cpus").parse().unwrap_or_default();
+    let chosen = cpus(&advice(reader)["cpus"]);
+    let truth = reader.run.truth();
+    reader.holds("advice", !left.is_empty(), || "no CPU is named".to_owned());
+    for cpu in left.iter() {
+        reader.holds("advice", !chosen.contains(&cpu.0), || format!("CPU {cpu} is advised"));
+        let siblings = || truth.cpus().iter().filter(|other| truth.relation(cpu, *other) == Relation::Smt);
+        let is_second = siblings().any(|other| !left.contains(other));
+        reader.holds("advice", is_second, || format!("no other thread of the core of CPU {cpu} is left"));
+    }
 }
 
 fn origin(reader: &mut Reader<'_>, said: &Said<'_>) {
@@ -145,7 +165,11 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
                 reader.is("advice", worst, told["worst"].as_f64(), "the slowest pair");
             }
             () if against == "the same CPUs" => {
-                reader.holds("advice", of["cpus"] == told["cpus"], || "they are others".to_owned());
+                let [theirs, ours] =
+                    [of, told].map(|of| cpus(&of["cpus"]).into_iter().collect::<BTreeSet<u32>>());
+                // What was found and is not advised has no CPUs in the document, but its price.
+                let is_so = if ours.is_empty() { of["mean"] == told["mean"] } else { theirs == ours };
+                reader.holds("advice", is_so, || format!("they are {theirs:?}, not {ours:?}"));
             }
             () if against == "cannot be told apart" => {
                 reader.holds("advice", of["worse"] == false, || "the document says worse".to_owned());

@@ -16,6 +16,10 @@ pub const PATTERNS: &[Pattern] = &[
         "Talk inside one group: {ratio#} × faster ({inside#} ns, to the nearest other {across#} ns).",
         faster,
     ),
+    held(
+        "Time stamps from the own group vary less: {inside#} ns later than at best, {across#} from the nearest other.",
+        values,
+    ),
     held("Talk inside one group ({inside#} ns) is slower than to the nearest other ({across#} ns).", values),
     held("The values do not show them: {inside#} ns inside, {across#} ns to the nearest other.", values),
     held(
@@ -26,6 +30,11 @@ pub const PATTERNS: &[Pattern] = &[
     held(
         "No groups: values range from {a#} to {b#} ns without a gap, and the system reports one group.",
         none,
+    ),
+    held(
+        "No groups: values range from {a#} to {b#} ns without a gap, and each CPU is in another {level}, as the system \
+         reports.",
+        all_apart,
     ),
     held("One group above the core, as the system reports; no other gap in the values.", one_above_the_core),
     held("{n#} levels by value only, the system reports no groups: {ranges}.", by_value),
@@ -159,6 +168,17 @@ fn none(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.is("extremes", said.number("b"), values.iter().copied().reduce(f64::max), "the most");
     let truth = reader.run.true_groups(&reader.run.measured());
     reader.holds("groups", truth.is_empty(), || format!("the latencies truly show {truth:?}"));
+}
+
+fn all_apart(reader: &mut Reader<'_>, said: &Said<'_>) {
+    none(reader, said);
+    let measured = reader.run.measured();
+    let level = level_of(said.text("level"));
+    let together = level
+        .into_iter()
+        .flat_map(|level| reader.run.reported.level(level))
+        .any(|domain| domain.cpus.intersection(&measured).len() > 1);
+    reader.holds("groups", level.is_some() && !together, || "the system reports two in one".to_owned());
 }
 
 fn one_above_the_core(reader: &mut Reader<'_>, _: &Said<'_>) {

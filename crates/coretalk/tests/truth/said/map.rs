@@ -147,6 +147,8 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
     let asked = reader.run.words.iter().skip_while(|word| *word != "--precision").nth(1);
     let asked =
         asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
+    // A variation is judged by a measure of its own.
+    let asked = if matrix(reader)["protocol"] == "one-way" { 0.5 } else { asked };
     reader.is("precision", width, Some(asked), "the precision that was asked for");
     for cell in list(&matrix(reader)["cells"]).iter().filter(|cell| !doubted(cell)) {
         let (Some(point), [Some(low), Some(high)]) =

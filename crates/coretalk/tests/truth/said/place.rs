@@ -6,7 +6,7 @@ use super::super::run::list;
 use super::super::shown::Shown;
 use super::held;
 use coretalk_model::place::Workload;
-use coretalk_model::{CpuId, CpuSet, Level};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
@@ -20,6 +20,7 @@ pub const PATTERNS: &[Pattern] = &[
     ),
     held("Cannot tell which placement wins in {what}: {why}.", untold),
     held("{names} are the same CPUs here, and run once.", same_cpus),
+    held("{name}: OMP_NUM_THREADS={n#} OMP_PROC_BIND=close OMP_PLACES='{cpus}' COMMAND", order),
     held(
         "{work} on {placement}: the core clock moved, or differs between placements (here {ghz#} GHz)",
         clock,
@@ -44,6 +45,20 @@ fn cpus(placement: &Value) -> Vec<CpuId> {
     list(&placement["cpus"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
 }
 
+/// The CPU of each thread, in the order of threads.
+fn threads_of(placement: &Value) -> Vec<u32> {
+    list(&placement["roles"]).iter().filter_map(|cpu| Some(cpu.as_u64()? as u32)).collect()
+}
+
+/// What holds each thread on its CPU.
+fn order(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let told = threads_of(placement(comparisons(reader).first().unwrap_or(&Value::Null), said.text("name")));
+    reader.is("place", said.number("n"), Some(told.len() as f64), "threads");
+    let list = said.text("cpus").trim_matches(['{', '}']).split("},{");
+    let typed: Vec<u32> = list.filter_map(|cpu| cpu.parse().ok()).collect();
+    reader.holds("place", typed == told, || format!("its threads are on {told:?}"));
+}
+
 /// The rate of a placement in truth, where the machine knows it.
 fn truth(reader: &Reader<'_>, comparison: &Value, name: &str) -> Option<f64> {
     let workload: Workload = comparison["workload"].as_str()?.parse().ok()?;
@@ -63,10 +78,18 @@ pub fn placements(reader: &mut Reader<'_>, table: &Table) {
     for row in &table.rows[1..] {
         let told = placement(first, &row[0]);
         let set: CpuSet = cpus(told).into_iter().collect();
-        let typed = row[2].strip_prefix("taskset -c ").and_then(|list| list.parse::<CpuSet>().ok());
-        reader.holds("place", typed.as_ref() == Some(&set) || row[2] == "unbound", || {
+        let typed = row.last().map_or("", String::as_str);
+        let list = typed.strip_prefix("taskset -c ").and_then(|list| list.parse::<CpuSet>().ok());
+        reader.holds("place", list.as_ref() == Some(&set) || typed == "unbound", || {
             format!("its CPUs are {set}")
         });
+        if let Some(told_order) = table.column("threads on CPUs").and_then(|at| row.get(at)) {
+            let order: Vec<u32> = told_order.split(", ").filter_map(|cpu| cpu.parse().ok()).collect();
+            let roles = threads_of(told);
+            reader.holds("place", order.is_empty() || order == roles, || {
+                format!("its threads are on {roles:?}")
+            });
+        }
         structure(reader, &row[1].clone(), &set);
     }
 }
@@ -216,35 +239,91 @@ fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&s
     let number = |set: &CpuSet, level: Level| {
         topology.level(level).iter().filter(|domain| !domain.cpus.intersection(set).is_empty()).count()
     };
-    let why = said.text("why").to_owned();
-    let numbers = |text: &str| -> Vec<usize> {
-        text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+    let faster = |set: &CpuSet, kind: &str| {
+        let is_of = |cpu: &CpuId| topology.class_of(*cpu).is_some_and(|class| class.name == kind);
+        set.iter().filter(is_of).count()
     };
-    for part in why.trim_start_matches("It could be because ").trim_end_matches('.').split("; ") {
-        // Names of placements hold digits too, and `L3` does.
-        let bare = part.replace(next, "it").replace(winner, "it").replace("L3", "caches");
-        let told = numbers(&bare);
-        let exact: Vec<usize> = match () {
-            () if bare.contains("caches to itself") || bare.contains("stay inside") => {
-                vec![number(&mine, Level::L3), number(&theirs, Level::L3)]
-            }
-            () if bare.contains("core of its own") => vec![number(&theirs, Level::Core)],
-            () if bare.contains("has the memory of") => vec![number(&mine, Level::Node)],
-            () if bare.contains("its memory is on") => {
-                vec![number(&mine, Level::Node), number(&theirs, Level::Node)]
-            }
-            () if bare.starts_with("it has") && bare.contains("CPU") => vec![mine.len(), theirs.len()],
-            () if bare.starts_with("on ") => vec![mine.len()],
-            () => continue,
+    let threads = [winner, next].map(|name| threads_of(placement(of, name)));
+    let why = said.text("why").to_owned();
+    let Some(parts) = why.strip_prefix("It could be because ") else {
+        // A reason that is not known claims nothing.
+        let says_so =
+            why.starts_with("Nothing in the reported structure") || why.starts_with("Why is not known");
+        return reader.holds("place reason", says_so, || format!("nobody checks `{why}`"));
+    };
+    for part in parts.trim_end_matches('.').split("; ") {
+        // Names of placements hold digits and levels too.
+        let bare = part.replace(next, "it").replace(winner, "it");
+        let (mine_words, their_words) = bare.split_once(", ").unwrap_or((&bare, ""));
+        let first = |text: &str, of: usize| -> Option<usize> {
+            text.split_whitespace().find_map(|word| match word {
+                "none" => Some(0),
+                "all" => Some(of),
+                number => number.parse().ok(),
+            })
         };
-        reader.holds("place reason", told == exact, || format!("`{part}`: {exact:?} in truth"));
+        let level = Level::ALL.into_iter().find(|level| {
+            let name = level.name();
+            let is_name = |word: &str| word.trim_end_matches('s').eq_ignore_ascii_case(name);
+            bare.split(|c: char| !c.is_ascii_alphanumeric()).any(is_name)
+        });
+        let [told, exact]: [Option<[usize; 2]>; 2] = match () {
+            () if (bare.contains(" of its ") || bare.contains(" others that a thread"))
+                && level.is_some() =>
+            {
+                let of = mine_words.split(" of ").nth(1).and_then(|rest| first(rest, 0)).unwrap_or(0);
+                let across = |threads: &Vec<u32>| crossings(&topology, level, &bare, threads);
+                let told =
+                    first(mine_words, of).zip(first(their_words, of)).map(|(mine, theirs)| [mine, theirs]);
+                [told, Some([across(&threads[0]), across(&threads[1])])]
+            }
+            () if bare.contains("its two threads share") => {
+                let across = |threads: &Vec<u32>| crossings(&topology, level, "links", threads);
+                [Some([0, 1]), Some([across(&threads[0]), across(&threads[1])])]
+            }
+            () if bare.contains("of the faster kind") => {
+                let kind =
+                    bare.split("faster kind ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("");
+                let told =
+                    first(mine_words, 0).zip(first(their_words, 0)).map(|(mine, theirs)| [mine, theirs]);
+                [told, Some([faster(&mine, kind), faster(&theirs, kind)])]
+            }
+            () if bare.contains("CPU") && bare.starts_with("it has") => {
+                let told =
+                    first(mine_words, 0).zip(first(their_words, 0)).map(|(mine, theirs)| [mine, theirs]);
+                [told, Some([mine.len(), theirs.len()])]
+            }
+            () if level.is_some() => {
+                let told =
+                    first(mine_words, 0).zip(first(their_words, 0)).map(|(mine, theirs)| [mine, theirs]);
+                [told, level.map(|level| [number(&mine, level), number(&theirs, level)])]
+            }
+            () => [first(&bare, 0).map(|cpus| [cpus; 2]), Some([mine.len(); 2])],
+        };
+        reader.holds("place reason", told.is_some() && told == exact, || {
+            format!("`{part}`: {exact:?} in truth")
+        });
     }
-    if why.starts_with("Nothing in the reported structure") {
-        let same = [Level::Core, Level::L3, Level::Node, Level::Package]
-            .into_iter()
-            .all(|level| number(&mine, level) == number(&theirs, level));
-        reader.holds("place reason", same, || "their numbers of cores, caches or nodes differ".to_owned());
+}
+
+/// How many of what threads hand on, as the words say, goes from one group of a level to another.
+fn crossings(topology: &Topology, level: Option<Level>, words: &str, threads: &[u32]) -> usize {
+    let Some(level) = level else { return 0 };
+    let n = threads.len();
+    let pairs: Vec<[usize; 2]> = match () {
+        () if words.contains("hops") => (0..n).map(|thread| [thread, (thread + 1) % n]).collect(),
+        () if words.contains("links") => (1..n).map(|thread| [thread - 1, thread]).collect(),
+        () => (0..n).flat_map(|high| (0..high).map(move |low| [low, high])).collect(),
+    };
+    let group = |thread: usize| {
+        topology.level(level).iter().position(|domain| domain.cpus.contains(CpuId(threads[thread])))
+    };
+    let crosses = |a: usize, b: usize| group(a) != group(b);
+    if words.contains("others that a thread") {
+        let of = |thread: usize| (0..n).filter(|other| crosses(thread, *other)).count();
+        return (0..n).map(of).max().unwrap_or(0);
     }
+    pairs.into_iter().filter(|[a, b]| crosses(*a, *b)).count()
 }
 
 fn same(reader: &mut Reader<'_>, said: &Said<'_>) {

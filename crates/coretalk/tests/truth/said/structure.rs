@@ -368,10 +368,14 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
         let of_truth = truth.iter().find(|(_, groups)| counts(groups).contains(&many));
         reader.holds("structure", of_truth.is_some(), || format!("truly there are {truth:?}"));
         let Some((_, truly)) = of_truth else { continue };
+        let (groups, single) = groups.split_once("single:").unwrap_or((groups, ""));
         for group in groups.split_whitespace().filter(|group| *group != "…") {
             let is_one = group.parse::<CpuSet>().is_ok_and(|group| truly.contains(&group));
             reader.holds("structure", is_one, || format!("{group} is none of {truly:?}"));
         }
+        let single: CpuSet = single.trim().parse().unwrap_or_default();
+        let alone: CpuSet = truly.iter().filter(|group| group.len() == 1).flat_map(CpuSet::iter).collect();
+        reader.holds("structure", single == alone, || format!("single CPUs are {alone} in truth"));
         let inside = truth_inside(reader, truly);
         if let (Some(number), Some(inside)) = (Shown::read(&row[1]), inside) {
             reader.is_near("structure", number, inside, OFF + 0.02, "the median inside");

@@ -3,13 +3,13 @@
 use super::pace;
 use super::trials::Meant;
 use crate::ensemble::{Ensemble, Part};
-use crate::host::room::Room;
 use crate::queues::catalogue::Waits;
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Company, Consume, Course, Produce, Received, Roles, Sent};
 use crate::queues::paced::Pace;
 use crate::queues::registry;
 use crate::queues::stamps;
+use crate::room::Room;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use coretalk_model::queue::names;

@@ -1,6 +1,6 @@
 //! [`Room`]: how much memory this process may still take.
 
-use super::root::SystemRoot;
+use crate::host::root::SystemRoot;
 
 /// How much memory this process may still take, as the system says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
