@@ -7,6 +7,9 @@ use crate::stats::Estimate;
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
 
+/// What a pair of CPUs says of a rung; `None` where it has no visit that counts.
+type OfPair = ([CpuId; 2], Option<Estimate>);
+
 /// A column of the ladder that is measured by trials, and not by a kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
@@ -47,8 +50,7 @@ pub fn rungs(
     let gap = gap_of_ladder(settings);
     let mut rows = Vec::new();
     for rung in RUNGS {
-        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<([CpuId; 2], Option<Estimate>)>> =
-            BTreeMap::new();
+        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<OfPair>> = BTreeMap::new();
         let is_meant =
             |trial: &&TrialResult| rung.is_of(&trial.spec) && trial.spec.parameters.number("gap_ns") == gap;
         for trial in result.trials.iter().filter(is_meant) {

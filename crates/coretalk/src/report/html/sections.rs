@@ -468,7 +468,7 @@ fn differences_body(subject: &Subject<'_>) -> String {
         });
         vec![
             Cell::Words(one.level.as_ref().map_or(String::new(), |level| plain(&bare(level)))),
-            Cell::Number(one.shift_percent.map_or("·".into(), |shift| signed_percent(shift))),
+            Cell::Number(one.shift_percent.map_or("·".into(), signed_percent)),
             Cell::Number(interval),
             Cell::Number(one.q_value.map_or("·".into(), |q| format!("{q:.2e}"))),
             Cell::Words(plain(&one.verdict.replace('-', " "))),
