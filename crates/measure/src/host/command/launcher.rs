@@ -1,4 +1,4 @@
-//! [`Launched`]: a program that a small process has started, so that what the system counts as its memory is its own.
+//! `Launched`: a program that a small process has started, so that what the system counts as its memory is its own.
 //!
 //! The most memory that a process held outlives the change to another program: what the child of a fork had of its parent
 //! is counted for whatever it becomes (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a
