@@ -24,6 +24,7 @@ pub mod primitives;
 pub mod probe;
 pub mod probes;
 pub mod queues;
+#[cfg(not(any(loom, miri)))]
 pub mod room;
 #[cfg(not(loom))]
 pub mod schedule;
