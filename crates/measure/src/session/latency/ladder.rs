@@ -99,7 +99,17 @@ pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunErro
     Ok((driver.machine.now() - began).ns())
 }
 
-/// Time of the whole ladder where a pass takes so long, in nanoseconds.
+/// Passes of a map of so many in whose company the ladder is climbed by [`beside_the_map`].
+pub fn passes_beside(of: u32) -> u32 {
+    PASSES.min(of)
+}
+
+/// What the ladder adds to each of those, in nanoseconds, where one pass of it takes so long.
+pub fn share_of_a_pass_ns(pass_ns: f64, of: u32) -> f64 {
+    pass_ns * f64::from(PASSES) / f64::from(passes_beside(of).max(1))
+}
+
+/// Time of the whole ladder where it is climbed for itself and a pass takes so long, in nanoseconds.
 pub fn whole_ns(pass_ns: f64) -> f64 {
     if pass_ns > 0.0 { f64::from(PASSES) * pass_ns.max(PASS_GAP.ns()) } else { 0.0 }
 }

@@ -78,7 +78,13 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let gap = gap(driver, target);
     let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
     let (passes, expected_passes, map_time) = match target {
-        Target::Fixed(passes) => ([passes; 2], f64::from(passes), sweep * f64::from(passes)),
+        Target::Fixed(passes) => {
+            let ladder_ns = super::ladder::share_of_a_pass_ns(ladder_ns, passes);
+            let with_ladder = super::ladder::passes_beside(passes);
+            let time = (sweep_ns + ladder_ns).max(gap.ns()) * f64::from(with_ladder)
+                + sweep * f64::from(passes - with_ladder);
+            ([passes; 2], f64::from(passes), time)
+        }
         Target::Looks => {
             let share = share_open(driver, &cells, beyond);
             // With a cell or two to expect, the second look is as likely as not.
@@ -98,7 +104,9 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             (passes, first + share * more, sweep * first + likely * second + again)
         }
     };
-    let beside = beside_ns(driver, ladder_ns, parallel);
+    // Where the number of passes is settled, the ladder is climbed between them.
+    let ladder_after = if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
+    let beside = ladder_after + beside_ns(driver, parallel);
     let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
     let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
         orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
@@ -170,11 +178,11 @@ fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> 
     ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
 }
 
-/// Expected time of what comes after the map: the gate where there is company, and the ladder.
-fn beside_ns(driver: &Driver<'_>, ladder_ns: f64, parallel: u32) -> f64 {
+/// Expected time of what comes after the map but for the ladder: the gate where there is company, and execution.
+fn beside_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
-    gate + super::ladder::whole_ns(ladder_ns) + super::execution::expected(driver).ns()
+    gate + super::execution::expected(driver).ns()
 }
 
 /// Cells of each relation that an outline times once, to know the mean.
