@@ -117,6 +117,7 @@ impl Found {
             let coarser = levels.last();
             if !coarser.is_none_or(|coarser| level.is_within(coarser))
                 || !guard::stands_out(level, finer, coarser, distances)
+                || distances.len() < LEAST_OF_A_MESH && !clear::has_gap(level, distances)
             {
                 continue;
             }

@@ -24,6 +24,9 @@ const LEAST_RATIO_OF_MANY: f64 = 1.05;
 const SURPRISE: f64 = 6.0;
 /// … and groups of CPUs in less than one of 10⁵.
 const SURPRISE_OF_CPUS: f64 = 11.5;
+/// Of levels of four or five CPUs that sizes suggest this much is asked for: of so many CPUs drawn from a mesh of 8 × 8
+/// cores one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
+const LEAST_RATIO_OF_FEW: f64 = 1.25;
 /// A single CPU is far away, and not slow, where its way to another one is shorter than slowness would make it, by this
 /// share of what it is farther than a group is wide.
 const LEAST_SHARE: f64 = 0.5;
@@ -134,6 +137,11 @@ pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances
         (Some(inside), Some(across)) => across - inside >= ln(least),
         _ => true,
     }
+}
+
+/// Whether every pair inside the groups is nearer than every pair across, by what a few CPUs of a mesh rarely show.
+pub(super) fn has_gap(level: &Partition, distances: &Distances) -> bool {
+    gap(level, distances).is_some_and(|gap| gap >= ln(LEAST_RATIO_OF_FEW))
 }
 
 /// From the slowest pair inside (but for as many of its group as may be disturbed) up to the fastest across. None where
