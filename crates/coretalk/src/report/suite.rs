@@ -9,7 +9,7 @@ use super::{jitter, plateaus, queue};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::{self, broadcast, sharing, spawn, strain, wake};
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{TrialResult, Value, named_headline, side_by_side};
+use coretalk_model::series::{self, TrialResult, Value, side_by_side};
 use coretalk_model::{Flag, contend, wait};
 use std::borrow::Cow;
 
@@ -84,9 +84,8 @@ fn table(
     }
     let told = |row: &str, place: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
-        let probe = &trial.spec.probe;
-        let (name, estimate) = named_headline(&series.settings, probe, &trial.medians_ns, &trial.values)?;
-        Some(Told { value: estimate.point, name, unit: unit_of(trial, unit), trial })
+        let name = series::shown(&series.settings, trial)?;
+        Some(Told { value: trial.told(name)?, name, unit: unit_of(trial, unit), trial })
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(places.iter().map(|place| (place.as_str(), Align::Right)));
@@ -175,9 +174,7 @@ fn meaning(probe: &str, name: &str) -> Option<&'static str> {
         ("wait", wait::names::TRIP) => Some("there and back, one clock read included"),
         ("wake", wake::names::SLEPT) => Some("until a thread that slept runs again"),
         ("spawn", spawn::names::LATENCY) => Some("until the first statement"),
-        ("contend", contend::names::WALL_NS) => {
-            Some("wall time / operations of all threads; `contend` tells wall time × threads / operations")
-        }
+        ("contend", contend::names::THREAD_NS) => Some("wall time × threads / operations"),
         ("sharing", sharing::names::SHARED_NS) => Some("an addition while both threads add"),
         ("broadcast", broadcast::names::LAST) => Some("until the last reader"),
         _ => None,
@@ -238,18 +235,21 @@ fn label(trial: &TrialResult) -> String {
 }
 
 fn names(trial: &TrialResult) -> String {
-    told(trial, |value| matches!(value, Value::Text(_))).join(", ")
+    parameters(trial, |value| matches!(value, Value::Text(_))).join(", ")
 }
 
 fn numbers(trial: &TrialResult) -> String {
-    told(trial, |value| matches!(value, Value::Number(_))).join(", ")
+    parameters(trial, |value| matches!(value, Value::Number(_))).join(", ")
 }
 
 fn first_word(trial: &TrialResult) -> String {
-    told(trial, |value| matches!(value, Value::Text(_))).into_iter().next().unwrap_or_else(|| label(trial))
+    parameters(trial, |value| matches!(value, Value::Text(_)))
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| label(trial))
 }
 
-fn told(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String> {
+fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String> {
     let told =
         trial.spec.parameters.iter().filter(|(name, value)| !NOT_IN_ROWS.contains(name) && which(value));
     told.map(|(name, value)| match (name, value) {

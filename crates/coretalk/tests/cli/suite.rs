@@ -65,7 +65,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     let screen = tool.done(&["runs", "show", "all"]).out;
     // Every number is named, by the name that it has in the table of its command.
     for named in
-        ["half, net (", "trip, median (", "slept, median (", "latency, median (", " wall (", " both ("]
+        ["half, net (", "trip, median (", "slept, median (", "latency, median (", " thread (", " both ("]
     {
         assert!(screen.contains(named), "{named}: {screen}");
     }

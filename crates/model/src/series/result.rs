@@ -101,6 +101,15 @@ impl TrialResult {
         }
     }
 
+    /// The number by which a distribution or a value is told: the median of all its events in nanoseconds, or the value
+    /// in its own unit.
+    pub fn told(&self, name: &str) -> Option<f64> {
+        match self.histogram(name) {
+            Some(histogram) => histogram.percentile_ns(0.5),
+            None => self.medians_ns.get(name).or_else(|| self.values.get(name)).map(|value| value.point),
+        }
+    }
+
     /// A distribution that holds something.
     pub fn histogram(&self, name: &str) -> Option<&Histogram> {
         self.histograms.get(name).filter(|histogram| !histogram.is_empty())
