@@ -132,7 +132,8 @@ pub fn legend(
     parts.push(match report.settings.counts {
         Counts::Adaptive => {
             let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
-            format!("±{} at 95 % {but}", percent(precision))
+            let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
+            format!("±{} at 95 %{of} {but}", percent(precision))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));

@@ -74,7 +74,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
         _ if row == column => Cell::Missing { reason: "a CPU does not talk to itself".into() },
         Some(delays) => {
             let back = passes.get(&[cpus[column], cpus[row]]).map_or(&[][..], Vec::as_slice);
-            judge(settings, delays, back)
+            judge(settings, rate, delays, back)
         }
         None => Cell::Missing { reason: "not measured".into() },
     });
@@ -136,10 +136,16 @@ fn early(delays: &[Delays]) -> f64 {
 }
 
 /// Judges one direction, beside what was seen in the other.
-fn judge(settings: &LatencySettings, delays: &[Delays], back: &[Delays]) -> Cell {
-    let Some(latency_ns) = interval(settings, delays) else {
+fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[Delays]) -> Cell {
+    let Some(told) = interval(settings, delays) else {
         return Cell::Missing { reason: "not measured".into() };
     };
+    // A difference of two times that were read in steps is off by less than one step either way.
+    let step_ns = rate.ns(1.0);
+    if told.point < step_ns {
+        return Cell::Missing { reason: format!("varies by less than a step of the clock, {step_ns:.1} ns") };
+    }
+    let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
     if delays.len() < cell::FEWEST_PASSES {
         flags.set(Flag::FewPasses);
@@ -197,10 +203,19 @@ mod tests {
             };
             (0..24).map(visit).collect()
         };
-        let flags = |out: f64, back: f64| match judge(&settings, &visits(out), &visits(back)) {
+        let rate = |hz| TickRate { hz };
+        let flags = |out: f64, back: f64| match judge(&settings, rate(1e9), &visits(out), &visits(back)) {
             Cell::Measured(value) => value.flags,
             Cell::Missing { reason } => panic!("{reason}"),
         };
+        // 24 MHz: 41.7 ns a step.
+        let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out));
+        assert!(
+            matches!(coarse(0.0), Cell::Missing { reason } if reason.contains("a step of the clock, 41.7 ns"))
+        );
+        let told = coarse(50.0);
+        let value = told.value().unwrap();
+        assert!(value.latency_ns.low < 10.0 && value.flags.contains(Flag::WideCi), "{value:?}");
         assert!(flags(50.0, 80.0).contains(Flag::Asym) && !flags(50.0, 80.0).has_doubt());
         assert!(!flags(50.0, 50.0).contains(Flag::Asym));
     }
