@@ -2,7 +2,7 @@
 
 use super::analyse::{headline, named_headline, said};
 use super::resolution::half_step_ns;
-use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState};
+use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, shown};
 use crate::stats::Estimate;
 use crate::{Flag, Grade, flags, grade};
 use std::collections::BTreeMap;
@@ -86,9 +86,17 @@ pub(super) fn judge(
         (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
         return;
     };
-    result.grade = Some(Grade::of(result.flags, width, repeated(settings, passes, result)));
-    let doubt = result.flags.gravest();
-    result.reason = doubt
+    // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
+    // interval may be far wider than was asked for.
+    let told = shown(settings, result).and_then(|name| result.values.get(name));
+    let (width, flags) = match told.map(Estimate::relative_half_width).filter(|of_told| *of_told > width) {
+        Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
+        Some(of_told) => (of_told, result.flags),
+        None => (width, result.flags),
+    };
+    result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
+    result.reason = flags
+        .gravest()
         .map(|flag| words(flag, result, counting, width))
         .or(failure.map(|failure| format!("{failure} in some passes").into()));
 }
