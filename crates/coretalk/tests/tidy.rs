@@ -385,7 +385,9 @@ fn the_first_commands_of_the_readme_are_run_and_test_and_the_checks_begin_with_t
     assert!(first < others.unwrap() && second < others.unwrap(), "the two commands come first");
     // Building the tests may be a step of its own.
     let commands = CI.lines().filter(|line| {
-        line.contains("cargo ") && line.starts_with("step ") && !line.ends_with("cargo test --workspace --no-run")
+        line.contains("cargo ")
+            && line.starts_with("step ")
+            && !line.ends_with("cargo test --workspace --no-run")
     });
     assert!(commands.clone().next().unwrap().ends_with("cargo test --workspace"), ".ci/run begins with it");
     assert!(commands.count() > 4);

@@ -148,6 +148,11 @@ impl SimMachine {
         self.world.spec.states.iter().map(|state| state.name.as_str()).collect()
     }
 
+    /// Whether others run beside its CPUs for a while and slow them down, which no state tells.
+    pub fn has_busy_neighbours(&self) -> bool {
+        self.world.spec.noise.sibling_share > 0.0
+    }
+
     /// The state at a time, as an index into [`states`](SimMachine::states); 0 where it has one only.
     pub fn state_at(&self, time: Picos) -> usize {
         self.world.states.at(time).state

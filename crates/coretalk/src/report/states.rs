@@ -110,7 +110,7 @@ fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Lo
             format!(", but only for {} of {} kinds of exchange", contrast.slowed, contrast.kernels)
         }
         _ if report.environment.hypervisor.is_some() || report.header.simulated => {
-            ", as when a host moves vCPUs".to_owned()
+            ", as when a host moves vCPUs or lets others run beside them".to_owned()
         }
         _ => String::new(),
     };

@@ -69,16 +69,16 @@ fn first_screens_are_true() {
     let mut all = first_screens(1, 1);
     // In this run other tools were imitated while the machine was in another state.
     all.extend(runs(&Tool::new(), "noisy-vm", 1, &[&["--cpus", "0,1"]]));
-    judge("first screens", &all);
+    judge(&all);
 }
 
 #[test]
 #[ignore = "minutes: every scenario as a whole, and many choices; .ci/run asks for it"]
 fn truth_of_many_first_screens() {
-    judge("many", &first_screens(11, 6));
+    judge(&first_screens(11, 6));
     let tool = Tool::new();
     for machine in ["chiplet-16-smt", "epyc-2s-192", "mesh-64", "arm-coarse-clock", "noisy-vm"] {
-        judge("many", &runs(&tool, machine, 3, &[&[], &["suite", "--budget", "20s"]]));
+        judge(&runs(&tool, machine, 3, &[&[], &["suite", "--budget", "20s"]]));
     }
 }
 
@@ -99,7 +99,7 @@ fn maps_of_every_protocol_are_true() {
     let coarse = &["latency", "--protocol", "one-way,msg", "--cpus", "0-2,4", "--budget", "5s"];
     all.extend(runs(&tool, "arm-coarse-clock", 1, &[coarse]));
     all.extend(runs(&tool, "noisy-vm", 2, &[&["latency", "--protocol", "msg", "--budget", "5s"]]));
-    judge("maps", &all);
+    judge(&all);
 }
 
 /// Trials of every probe on some CPUs.
@@ -118,13 +118,13 @@ fn trials_are_told_truly() {
     all.extend(runs(&tool, "noisy-vm", 1, &[&["jitter"], &["queue", "--cpus", "0,1", "--budget", "2s"]]));
     all.extend(runs(&tool, "chiplet-16", 1, &[&["jitter", "--cpus", "0-4"]]));
     all.extend(runs(&tool, "hybrid", 1, &[&["contend", "--cpus", "0,1,12", "--budget", "2s"]]));
-    judge("trials", &all);
+    judge(&all);
 }
 
 #[test]
 fn a_suite_is_told_truly() {
     let tool = Tool::new();
-    judge("suite", &runs(&tool, "chiplet-16-smt", 1, &[&["suite", "--cpus", "0,1,8,16", "--budget", "6s"]]));
+    judge(&runs(&tool, "chiplet-16-smt", 1, &[&["suite", "--cpus", "0,1,8,16", "--budget", "6s"]]));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn placements_are_told_truly() {
         ]],
     ));
     judged.extend(runs(&tool, "chiplet-16-smt", 1, &[&["place", "--workload", "ring", "--budget", "5s"]]));
-    judge("placements", &judged);
+    judge(&judged);
 }
 
 /// A run, and what is asked of it and of others afterwards.
@@ -196,7 +196,7 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
 
 #[test]
 fn comparisons_are_true() {
-    judge("comparisons", &comparisons(&Tool::new()));
+    judge(&comparisons(&Tool::new()));
 }
 
 /// Advice from runs and from measurements.
@@ -224,7 +224,7 @@ pub fn advice(tool: &Tool) -> Vec<Run> {
 
 #[test]
 fn advice_is_true() {
-    judge("advice", &advice(&Tool::new()));
+    judge(&advice(&Tool::new()));
 }
 
 /// What is said of the structure of runs, and of their matrices as those of other tools.
@@ -254,5 +254,5 @@ pub fn structures(tool: &Tool) -> Vec<Run> {
 
 #[test]
 fn structures_are_true() {
-    judge("structures", &structures(&Tool::new()));
+    judge(&structures(&Tool::new()));
 }

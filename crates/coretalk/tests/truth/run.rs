@@ -105,6 +105,12 @@ impl Run {
             .collect()
     }
 
+    /// Whether this pair changes level on this machine: between its states, or by what else runs beside it.
+    pub fn moves(&self, a: CpuId, b: CpuId) -> bool {
+        let truth = self.true_ns("cas+pause", a.0, b.0);
+        self.machine.has_busy_neighbours() || truth.iter().any(|ns| *ns > 1.5 * truth[0])
+    }
+
     /// The groups of these CPUs that latencies truly show, finest first: every pair inside is faster by more than a
     /// seventh than every pair across, and somebody is inside and somebody across.
     pub fn true_groups(&self, cpus: &CpuSet) -> Vec<(Level, Vec<CpuSet>)> {

@@ -28,8 +28,8 @@ impl fmt::Display for Refusal {
             Refusal::Matrix(error) => error.fmt(f),
             Refusal::Moved { cells } => write!(
                 f,
-                "{:.0} % of the pairs changed level while they were watched, as where a host moves virtual CPUs: no \
-                 grouping would hold",
+                "{:.0} % of the pairs changed level while they were watched, as where a host moves virtual CPUs or lets \
+                 others run beside them: no grouping would hold",
                 100.0 * cells
             ),
         }

@@ -118,8 +118,9 @@ fn changed(reader: &mut Reader<'_>, said: &Said<'_>) {
 fn moves(reader: &mut Reader<'_>, said: &Said<'_>) {
     let (a, b) = (said.cpu("a"), said.cpu("b"));
     let truth = reader.run.true_ns("cas+pause", a, b);
-    let far = truth.iter().any(|ns| *ns > 1.5 * truth[0]);
-    reader.holds("state of noise", far, || format!("CPUs {a} and {b} take {truth:?} ns in truth"));
+    reader.holds("states", reader.run.moves(CpuId(a), CpuId(b)), || {
+        format!("CPUs {a} and {b} take {truth:?} ns in truth")
+    });
 }
 
 fn most_changed(reader: &mut Reader<'_>, said: &Said<'_>) {
@@ -135,14 +136,13 @@ fn pairs_changed(reader: &mut Reader<'_>, said: &Said<'_>) {
     let told = cells.iter().filter(|cell| list(&cell["states"]).len() > 1).count() as f64;
     reader.is("count", said.number("k"), Some(told), "the number of cells with several states");
     let moving = cells.iter().filter(|cell| {
-        let cpu = |name: &str| cell[name].as_u64().unwrap_or(0) as u32;
-        let truth = reader.run.true_ns("cas+pause", cpu("from"), cpu("to"));
-        truth.iter().any(|ns| *ns > 1.5 * truth[0])
+        let cpu = |name: &str| CpuId(cell[name].as_u64().unwrap_or(0) as u32);
+        reader.run.moves(cpu("from"), cpu("to"))
     });
     let moving = moving.count() as f64;
-    reader.holds("state of noise", said.number("k").value <= moving, || {
-        format!("{moving} pairs change in truth")
-    });
+    // Of many pairs some have two visits that were spoilt alike.
+    let most = moving + 0.001 * measured;
+    reader.holds("states", said.number("k").value <= most, || format!("{moving} pairs change in truth"));
 }
 
 /// The time of the drawn code in each state, by its letter, as the table says it.

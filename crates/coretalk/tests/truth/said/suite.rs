@@ -97,18 +97,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                     }
                 }
             }
-            // The median of passes is not that of their events, which every other screen and the document tell.
-            let of_passes = of_series.iter().any(|trial| {
-                let interval = &trial["intervals"]["median_ns"];
-                let ends = interval[0].as_f64().zip(interval[1].as_f64());
-                // Of a few passes there is no interval.
-                let near = || trial["percentiles"]["50"].as_f64().is_some_and(|ns| number.is_near(ns, 0.08));
-                ends.map_or_else(near, |(low, high)| {
-                    number.value >= 0.995 * low && number.value <= 1.005 * high
-                })
-            });
-            let claim = if of_passes { "another median" } else { "suite" };
-            reader.holds(claim, exact.iter().any(|exact| number.reads(*exact)), || {
+            reader.holds("suite", exact.iter().any(|exact| number.reads(*exact)), || {
                 format!("{}, {place}: {} is none of {exact:?}", row[0], number.value)
             });
         }

@@ -105,7 +105,8 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         }
     };
     // Where the number of passes is settled, the ladder is climbed between them.
-    let ladder_after = if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
+    let ladder_after =
+        if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
     let beside = ladder_after + beside_ns(driver, parallel);
     let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
     let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
