@@ -439,7 +439,8 @@ fn without_a_number_there_are_as_many_threads_as_the_named_placements_hold() {
 #[test]
 fn a_program_on_one_cpu_has_no_migrations() {
     let (tool, places) = (Tool::new(), places());
-    let script = ["--format", "json", "--", "/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
+    let work = ["/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
+    let script = [&["--budget", "3s", "--format", "json", "--"][..], &work].concat();
     let document: Value = serde_json::from_str(&tool.done(&place(&places, &script)).out).unwrap();
     let all = document["comparisons"].as_array().unwrap();
     let counted = all.iter().find(|it| it["metric"] == "migrations").unwrap();
@@ -523,7 +524,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
 fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
     let (tool, places) = (Tool::new(), places());
     let peak_mb = |script: &str| -> Option<f64> {
-        let words = ["--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
+        let words = ["--budget", "3s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
         let document: Value = serde_json::from_str(&tool.done(&place(&places, &words)).out).unwrap();
         let all = document["comparisons"].as_array().unwrap();
         let peak = all.iter().find(|it| it["metric"] == "peak_memory_mb").unwrap();
@@ -548,7 +549,7 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     let hog = ["-c", first, "/bin/sh", "-c", "while :; do :; done"];
     let mut hog = std::process::Command::new("taskset").args(hog).spawn().unwrap();
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-    let words = ["--budget", "20s", "--name", "beside", "--", "/bin/sh", "-c", script];
+    let words = ["--budget", "6s", "--name", "beside", "--", "/bin/sh", "-c", script];
     let said = tool.call(&place(&places, &words));
     hog.kill().unwrap();
     hog.wait().unwrap();

@@ -144,6 +144,8 @@ fn many_groups_stand_below_each_other_within_80_columns() {
             seed,
             "--name",
             seed,
+            "--budget",
+            "5s",
             "-q",
             "-o",
             "x",
