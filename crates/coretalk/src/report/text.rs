@@ -261,7 +261,8 @@ pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
         // What rounding leaves of a difference of equal shares has a sign of its own, and no digit to show.
-        p if p < 0.005 => "0 %".to_owned(),
+        p if p < 1e-6 => "0 %".to_owned(),
+        p if p < 0.005 => "<0.01 %".to_owned(),
         p if p >= 9.95 => format!("{percent:.0} %"),
         p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
         _ => format!("{percent:.2} %"),
