@@ -9,6 +9,7 @@ use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
 use coretalk_model::series::{Gathering, SeriesSettings};
+use coretalk_model::stats::{LOOKS, MOST_LOOKS};
 use coretalk_model::{CpuId, CpuSet, Home, Level, Picos, Protocol, Topology};
 use std::path::PathBuf;
 
@@ -268,6 +269,7 @@ fn settings(
         lines: args.lines,
         parallel: parallel(args.parallel, cpus.len())?,
         precision: global.precision.unwrap_or(PRECISION),
+        looks: looks(global, measuring),
         budget: global.budget.unwrap_or(budget),
         spacing,
         seed,
@@ -452,6 +454,13 @@ fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing
         Measuring::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
         Measuring::Latency(_) => (seconds(60), Spacing::Brief),
     }
+}
+
+/// How many looks a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a budget. That
+/// of a suite is for all of its probes.
+fn looks(global: &Global, measuring: Measuring<'_>) -> u32 {
+    let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
+    if global.precision.is_some() || has_budget { MOST_LOOKS } else { LOOKS.len() as u32 }
 }
 
 /// Formats of one matrix refuse a run that has several, before anything is measured.

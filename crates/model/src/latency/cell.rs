@@ -268,7 +268,12 @@ fn interval_of(passes: &[Pass], settings: &LatencySettings, correlation: Correla
         Counts::Adaptive => {
             let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
             let design_effect = correlation.design_effect(values.len());
-            passes_interval(&values, Look::at(values.len()), design_effect, FLOOR.min(settings.precision))
+            passes_interval(
+                &values,
+                Look::at(values.len(), settings.looks),
+                design_effect,
+                FLOOR.min(settings.precision),
+            )
         }
         Counts::Fixed { .. } => drift_interval(passes),
     }

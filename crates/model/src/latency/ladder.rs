@@ -204,5 +204,5 @@ fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let by_pass: Vec<f64> = (0..passes)
         .filter_map(|pass| stats::median(&by_pair.values().map(|values| values[pass]).collect::<Vec<_>>()))
         .collect();
-    passes_interval(&by_pass, Look::at(by_pass.len()), 1.0, super::cell::FLOOR)
+    passes_interval(&by_pass, Look::at(by_pass.len(), stats::LOOKS.len() as u32), 1.0, super::cell::FLOOR)
 }

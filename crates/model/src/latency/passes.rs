@@ -1,6 +1,6 @@
 //! [`PassTable`]: what the passes of the map said, of all cells in a few large arrays.
 
-use crate::stats::LOOKS;
+use crate::stats::{Look, MOST_LOOKS};
 use crate::{Flags, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
@@ -218,8 +218,7 @@ impl PassTable {
     /// not worth the trouble of being used again.
     fn make_room(&mut self, cell: usize) {
         let Rows { first, made, .. } = self.cells[cell];
-        let look = LOOKS.into_iter().find(|&look| look > made as usize);
-        let room = look.unwrap_or(2 * made as usize);
+        let room = Look::at(made as usize + 1, MOST_LOOKS).passes().max(made as usize + 1);
         let (from, to, end) = (first as usize, self.heads.len(), (first + made) as usize);
         self.heads.extend_from_within(from..end);
         self.heads.resize(to + room, PassHead::NONE);

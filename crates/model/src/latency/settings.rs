@@ -1,5 +1,6 @@
 //! [`LatencySettings`]: what is meant by a latency run, after every default is resolved. Stored in the run.
 
+use crate::stats::LOOKS;
 use crate::{CpuId, Home, Picos, Protocol, Tool};
 
 /// What to measure, as meant: every CPU exists and may be used, every default is filled in.
@@ -24,6 +25,10 @@ pub struct LatencySettings {
     pub parallel: Parallel,
     /// Half-width of the interval to reach, relative (0.02 is ± 2 %).
     pub precision: f64,
+    /// How many looks a cell gets at most whose interval is still wide: two, or as many as the budget allows where a
+    /// precision or a budget was asked for.
+    #[cfg_attr(feature = "serde", serde(default = "usual_looks"))]
+    pub looks: u32,
     /// Upper bound of machine time.
     pub budget: Picos,
     /// How passes are spread over time.
@@ -80,6 +85,7 @@ impl LatencySettings {
             counts: Counts::Adaptive,
             parallel: Parallel::Auto,
             precision: LatencySettings::PRECISION,
+            looks: usual_looks(),
             budget: Picos::from_ms(60_000),
             spacing: Spacing::Brief,
             seed: 1,
@@ -89,6 +95,11 @@ impl LatencySettings {
             keep_raw: false,
         }
     }
+}
+
+/// Runs of older versions had no others.
+fn usual_looks() -> u32 {
+    LOOKS.len() as u32
 }
 
 /// Which pairs are measured.

@@ -69,7 +69,7 @@ pub fn is_done(
     let medians = estimates(&by_name(&main, medians), settings.precision);
     let values = values(&spec.probe, &main, settings.precision);
     let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
-    decide(passes.len(), width, settings.precision) != Decision::More
+    decide(passes.len(), width, settings.precision, LOOKS.len() as u32) != Decision::More
 }
 
 /// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
@@ -337,7 +337,7 @@ fn second_look<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
 fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     // Values that never change need no floor: a ratio of 0 or a count is exact.
     let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
-    passes_interval(values, Look::at(values.len()), 1.0, floor)
+    passes_interval(values, Look::at(values.len(), LOOKS.len() as u32), 1.0, floor)
 }
 
 /// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for

@@ -66,17 +66,17 @@ mod tests {
     #[test]
     fn eight_passes_reach_from_minimum_to_maximum() {
         let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
-        let found = passes_interval(&passes, Look::First, 1.0, 0.0).unwrap();
+        let found = passes_interval(&passes, Look::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (21.7, 22.4, 0.95));
         assert!((found.point - 22.075).abs() < 1e-12);
-        let floored = passes_interval(&passes, Look::First, 1.0, 0.02).unwrap();
+        let floored = passes_interval(&passes, Look::FIRST, 1.0, 0.02).unwrap();
         assert!((floored.relative_half_width() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
     }
 
     #[test]
     fn drift_widens_the_interval_beyond_the_order_statistic() {
         let ramp: Vec<f64> = (0..24).map(|i| 20.0 + f64::from(i) / 10.0).collect();
-        let found = passes_interval(&ramp, Look::Second, 1.0, 0.0).unwrap();
+        let found = passes_interval(&ramp, Look::SECOND, 1.0, 0.0).unwrap();
         // Ranks 6 and 19 would be 20.5 and 21.8; the first and the last block of four are 20.15 and 22.15.
         assert!((found.low - 20.15).abs() < 1e-9 && (found.high - 22.15).abs() < 1e-9, "{found:?}");
         assert!(found.effective_n < 3.0);
@@ -86,11 +86,11 @@ mod tests {
     fn passes_that_resemble_each_other_are_worth_fewer() {
         let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
         let plain = fixed_interval(&passes).unwrap();
-        let wider = passes_interval(&passes, Look::First, 9.0, 0.0).unwrap();
+        let wider = passes_interval(&passes, Look::FIRST, 9.0, 0.0).unwrap();
         assert!((wider.half_width() - 3.0 * plain.half_width()).abs() < 1e-9 && wider.effective_n <= 1.0);
-        let alone = passes_interval(&passes, Look::First, 1.0, 0.0).unwrap();
+        let alone = passes_interval(&passes, Look::FIRST, 1.0, 0.0).unwrap();
         assert_eq!(
-            (wider.point, passes_interval(&passes, Look::First, 0.5, 0.0)),
+            (wider.point, passes_interval(&passes, Look::FIRST, 0.5, 0.0)),
             (alone.point, Some(alone))
         );
     }
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn fewer_than_six_passes_admit_it() {
-        let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Look::First, 1.0, 0.0).unwrap();
+        let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Look::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (1.0, 3.0, 0.875));
         assert!(found.effective_n <= 4.0);
-        assert_eq!(passes_interval(&[], Look::First, 1.0, 0.02), None);
-        assert_eq!(passes_interval(&[5.0], Look::First, 1.0, 0.02).map(|e| e.confidence), Some(0.0));
+        assert_eq!(passes_interval(&[], Look::FIRST, 1.0, 0.02), None);
+        assert_eq!(passes_interval(&[5.0], Look::FIRST, 1.0, 0.02).map(|e| e.confidence), Some(0.0));
     }
 
     proptest! {
@@ -118,7 +118,7 @@ mod tests {
         fn the_adaptive_interval_holds_the_fixed_one_and_scales(
             passes in proptest::collection::vec(1.0f64..100.0, 1..40), factor in 0.01f64..100.0,
         ) {
-            let look = Look::at(passes.len());
+            let look = Look::at(passes.len(), 2);
             let adaptive = passes_interval(&passes, look, 1.0, 0.02).unwrap();
             let fixed = fixed_interval(&passes).unwrap();
             prop_assert!(adaptive.low <= fixed.low && fixed.high <= adaptive.high);

@@ -5,28 +5,52 @@
 
 use std::f64::consts::PI;
 
-/// Numbers of passes at which a cell may be finished: eight for every cell, 24 for those still too wide.
+/// Numbers of passes at which a cell may be finished: eight for every cell, 24 for those still too wide. Who asks for more
+/// gets further looks, each at twice as many passes as the one before.
 pub const LOOKS: [usize; 2] = [8, 24];
+
+/// More looks than any budget reaches: the last is at a million and a half passes.
+pub const MOST_LOOKS: u32 = 18;
 
 /// A look at the passes so far; it decides how much error the interval may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Look {
-    /// After [`LOOKS`]`[0]` passes, or fewer if the budget ended before.
-    First,
-    /// Any later one.
-    Second,
-}
+pub struct Look(u32);
 
 impl Look {
-    /// The look that a number of passes belongs to.
-    pub fn at(passes: usize) -> Look {
-        if passes <= LOOKS[0] { Look::First } else { Look::Second }
+    /// After [`LOOKS`]`[0]` passes, or fewer if the budget ended before.
+    pub const FIRST: Look = Look(0);
+    /// After [`LOOKS`]`[1]` passes, or fewer if the budget ended before.
+    pub const SECOND: Look = Look(1);
+
+    /// The look that a number of passes belongs to, of so many at most.
+    ///
+    /// ```
+    /// # use coretalk_model::stats::Look;
+    /// assert_eq!([8, 24, 120].map(|passes| Look::at(passes, 2)), [Look::FIRST, Look::SECOND, Look::SECOND]);
+    /// assert_eq!(Look::at(120, 9).passes(), 192);
+    /// ```
+    pub fn at(passes: usize, most: u32) -> Look {
+        let all = (0..most.clamp(1, MOST_LOOKS)).map(Look);
+        let last = Look(most.clamp(1, MOST_LOOKS) - 1);
+        all.into_iter().find(|look| look.passes() >= passes).unwrap_or(last)
+    }
+
+    /// Passes at this look.
+    pub fn passes(self) -> usize {
+        match self.0 {
+            0 => LOOKS[0],
+            later => LOOKS[1] << (later - 1),
+        }
+    }
+
+    /// Whether a cell with so many passes is looked at.
+    pub fn is_due(passes: usize, most: u32) -> bool {
+        Look::at(passes, most).passes() == passes
     }
 
     /// The error that this look may spend of 5 % in all.
     pub fn alpha(self) -> f64 {
-        spent_alpha(self as u32 + 1)
+        spent_alpha(self.0 + 1)
     }
 }
 
@@ -52,21 +76,16 @@ pub enum Decision {
     Budget,
 }
 
-/// Decides after `passes` passes with an interval of this relative half-width (0.02 is ± 2 %). Between looks the
-/// answer is always [`Decision::More`], however narrow the interval is.
-pub fn decide(passes: usize, relative_half_width: f64, requested: f64) -> Decision {
+/// Decides after `passes` passes with an interval of this relative half-width (0.02 is ± 2 %), where there are so many
+/// looks at most. Between looks the answer is always [`Decision::More`], however narrow the interval is.
+pub fn decide(passes: usize, relative_half_width: f64, requested: f64, most: u32) -> Decision {
     // An interval widened to a floor of the requested precision is that wide up to rounding.
     let narrow = relative_half_width <= requested * (1.0 + 1e-9);
-    match passes {
-        n if n >= LOOKS[1] => {
-            if narrow {
-                Decision::Enough
-            } else {
-                Decision::Budget
-            }
-        }
-        n if n == LOOKS[0] && narrow => Decision::Enough,
-        _ => Decision::More,
+    let is_last = passes >= Look(most.clamp(1, MOST_LOOKS) - 1).passes();
+    match () {
+        () if narrow && (is_last || Look::is_due(passes, most)) => Decision::Enough,
+        () if is_last => Decision::Budget,
+        () => Decision::More,
     }
 }
 
@@ -79,7 +98,10 @@ mod tests {
         let spent: f64 = (0..100_000).map(spent_alpha).sum();
         assert!(spent < 0.05 && spent > 0.0499, "{spent}");
         assert!((spent_alpha(3) - 0.0034).abs() < 5e-5);
-        assert_eq!((Look::at(8).alpha(), Look::at(24).alpha()), (spent_alpha(1), spent_alpha(2)));
+        let alphas = [8, 24, 25, 48, 49].map(|passes| Look::at(passes, MOST_LOOKS).alpha());
+        assert_eq!(alphas, [1, 2, 3, 3, 4].map(spent_alpha));
+        // Passes whose number was settled before the first are looked at once, beyond the second look.
+        assert_eq!(Look::at(120, 2).alpha(), spent_alpha(2));
     }
 
     #[test]
@@ -95,7 +117,16 @@ mod tests {
             (24, f64::NAN, Decision::Budget),
             (30, 0.02, Decision::Enough),
         ] {
-            assert_eq!(decide(passes, width, 0.02), expected, "{passes} passes, {width}");
+            assert_eq!(decide(passes, width, 0.02, 2), expected, "{passes} passes, {width}");
+        }
+        for (passes, width, expected) in [
+            (24, 0.03, Decision::More),
+            (24, 0.02, Decision::Enough),
+            (30, 0.02, Decision::More),
+            (48, 0.02, Decision::Enough),
+            (96, 0.03, Decision::More),
+        ] {
+            assert_eq!(decide(passes, width, 0.02, MOST_LOOKS), expected, "{passes} passes, {width}");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{named, read_keys, write_keys};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
+use coretalk_model::stats::{LOOKS, MOST_LOOKS};
 use coretalk_model::{CpuId, Home, Picos, Protocol, Tool};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ struct SettingsRow {
     counts: CountsRow,
     parallel: ParallelRow,
     precision: f64,
+    /// Files of older versions have none: two.
+    #[serde(default = "usual_looks")]
+    looks: u32,
     budget_ps: u64,
     spacing: SpacingRow,
     /// In decimal: readers of JSON take numbers above 2⁵³ for others.
@@ -28,6 +32,10 @@ struct SettingsRow {
     imitate: Vec<String>,
     ladder: bool,
     keep_raw: bool,
+}
+
+fn usual_looks() -> u32 {
+    LOOKS.len() as u32
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,6 +96,7 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
         counts,
         parallel,
         precision,
+        looks,
         budget,
         spacing,
         seed,
@@ -124,6 +133,7 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
             Parallel::AtMost(pairs) => ParallelRow::AtMost(pairs),
         },
         precision: *precision,
+        looks: *looks,
         budget_ps: budget.0,
         spacing: match spacing {
             Spacing::Brief => SpacingRow::Brief,
@@ -138,9 +148,11 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
     write_keys(db, "settings", &row)
 }
 
-/// Replaces the budget: the only setting that a resumption may change.
+/// Replaces the budget, the only setting that a resumption may change, and lets wide cells use it.
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
-    db.execute("UPDATE settings SET value = ?1 WHERE key = 'budget-ps'", [budget.0.to_string()])?;
+    let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
+    replace.execute(("budget-ps", budget.0.to_string()))?;
+    replace.execute(("looks", MOST_LOOKS.to_string()))?;
     Ok(())
 }
 
@@ -184,6 +196,7 @@ pub fn read_settings(db: &Connection) -> rusqlite::Result<LatencySettings> {
             ParallelRow::AtMost(pairs) => Parallel::AtMost(pairs),
         },
         precision: row.precision,
+        looks: row.looks,
         budget: Picos(row.budget_ps),
         spacing: match row.spacing {
             SpacingRow::Brief => Spacing::Brief,

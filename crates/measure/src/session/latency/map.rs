@@ -9,7 +9,7 @@ use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{
     Choices, ChosenRegime, Counts, LatencySettings, Parallel, Purpose, Spacing, hint,
 };
-use coretalk_model::stats::{Decision, LOOKS, decide};
+use coretalk_model::stats::{Decision, LOOKS, Look, decide};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub const MAP_SHARE: f64 = 0.8;
 pub enum Target {
     /// So many, whatever comes out: fixed counts, and tiny machines.
     Fixed(u32),
-    /// Looks at 8 and 24 passes.
+    /// Looks at 8 and 24 passes, and at twice as many each where more were asked for.
     Looks,
 }
 
@@ -52,8 +52,17 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             driver.choices.hints.insert(protocol, chosen);
         }
         driver.decide()?;
+        if flow == Flow::On && has_further_looks(driver.settings) {
+            return sweep(driver, Target::Looks, &|_| true);
+        }
     }
     Ok(flow)
+}
+
+/// Whether cells that are wide after the second look go on.
+pub fn has_further_looks(settings: &LatencySettings) -> bool {
+    settings.looks > LOOKS.len() as u32
+        && (settings.counts, settings.spacing) == (Counts::Adaptive, Spacing::Brief)
 }
 
 pub fn target(driver: &Driver<'_>) -> Target {
@@ -65,18 +74,10 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WATCH_GAP.secs()).clamp(LOOKS[1] as f64, 120.0) as u32)
         }
-        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(tiny_passes(driver.settings)),
+        // The second look; what is then still wide goes on to further ones.
+        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(LOOKS[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Looks,
     }
-}
-
-/// Passes of a tiny machine, settled before the first: an interval narrows with the root of their number, so that half the
-/// usual width takes four times as many, as far as the budget reaches.
-fn tiny_passes(settings: &LatencySettings) -> u32 {
-    let usual = LOOKS[1] as f64;
-    let finer = (LatencySettings::PRECISION / settings.precision).powi(2);
-    let most = settings.budget.secs() * MAP_SHARE / PASS_GAP.secs();
-    (usual * finer).min(most).max(usual) as u32
 }
 
 /// Longest visit of a fixed count: budgets, stops and commits are looked at between visits.
@@ -179,6 +180,9 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
+        if target == Target::Looks && !is_within_reach(driver, pass, &rounds, first_until) {
+            return Ok(Flow::BudgetEnded);
+        }
         let began = driver.machine.now();
         let orders = |menu: &menu::Menu, cell: usize| menu.map(cell, pass);
         let flow = driver.perform(Purpose::Map, number, &rounds, &orders)?;
@@ -216,6 +220,19 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
     }
 }
 
+/// Whether what is left reaches as far as the next look, where one beyond the second begins. Passes that no look follows
+/// would not narrow an interval: each further look spends less of the error.
+fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: Picos) -> bool {
+    let made = made as usize;
+    if made < LOOKS[1] || !Look::is_due(made, driver.settings.looks) {
+        return true;
+    }
+    let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
+    let more = Look::at(made + 1, driver.settings.looks).passes() - made;
+    let pass = Picos::from_ns(known).max(PASS_GAP);
+    driver.elapsed() + Picos(pass.0 * more as u64) <= until
+}
+
 /// Passes that count for the cell of these relations that has fewest; one that fails does not count.
 pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
     let cells = (0..driver.pairs.len())
@@ -246,10 +263,25 @@ fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
 
 /// Cells that need a pass. A cell that gives nothing (its CPU is gone, its partner hangs) is not asked for ever.
 fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
-    if target == Target::Looks {
-        look(driver);
+    if target != Target::Looks {
+        return still_open(driver, target, of);
     }
-    let most = if let Target::Fixed(passes) = target { passes } else { LOOKS[1] as u32 };
+    look(driver);
+    let left = still_open(driver, target, of);
+    if !left.is_empty() || !has_further_looks(driver.settings) {
+        return left;
+    }
+    // How far passes resemble each other is known better now than when these were closed.
+    driver.closed.fill(false);
+    look(driver);
+    still_open(driver, target, of)
+}
+
+fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+    let most = match target {
+        Target::Fixed(passes) => passes,
+        Target::Looks => Look::at(usize::MAX, driver.settings.looks).passes() as u32,
+    };
     let closed = |cell: usize| target == Target::Looks && driver.closed[cell];
     (0..driver.pairs.len())
         .filter(|&cell| {
@@ -262,11 +294,13 @@ fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) 
         .collect()
 }
 
-/// Closes the cells that are narrow enough at their first look. Between the looks the answer is always "more".
+/// Closes the cells that are narrow enough at a look. Between the looks the answer is always "more".
 fn look(driver: &mut Driver<'_>) {
     driver.closed.resize(driver.pairs.len(), false);
     let due: Vec<usize> = (0..driver.pairs.len())
-        .filter(|&cell| !driver.closed[cell] && made(driver, cell) as usize == LOOKS[0])
+        .filter(|&cell| {
+            !driver.closed[cell] && Look::is_due(made(driver, cell) as usize, driver.settings.looks)
+        })
         .collect();
     if due.is_empty() || driver.is_stopped() {
         return;
@@ -282,7 +316,12 @@ fn look(driver: &mut Driver<'_>) {
                 && surveys.iter().all(|survey| {
                     // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
                     survey.judge_with(cell, &mut scratch).is_none_or(|value| {
-                        decide(LOOKS[0], cell::width(&value), requested) != Decision::More
+                        decide(
+                            made(driver, cell) as usize,
+                            cell::width(&value),
+                            requested,
+                            driver.settings.looks,
+                        ) == Decision::Enough
                     })
                 })
         })
@@ -366,8 +405,9 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
     let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
     let passes = match target {
         Target::Fixed(passes) => passes.saturating_sub(made),
-        Target::Looks if made < LOOKS[0] as u32 => LOOKS[0] as u32 - made,
-        Target::Looks => (LOOKS[1] as u32).saturating_sub(made),
+        Target::Looks => {
+            (Look::at(made as usize + 1, driver.settings.looks).passes() as u32).saturating_sub(made)
+        }
     };
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
     let sweep = Picos::from_ns(known).max(PASS_GAP);
