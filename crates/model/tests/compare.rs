@@ -112,7 +112,7 @@ fn each_series_is_judged_by_itself() {
             steady: true,
         };
         let readings = [("futex p50", 2_000.0), ("futex p99", p99)];
-        let readings = readings.map(|(name, point)| (Subject::Series(name.into()), value(point)));
+        let readings = readings.map(|(name, point)| (Subject::series(name), value(point)));
         Side { sheets: vec![Sheet { readings: readings.into(), ..sheet(1, |_, _| 1.0) }], ..Side::default() }
     };
     let found = verdicts(&series(5_000.0), &series(9_000.0));
@@ -494,11 +494,23 @@ fn published_machines_are_held_against_their_like() {
             Pairing::Nothing(Obstacle::Groups),
         ),
         ("amd-ryzen9-5900x/smarkwell.csv", "amd-ryzen9-5950x/nephyrin.csv", Pairing::Levels(Likeness::Kind)),
-        ("amd-ryzen9-5900x/smarkwell.csv", "amd-ryzen9-7950x/zamadatix.csv", Pairing::Levels(Likeness::Kind)),
         (
-            "amd-ryzen9-5950x/nephyrin.csv",
-            "amd-ryzen9-7950x/zamadatix.csv",
+            "amd-ryzen7-5800u/gmelikov.csv",
+            "amd-ryzen7-5800x3d/keantoken.csv",
             Pairing::Levels(Likeness::Renumbered),
+        ),
+        ("amd-ryzen7-5800u/gmelikov.csv", "amd-ryzen9-5900hx/r4nd0m1z3r.csv", Pairing::Pairs),
+        // Groups of four and of eight cores, numbered in turn: most pairs are near or far in both.
+        (
+            "amd-epyc-7702-dual/herver.csv",
+            "amd-epyc-9754/entropy-enthalpy.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        // Six cores of two threads and four alone, and eight of two.
+        (
+            "intel-core-i5-12600k/tombyrer.csv",
+            "intel-core-i9-9900k/nviennot.csv",
+            Pairing::Nothing(Obstacle::Groups),
         ),
         ("amd-ryzen9-7950x/nviennot-crlf.csv", "amd-ryzen9-7950x/zamadatix.csv", Pairing::Pairs),
         (
@@ -524,6 +536,83 @@ fn published_machines_are_held_against_their_like() {
         let mut levels = itself.sheets[0].levels.iter();
         assert!(levels.all(|level| level.difference.verdict == Verdict::Same), "{a}");
     }
+}
+
+#[test]
+fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
+    let twos = |near: f64, far: f64| move |a: u32, b: u32| if a / 2 == b / 2 { near } else { far };
+    let (threads, clusters) =
+        (file(16, 1, |cpu| cpu, twos(7.7, 19.0)), file(16, 2, |cpu| cpu, twos(60.0, 260.0)));
+    let doubtful = |a: &Side, b: &Side| {
+        let (alignment, levels, cells) = held(a, b);
+        assert_eq!((levels, cells), (Vec::new(), 0));
+        match alignment.pairing() {
+            Pairing::Nothing(Obstacle::Meanings(doubt)) => (doubt.level.clone(), doubt.factor().round()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(doubtful(&threads, &clusters), ("across".to_owned(), 14.0));
+    assert_eq!(doubtful(&clusters, &threads), ("across".to_owned(), 14.0));
+    // Under other numbers, and without groups, it is the same question.
+    assert_eq!(doubtful(&threads, &file(16, 3, |cpu| cpu % 8 * 2 + cpu / 8, twos(60.0, 260.0))).1, 14.0);
+    assert_eq!(doubtful(&file(8, 1, |cpu| cpu, |_, _| 20.0), &file(8, 2, |cpu| cpu, |_, _| 90.0)).1, 5.0);
+    // Who knows what the CPUs are is told of a machine that takes half as long again.
+    let of_model = |factor: f64, seed: u64| {
+        let mut side = file(16, seed, |cpu| cpu, twos(7.7 * factor, 19.0 * factor));
+        side.facts.insert(Fact::CpuModel, "of one model".into());
+        side
+    };
+    let (alignment, levels, _) = held(&of_model(1.0, 1), &of_model(1.5, 2));
+    assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
+    // And so is whose pairs lie as they did, each beside its like.
+    let on_a_mesh = |factor: f64, seed: u64| {
+        file(
+            16,
+            seed,
+            |cpu| cpu,
+            move |a, b| {
+                let steps = f64::from((a / 2).abs_diff(b / 2));
+                factor * if a / 2 == b / 2 { 7.7 } else { 40.0 + steps }
+            },
+        )
+    };
+    let (alignment, levels, _) = held(&on_a_mesh(1.0, 1), &on_a_mesh(1.5, 2));
+    assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
+}
+
+#[test]
+fn published_machines_that_only_look_alike_are_not_held_against_each_other() {
+    for (a, b, level) in [
+        // Threads of a core, and cores of a cluster.
+        ("amd-ryzen7-5800u/gmelikov.csv", "nxp-lx2160a/kassane.csv", "across"),
+        ("intel-core-i3-2120t/jcurl-cas.txt", "intel-core2quad-q9550/yowanvista.csv", "group-1"),
+        // Caches of a package, and packages.
+        ("amd-ryzen9-5950x/nephyrin.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
+        ("amd-ryzen7-2700x/demindiro.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
+        // Dies, and packages.
+        ("hisilicon-kunpeng-920-6426/concyclics.csv", "intel-xeon-8358-dual/leavelet.csv", "group-1"),
+    ] {
+        let (Some(left), Some(right)) = (published(a), published(b)) else { return };
+        for (left, right) in [(&left, &right), (&right, &left)] {
+            let (alignment, levels, cells) = held(left, right);
+            let Pairing::Nothing(Obstacle::Meanings(doubt)) = alignment.pairing() else {
+                panic!("{a} {b}: {alignment:?}")
+            };
+            assert_eq!((doubt.level.as_str(), levels.len(), cells), (level, 0, 0), "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn relations_mean_the_same_where_both_report_what_lies_below_them() {
+    // A reports who shares a cache; B does not, so that what it calls one package is both.
+    let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+    let of = |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
+    let caches = [domain(Level::L3, "0-7"), domain(Level::L3, "8-15"), domain(Level::Package, "0-15")];
+    let a = Side { topology: of(caches.to_vec()), ..side(sheet(1, |_, _| 1.0)) };
+    let b = Side { topology: of(vec![domain(Level::Package, "0-15")]), ..side(sheet(2, |_, _| 1.0)) };
+    let (alignment, levels, _) = held(&a, &b);
+    assert_eq!((alignment.pairing(), levels), (&Pairing::Levels(Likeness::Reported), Vec::new()));
 }
 
 #[test]

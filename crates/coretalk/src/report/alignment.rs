@@ -1,6 +1,6 @@
 //! What of two sides is held against what, in words: nobody may take levels that were matched for pairs that are the same.
 
-use super::text::count;
+use super::text::{count, ns};
 use coretalk_model::CpuSet;
 use coretalk_model::compare::{Alignment, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
@@ -45,6 +45,20 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
             "A shows {}, B {}: nothing tells which of them are the same, so that nothing is held against each other.",
             makeup(a),
             makeup(b)
+        ),
+        Pairing::Nothing(Obstacle::Meanings(doubt)) => format!(
+            "Levels of A and B look alike and may be different things (threads of a core, cores of a cluster, packages): \
+             {} take {} {unit} in A and {} {unit} in B, {:.1} times as long. Nothing says that they are the same, so that \
+             nothing is held against each other.",
+            match doubt.level.as_str() {
+                "all" => "all pairs".to_owned(),
+                "across" => "pairs across all groups".to_owned(),
+                level => format!("pairs of {level}"),
+            },
+            ns(doubt.a),
+            ns(doubt.b),
+            doubt.factor(),
+            unit = doubt.unit,
         ),
         Pairing::Nothing(Obstacle::Patterns) => {
             "Neither shows groups, the pairs of one at least differ by more than noise, and pairs of equal numbers do not \

@@ -410,7 +410,7 @@ fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> 
 fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&Topology>) -> Vec<String> {
     let pair = match &cell.subject {
         Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
-        Subject::Series(name) => series_words(name),
+        Subject::Series(series) => series_words(&series.name),
     };
     let labels = labels(sheet);
     let level = sheet

@@ -309,6 +309,32 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
 }
 
 #[test]
+fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
+    let tool = Tool::new();
+    let twos = |near: f64, far: f64| {
+        move |a: usize, b: usize| {
+            (1.0 + ((7 * a + 3 * b) % 5) as f64 / 500.0) * if a / 2 == b / 2 { near } else { far }
+        }
+    };
+    matrix(&tool, "threads.csv", 16, twos(7.7, 19.0));
+    matrix(&tool, "clusters.csv", 16, twos(60.0, 260.0));
+    let said = tool.call(&["compare", "threads.csv", "clusters.csv", "--fail-on", "any"]);
+    assert_eq!(said.code, 7, "{}{}", said.out, said.err);
+    for part in ["look alike and may be different things", "Cannot tell: nothing of A", "group-1 of A"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    assert!(!said.out.contains("SLOWER") && !said.out.contains('+'), "no percentage: {}", said.out);
+    assert_eq!(tool.call(&["compare", "threads.csv", "clusters.csv"]).code, 0);
+    let json = tool.done(&["compare", "threads.csv", "clusters.csv", "--format", "json"]).out;
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["compared"]["pairing"], "nothing");
+    assert!(
+        document["compared"]["pairing_reason"].as_str().unwrap().contains("13.7 times as long"),
+        "{json}"
+    );
+}
+
+#[test]
 fn a_machine_under_other_numbers_is_compared_by_level() {
     let tool = Tool::new();
     two_machines(&tool);

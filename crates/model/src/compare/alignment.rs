@@ -9,17 +9,27 @@ use super::conditions::described;
 use super::judge::pair_up;
 use super::nest::Nest;
 use super::seen::{Numbering, Seen, cpus};
-use super::{Levels, Side};
+use super::{Doubt, Levels, Side, Subject};
 use crate::infer::InferError;
-use crate::latency::Execution;
-use crate::{CpuId, CpuSet, Level, Topology};
-use std::collections::BTreeSet;
+use crate::{CpuId, CpuSet, Level, Relation, Topology};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What of one side is held against what of the other.
 #[derive(Debug, Clone)]
 pub struct Alignment {
     pairing: Pairing,
     levels: [Levels; 2],
+}
+
+/// A level where no pair is held against a pair.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Held {
+    /// Nearest first.
+    pub rank: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether a level of this name means the same on the other side.
+    pub is_known: bool,
 }
 
 /// What is held against each other.
@@ -67,9 +77,16 @@ pub enum Obstacle {
     Groups,
     /// Neither shows groups, pairs differ by more than noise, and not by the same pattern.
     Patterns,
+    /// Groups look alike, but nothing says that they are the same thing, and their times differ by more than those of one
+    /// thing would.
+    Meanings(Doubt),
     /// Of A, or of B, no groups can be inferred; `None` where they can, or where there are no latencies.
     Unseen([Option<InferError>; 2]),
 }
+
+/// One machine takes at most so many times as long as before, whatever its clock has done: beyond, pairs that lie alike
+/// are no proof that it is one.
+const MOST_OF_ONE_MACHINE: f64 = 3.0;
 
 /// A name that a level has where a test has said so.
 const THREADS: &str = "smt";
@@ -85,8 +102,41 @@ impl Alignment {
     /// Two runs whose systems report the same structure number the same CPUs alike, unless the latencies contradict it
     /// or nothing is reported that divides the CPUs; then, and of files, the latencies say: the same groups under the
     /// same numbers, or where nobody shows groups pairs that are all alike or resemble each other number by number.
-    /// Else levels that the systems of both report, or groups that lie in each other in the same way.
+    /// Else levels that the systems of both report, or groups that lie in each other in the same way. What only looks
+    /// alike has to take about as long too (see [`Doubt`]).
     pub fn between(a: &Side, b: &Side) -> Alignment {
+        let alignment = Alignment::by_looks(a, b);
+        if alignment.is_known(a, b) {
+            return alignment;
+        }
+        let Some(doubt) = Doubt::between(a, b, &alignment.levels) else { return alignment };
+        let may_be_one = alignment.pairing == Pairing::Pairs && doubt.factor() <= MOST_OF_ONE_MACHINE;
+        if may_be_one && is_one_machine(a, b, &alignment.levels[0]) {
+            return alignment;
+        }
+        let seen = [a, b].map(|side| Seen::of(side, &cpus(side)).and_then(Result::ok));
+        let pairing = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads)) {
+            [true, true] => Pairing::Levels(Likeness::Threads),
+            _ => Pairing::Nothing(Obstacle::Meanings(doubt)),
+        };
+        Alignment { pairing, levels: [a, b].map(Levels::of) }
+    }
+
+    /// Whether more than looks says that what is held against each other is the same.
+    fn is_known(&self, a: &Side, b: &Side) -> bool {
+        let common: CpuSet = (&cpus(a) & &cpus(b)).into_iter().collect();
+        let reports = |side: &Side| side.topology.as_ref().is_some_and(|topology| divides(topology, &common));
+        match self.pairing {
+            Pairing::Pairs => {
+                reports(a) && reports(b) && self.levels[0].topology().is_some() || is_identical(a, b)
+            }
+            Pairing::Levels(likeness) => matches!(likeness, Likeness::Reported | Likeness::Threads),
+            Pairing::Nothing(_) => true,
+        }
+    }
+
+    /// What looks the same.
+    fn by_looks(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
         let seen = [a, b].map(|side| Seen::of(side, &common));
@@ -152,8 +202,8 @@ impl Alignment {
             [false, false] => return nothing(Obstacle::Patterns, levels),
             [true, true] => {
                 let nests = [left, right].map(|seen| Nest::of(&seen.structure));
-                let finest = [left, right].map(|seen| seen.structure.levels[0].execution);
-                let are_threads = finest.map(|execution| execution == Some(Execution::Shared));
+                let finest = [left, right].map(Seen::finest);
+                let are_threads = [left, right].map(Seen::has_threads);
                 // What tests tell apart is not the same, whatever it looks like.
                 let differ = matches!(finest, [Some(left), Some(right)] if left != right);
                 match (nests[0] == nests[1], nests[0].is_like(&nests[1])) {
@@ -178,14 +228,82 @@ impl Alignment {
         &self.levels
     }
 
-    /// Whether the levels of this name mean the same on both sides.
-    pub(super) fn means_the_same(&self, level: &str) -> bool {
-        match self.pairing {
-            Pairing::Nothing(_) => false,
-            Pairing::Levels(Likeness::Threads) => level == THREADS,
-            Pairing::Pairs | Pairing::Levels(_) => true,
+    /// Subjects of a side by level, where no pair is held against a pair. A series is at the level of its CPUs, whatever
+    /// their numbers.
+    pub(super) fn by_level<'a>(
+        &self,
+        side: usize,
+        subjects: impl Iterator<Item = &'a Subject>,
+    ) -> BTreeMap<Held, Vec<usize>> {
+        let same = self.same_relations();
+        let levels = &self.levels[side];
+        let means_the_same = |level: &str| match (&self.pairing, &same) {
+            (Pairing::Nothing(_), _) => false,
+            (Pairing::Levels(Likeness::Threads), _) => level == THREADS,
+            (_, Some(same)) => same.iter().any(|relation| relation.name() == level),
+            (Pairing::Pairs | Pairing::Levels(_), None) => true,
+        };
+        let has_kinds =
+            |levels: &Levels| levels.topology().is_some_and(|topology| topology.classes().len() > 1);
+        let mut held: BTreeMap<Held, Vec<usize>> = BTreeMap::new();
+        for (position, subject) in subjects.enumerate() {
+            let (rank, name) = levels.of_subject(subject);
+            let of = match subject {
+                Subject::Pair(_) => Held { rank, is_known: means_the_same(&name), name },
+                Subject::Series(series) => {
+                    let [relations, _] = levels.lie(series);
+                    let is_known = match series.cpus.len() {
+                        1 => !self.levels.iter().any(has_kinds),
+                        _ => relations.keys().all(|(_, level)| means_the_same(level)),
+                    };
+                    Held {
+                        rank,
+                        name: if is_known { levels.name_by_relation(series) } else { name },
+                        is_known,
+                    }
+                }
+            };
+            held.entry(of).or_default().push(position);
         }
+        held
     }
+
+    /// The relations that the reports of both sides mean the same by, where levels are held against each other by what
+    /// they are reported as.
+    fn same_relations(&self) -> Option<Vec<Relation>> {
+        let [left, right] = self.levels.each_ref().map(Levels::topology);
+        let (true, Some(left), Some(right)) =
+            (matches!(self.pairing, Pairing::Levels(Likeness::Reported)), left, right)
+        else {
+            return None;
+        };
+        Some(Relation::ALL.into_iter().filter(|&relation| is_one_relation(relation, left, right)).collect())
+    }
+}
+
+/// Whether pairs of the same numbers resemble each other inside levels, as those of one machine do whatever its clock
+/// does.
+fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
+    let common = &cpus(a) & &cpus(b);
+    let seen = [a, b].map(|side| Seen::of(side, &common).and_then(Result::ok));
+    matches!(&seen, [Some(left), Some(right)] if left.resembles_inside(right, levels))
+}
+
+/// Whether a relation means the same in two reports: what is farther than a cache is so only where both say who shares
+/// one. A level that tells no CPUs apart needs no report.
+fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
+    let reports = |topology: &Topology, level: Level| !topology.level(level).is_empty();
+    let tells = |topology: &Topology, level: Level| {
+        topology.level(level).iter().any(|domain| {
+            let mut cpus = domain.cpus.iter();
+            cpus.next()
+                .is_some_and(|first| cpus.any(|cpu| topology.relation(first, cpu) == Relation::of(level)))
+        })
+    };
+    let mut finer = Level::ALL.into_iter().filter(|&level| (Relation::of(level) as u32) < relation as u32);
+    finer.all(|level| {
+        (reports(right, level) || !tells(left, level)) && (reports(left, level) || !tells(right, level))
+    })
 }
 
 /// Whether anything is reported that tells some of these CPUs from others.

@@ -46,7 +46,7 @@ impl Told {
         let known: Vec<f64> =
             told.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
         let cpus: CpuSet = told.iter().flat_map(|(subject, _)| subject.cpus()).collect();
-        // A series has no CPUs of its own, and one or two values have no other middle than their mean.
+        // One or two values have no other middle than their mean.
         let witnesses = told.len().min((cpus.len() / 2).max(1)) as f64;
         let widening = if told.len() > 2 { OF_A_MEDIAN } else { 1.0 };
         let mut values: Vec<[f64; 2]> = members

@@ -8,12 +8,13 @@
 //! cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be large enough to matter.
 //! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
 
+use super::alignment::Held;
 use super::apart::{Members, comparable, judge_apart};
 use super::judged::Judged;
 use super::paired::{Joined, Noise, basis, join, judge_cell, judge_level, steady};
 use super::{
-    Alignment, Basis, CellDifference, Comparison, LeastEffect, Letter, LevelAlone, LevelDifference, Levels,
-    Pairing, Sheet, SheetComparison, Side, Subject, Unmatched,
+    Alignment, Basis, CellDifference, Comparison, LeastEffect, Letter, LevelAlone, LevelDifference, Pairing,
+    Sheet, SheetComparison, Side, Subject, Unmatched,
 };
 use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
@@ -170,13 +171,12 @@ impl<'a> Draft<'a> {
         let basis = basis(members.iter().flatten().map(|(_, reading)| *reading));
         let resolution = a.resolution.max(b.resolution);
         let margin = |value: f64| least.margin(value, resolution, 0.0);
-        let [left, right] = alignment.levels();
         let of = |index: usize, positions: &[usize]| -> Members<'a> {
             positions.iter().map(|&position| members[index][position]).collect()
         };
         let by_level =
-            |levels: &Levels, index: usize| levels.group(members[index].iter().map(|(subject, _)| *subject));
-        let (of_a, mut of_b) = (by_level(left, 0), by_level(right, 1));
+            |index: usize| alignment.by_level(index, members[index].iter().map(|(subject, _)| *subject));
+        let (of_a, mut of_b) = (by_level(0), by_level(1));
         let mut draft = Draft {
             without_ratio: a.readings.len() + b.readings.len() - members[0].len() - members[1].len(),
             ..Draft::empty(a, basis)
@@ -188,9 +188,9 @@ impl<'a> Draft<'a> {
             median: median(&members.iter().map(|(_, reading)| reading.value.point).collect::<Vec<_>>())
                 .unwrap_or(f64::NAN),
         };
-        for ((_, level), positions) in of_a {
+        for (Held { name: level, is_known, .. }, positions) in of_a {
             let mine = of(0, &positions);
-            let same = alignment.means_the_same(&level).then(|| take(&mut of_b, &level)).flatten();
+            let same = is_known.then(|| take(&mut of_b, &level)).flatten();
             let Some(theirs) = same.map(|positions| of(1, &positions)) else {
                 draft.alone.push(alone(Letter::A, level, &mine));
                 continue;
@@ -200,7 +200,7 @@ impl<'a> Draft<'a> {
             draft.levels.push(found.judged);
             draft.names.push(Named { level, pairs: [mine.len(), theirs.len()], moved: found.moved, as_read });
         }
-        for ((_, level), positions) in of_b {
+        for (Held { name: level, .. }, positions) in of_b {
             draft.alone.push(alone(Letter::B, level, &of(1, &positions)));
         }
         draft
@@ -241,8 +241,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Takes the level of a name out of others.
-fn take(levels: &mut BTreeMap<(u32, String), Vec<usize>>, name: &str) -> Option<Vec<usize>> {
-    let key = levels.keys().find(|(_, known)| known == name)?.clone();
+/// Takes the level of a name that means the same on both sides out of others.
+fn take(levels: &mut BTreeMap<Held, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
+    let key = levels.keys().find(|held| held.is_known && held.name == name)?.clone();
     levels.remove(&key)
 }

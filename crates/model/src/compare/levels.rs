@@ -1,7 +1,7 @@
 //! [`Levels`]: which level each pair of a side belongs to, so that levels can be judged before cells.
 
 use super::seen::{Seen, cpus};
-use super::{Side, Subject};
+use super::{Series, Side, Subject};
 use crate::infer::{InferredLevel, Structure};
 use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
@@ -126,12 +126,12 @@ impl Levels {
     /// The level of a subject: its rank, nearest first, and its name. A series is a level of its own.
     pub fn of_subject(&self, subject: &Subject) -> (u32, String) {
         match (subject, &self.source) {
-            (Subject::Series(name), _) => (u32::MAX, name.clone()),
+            (Subject::Series(series), _) => (u32::MAX, series.name.clone()),
+            (Subject::Pair([a, b]), Source::Shown(_) | Source::One) if a == b => (0, "same-cpu".to_owned()),
             (Subject::Pair([a, b]), Source::Reported(topology)) => {
                 let relation = topology.relation(*a, *b);
                 (relation as u32, relation.name().to_owned())
             }
-            (Subject::Pair([a, b]), Source::Shown(_)) if a == b => (0, "same-cpu".to_owned()),
             (Subject::Pair([a, b]), Source::Shown(levels)) => {
                 let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
                 match levels.iter().position(|level| level.groups.iter().any(both)) {
@@ -140,6 +140,44 @@ impl Levels {
                 }
             }
             (Subject::Pair(_), Source::One) => (0, ALL.to_owned()),
+        }
+    }
+
+    /// How the CPUs of a series lie to each other: how many of their pairs there are at each level, among all and with the
+    /// first, which has a role of its own.
+    pub(super) fn lie(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
+        let mut counts = [BTreeMap::new(), BTreeMap::new()];
+        for (index, first) in series.cpus.iter().enumerate() {
+            for second in &series.cpus[index + 1..] {
+                let level = self.of_subject(&Subject::unordered(*first, *second));
+                if index == 0 {
+                    *counts[1].entry(level.clone()).or_default() += 1;
+                }
+                *counts[0].entry(level).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// The name of a series that tells how its CPUs lie to each other instead of their numbers: `kind=mutex relation=l3`.
+    pub(super) fn name_by_relation(&self, series: &Series) -> String {
+        let [all, first] = self.lie(series);
+        let words = |counts: &BTreeMap<(u32, String), usize>| {
+            let words = counts.iter().map(|((_, level), count)| match series.cpus.len() {
+                2 => level.clone(),
+                _ => format!("{count}×{level}"),
+            });
+            words.collect::<Vec<_>>().join("+")
+        };
+        let relation = match (series.cpus.len(), all.len()) {
+            (0, _) => return series.name.clone(),
+            (1, _) => "one-cpu".to_owned(),
+            (_, 1) => words(&all),
+            _ => format!("{},first:{}", words(&all), words(&first)),
+        };
+        match series.label.is_empty() || series.label.contains('=') {
+            true => format!("{} relation={relation}", series.label).trim().to_owned(),
+            false => format!("{} ({relation})", series.label),
         }
     }
 

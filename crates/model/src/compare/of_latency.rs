@@ -1,6 +1,6 @@
 //! A latency run as a [`Side`].
 
-use super::{Better, Fact, Reading, Sheet, Side, Subject, Value};
+use super::{Better, Fact, Reading, Series, Sheet, Side, Subject, Value};
 use crate::environment::Ground;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
@@ -155,8 +155,12 @@ fn of_tails(tails: &TailSeries) -> Option<(Subject, Reading)> {
     let estimate =
         Estimate { point, low: at(low)?, high: at(high)?, confidence: 0.95, effective_n: n as f64 };
     let [from, to] = tails.placement;
-    let name = format!("p50 {from}→{to} {}", tails.kernel);
+    let series = Series {
+        name: format!("p50 {from}→{to} {}", tails.kernel),
+        label: format!("p50 {}", tails.kernel),
+        cpus: tails.placement.to_vec(),
+    };
     let reading =
         Reading { value: Value::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
-    Some((Subject::Series(name), reading))
+    Some((Subject::Series(series), reading))
 }

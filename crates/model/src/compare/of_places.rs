@@ -1,7 +1,7 @@
 //! A comparison of placements as a [`Side`]: each metric of each piece of work, placement by placement.
 
 use super::of_latency::facts;
-use super::{Better, Reading, Sheet, Side, Subject, Value};
+use super::{Better, Reading, Series, Sheet, Side, Subject, Value};
 use crate::place::{Better as Direction, PlaceResult, PlaceSettings};
 use crate::{Environment, Topology};
 
@@ -18,8 +18,12 @@ pub fn of_places(
         let readings = comparison.arms.iter().filter_map(|arm| {
             let value = Value::of(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-            let name = format!("{} ({cpus})", arm.placement.name);
-            Some((Subject::Series(name), Reading { value, cycles: None, steady: true }))
+            let series = Series {
+                name: format!("{} ({cpus})", arm.placement.name),
+                label: arm.placement.name.clone(),
+                cpus: arm.placement.taskset().map_or(Vec::new(), |_| arm.placement.cpus.clone()),
+            };
+            Some((Subject::Series(series), Reading { value, cycles: None, steady: true }))
         });
         Sheet {
             name: format!("{}, {}", comparison.work, comparison.metric.name),

@@ -1,7 +1,7 @@
 //! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is judged by.
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
-use super::{Better, Reading, Sheet, Side, Subject, Value};
+use super::{Better, Reading, Series, Sheet, Side, Subject, Value};
 use crate::queue::QueueCell;
 use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline, unit_of_value};
 use crate::{Environment, Flag, Topology};
@@ -46,9 +46,13 @@ pub fn of_series(
                     (format!("{set}, {name}"), Subject::Pair([*from, *to]))
                 }
                 _ => {
-                    let of = set.split_once(' ').map_or("", |(_, label)| label);
-                    let subject = format!("{of} {}", trial.spec.places());
-                    (format!("{}, {name}", trial.spec.probe), Subject::Series(subject.trim().to_owned()))
+                    let label = set.split_once(' ').map_or("", |(_, label)| label);
+                    let series = Series {
+                        name: format!("{label} {}", trial.spec.places()).trim().to_owned(),
+                        label: label.to_owned(),
+                        cpus: trial.spec.placement.clone(),
+                    };
+                    (format!("{}, {name}", trial.spec.probe), Subject::Series(series))
                 }
             };
             let sheet = sheets.entry(sheet.clone()).or_insert_with(|| Sheet {
@@ -96,10 +100,10 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Alignment, LeastEffect, Verdict, Weight, compare, mismatches};
+    use crate::compare::{Alignment, LeastEffect, Levels, Verdict, Weight, compare, mismatches, overview};
     use crate::series::{Parameters, TrialSpec};
     use crate::stats::{Estimate, Key};
-    use crate::{CpuId, Grade};
+    use crate::{CpuId, Domain, Grade, Level};
 
     fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
         let estimate =
@@ -119,13 +123,16 @@ mod tests {
     }
 
     fn side(trials: Vec<TrialResult>) -> Side {
+        side_on(Topology::flat("0-3".parse().unwrap()), trials)
+    }
+
+    fn side_on(topology: Topology, trials: Vec<TrialResult>) -> Side {
         let settings = SeriesSettings {
             headlines: vec!["slept".into(), "messages_per_s".into()],
             asked: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };
         let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };
-        let topology = Topology::flat("0-3".parse().unwrap());
         of_series(&Environment::default(), &topology, &settings, &result)
     }
 
@@ -166,6 +173,44 @@ mod tests {
         );
         assert_eq!((sheet.levels.len(), sheet.cells.len()), (1, 12));
         assert_eq!(sheet.levels[0].difference.verdict, Verdict::Faster);
+    }
+
+    #[test]
+    fn on_another_machine_series_are_joined_by_how_their_cpus_lie() {
+        let of = |cores: [&str; 2], trials: Vec<TrialResult>| {
+            let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+            let mut domains = cores.map(|list| domain(Level::Core, list)).to_vec();
+            domains.push(domain(Level::L3, "0-3"));
+            side_on(Topology::new("0-3".parse().unwrap(), domains, BTreeMap::new()), trials)
+        };
+        let mutex = |pair: [u32; 2], ns: f64| trial("wake", "mutex", pair, "slept", ns);
+        // CPUs 0 and 1 are threads of a core in A and cores in B, and 0 and 2 the other way round.
+        let a = of(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
+        let b = of(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
+        assert!(
+            mismatches(&a, &b)
+                .iter()
+                .any(|found| found.what == "topology" && found.weight == Weight::Refuses)
+        );
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let sheet = &comparison.sheets[0];
+        let verdicts: Vec<(&str, Verdict)> =
+            sheet.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect();
+        assert_eq!(
+            verdicts,
+            [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
+        );
+        assert!(sheet.alone.is_empty() && sheet.cells.is_empty());
+        // So they stand in a table of many; of one machine by their numbers.
+        let columns = |sides: [&Side; 3]| overview(&sides.map(|side| (side, Levels::of(side)))).groups;
+        assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
+        assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
+        // Where one does not say how they lie, they are left out, each with its number.
+        let flat = side(vec![mutex([0, 1], 4_000.0)]);
+        let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
+        let sheet = &comparison.sheets[0];
+        assert!(sheet.levels.is_empty(), "{:?}", sheet.levels);
+        assert_eq!(sheet.alone.len(), 3);
     }
 
     #[test]

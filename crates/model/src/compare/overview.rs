@@ -1,6 +1,7 @@
 //! [`Overview`]: many runs or files in one table, a row for each and a column for each group of pairs.
 
-use super::{Levels, Side};
+use super::conditions::described;
+use super::{Levels, Side, Subject};
 use crate::stats::{median_in_place, quantile_of_sorted};
 use std::collections::BTreeMap;
 
@@ -49,11 +50,17 @@ pub struct GroupMedian {
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut names: BTreeMap<(u32, String), ()> = BTreeMap::new();
     let mut tables = Vec::new();
+    let by_number = are_alike(sides);
     for (position, (side, levels)) in sides.iter().enumerate() {
         for sheet in &side.sheets {
             let mut by_level: BTreeMap<(u32, String), Vec<f64>> = BTreeMap::new();
             for (subject, reading) in &sheet.readings {
-                by_level.entry(levels.of_subject(subject)).or_default().push(reading.value.point);
+                let (rank, name) = levels.of_subject(subject);
+                let name = match subject {
+                    Subject::Series(series) if !by_number => levels.name_by_relation(series),
+                    _ => name,
+                };
+                by_level.entry((rank, name)).or_default().push(reading.value.point);
             }
             let groups: BTreeMap<(u32, String), GroupMedian> = by_level
                 .into_iter()
@@ -75,6 +82,17 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     });
     let rows = rows.collect();
     Overview { groups: names.into_keys().map(|(_, name)| name).collect(), rows }
+}
+
+/// Whether equal numbers are the same CPUs everywhere as far as reports tell: then series stand under their own names, else
+/// under how their CPUs lie to each other.
+fn are_alike(sides: &[(&Side, Levels)]) -> bool {
+    let mut reports = sides.iter().map(|(side, _)| {
+        let topology = side.topology.as_ref()?;
+        Some(described(topology, topology.cpus()))
+    });
+    let first = reports.next();
+    reports.all(|report| Some(&report) == first.as_ref())
 }
 
 fn of_group(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<GroupMedian> {

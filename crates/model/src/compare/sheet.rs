@@ -56,8 +56,19 @@ pub enum Better {
 pub enum Subject {
     /// Two CPUs, initiator first; of a symmetric matrix the lower id first.
     Pair([CpuId; 2]),
-    /// A number of a series, by its name.
-    Series(String),
+    /// A number of a series.
+    Series(Series),
+}
+
+/// What a number of a series is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Series {
+    /// Its whole name: `kind=mutex 0-1`.
+    pub name: String,
+    /// What it is whatever CPUs took part: `kind=mutex`.
+    pub label: String,
+    /// The CPUs that took part, in the order of their roles; empty where that is nobody's choice.
+    pub cpus: Vec<CpuId>,
 }
 
 impl Subject {
@@ -66,13 +77,18 @@ impl Subject {
         Subject::Pair([a.min(b), a.max(b)])
     }
 
-    /// The CPUs of a pair; none of a series.
+    /// A number that no CPUs belong to.
+    pub fn series(name: &str) -> Subject {
+        Subject::Series(Series { name: name.to_owned(), label: name.to_owned(), cpus: Vec::new() })
+    }
+
+    /// The CPUs that it speaks of.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
-        let pair = match self {
-            Subject::Pair(pair) => Some(*pair),
-            Subject::Series(_) => None,
+        let cpus: &[CpuId] = match self {
+            Subject::Pair(pair) => pair,
+            Subject::Series(series) => &series.cpus,
         };
-        pair.into_iter().flatten()
+        cpus.iter().copied()
     }
 }
 
