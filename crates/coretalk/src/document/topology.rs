@@ -268,7 +268,12 @@ impl ReportedDoc {
             cpus: of_class(class).collect::<CpuSet>().to_string(),
         });
         ReportedDoc {
-            levels: Level::ALL.into_iter().map(level).filter(|level| !level.groups.is_empty()).collect(),
+            levels: topology
+                .levels()
+                .into_iter()
+                .map(level)
+                .filter(|level| !level.groups.is_empty())
+                .collect(),
             classes: classes.collect(),
         }
     }

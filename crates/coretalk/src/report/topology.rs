@@ -10,7 +10,7 @@ pub fn topology(topology: &Topology, width: usize) -> String {
     let mut lines = wrap(&format!("{}, as the system reports", size(topology)), width, 2);
     lines.extend(boxes(topology, topology.cpus(), &levels(topology), width));
     lines.push(String::new());
-    for level in Level::ALL.into_iter().rev() {
+    for level in topology.levels().into_iter().rev() {
         let groups = topology.level(level);
         if groups.is_empty() {
             continue;
@@ -24,9 +24,10 @@ pub fn topology(topology: &Topology, width: usize) -> String {
         let text = format!(" {}  {} {}", left(level.name(), 8), lists.len(), shown);
         lines.extend(wrap_keeping(&text, width));
     }
-    let missing: Vec<&str> = Level::ALL
+    let missing: Vec<&str> = topology
+        .levels()
         .into_iter()
-        .filter(|&level| topology.level(level).is_empty())
+        .filter(|&level| level != Level::L2 && topology.level(level).is_empty())
         .map(|level| level_words(level, 2))
         .collect();
     if !missing.is_empty() {
@@ -37,7 +38,7 @@ pub fn topology(topology: &Topology, width: usize) -> String {
 
 /// Levels that give a box: all that are reported, outermost first.
 fn levels(topology: &Topology) -> Vec<Level> {
-    Level::ALL.into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
+    topology.levels().into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
 
 fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> Vec<String> {

@@ -103,7 +103,7 @@ impl Tree {
     pub fn topology(&self) -> String {
         let topology = super::sysfs::read_topology(&self.root).unwrap();
         let mut text = format!("cpus {}\n", topology.cpus());
-        for level in coretalk_model::Level::ALL {
+        for level in topology.levels() {
             let domains = topology.level(level);
             if domains.is_empty() {
                 continue;

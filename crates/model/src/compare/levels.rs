@@ -129,7 +129,7 @@ impl Levels {
             (Subject::Series(name), _) => (u32::MAX, name.clone()),
             (Subject::Pair([a, b]), Source::Reported(topology)) => {
                 let relation = topology.relation(*a, *b);
-                (relation as u32, relation.name().to_owned())
+                (topology.nearness(relation) as u32, relation.name().to_owned())
             }
             (Subject::Pair([a, b]), Source::Shown(_)) if a == b => (0, "same-cpu".to_owned()),
             (Subject::Pair([a, b]), Source::Shown(levels)) => {

@@ -1,7 +1,7 @@
 //! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
 
 use crate::cpu::HIGHEST_CPU;
-use crate::topology::Domain;
+use crate::topology::{Domain, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
@@ -58,23 +58,34 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     if root.tag_name().name() != "topology" {
         return Err(HwlocError::Foreign { root: root.tag_name().name().chars().take(40).collect() });
     }
-    let mut domains = Vec::new();
+    let mut found = Found::default();
     let mut cpus = CpuSet::new();
     for object in objects(&root) {
-        cpus = cpus.union(&collect(&object, 0, &mut domains)?);
+        cpus = cpus.union(&collect(&object, 0, &mut found)?);
     }
     if cpus.is_empty() {
         return Err(HwlocError::NoCpu);
     }
+    let Found { mut domains, clusters, shared_l2 } = found;
+    domains.extend(with_shared_l2(clusters, shared_l2));
     Ok(Topology::new(cpus, domains, BTreeMap::new()))
+}
+
+/// What the objects of a file are.
+#[derive(Default)]
+struct Found {
+    /// Groups that are what they are called.
+    domains: Vec<Domain>,
+    clusters: Vec<Domain>,
+    shared_l2: Vec<Domain>,
 }
 
 fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
     node.children().filter(|child| child.has_tag_name("object"))
 }
 
-/// The CPUs of an object, those of the objects inside it; their domains are added, inner ones first.
-fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Result<CpuSet, HwlocError> {
+/// The CPUs of an object, those of the objects inside it; what these are is added, inner ones first.
+fn collect(object: &Node<'_, '_>, depth: usize, found: &mut Found) -> Result<CpuSet, HwlocError> {
     if depth > DEEPEST {
         return Err(HwlocError::TooDeep { line: line(object) });
     }
@@ -86,7 +97,7 @@ fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Re
     let mut cores = 0;
     for inner in objects(object) {
         cores += usize::from(inner.descendants().any(|node| node.attribute("type") == Some("Core")));
-        cpus = cpus.union(&collect(&inner, depth + 1, domains)?);
+        cpus = cpus.union(&collect(&inner, depth + 1, found)?);
     }
     // Memory of version 2 hangs beside the CPUs that are near it and says which these are.
     if cpus.is_empty() && kind == "NUMANode" {
@@ -94,7 +105,12 @@ fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Re
     }
     if let Some(level) = level(object, kind, cores) {
         let os_id = object.attribute("os_index").and_then(|index| index.parse().ok());
-        domains.push(Domain { level, cpus: cpus.clone(), os_id });
+        let domain = Domain { level, cpus: cpus.clone(), os_id };
+        match level {
+            Level::Cluster => found.clusters.push(domain),
+            Level::L2 => found.shared_l2.push(domain),
+            _ => found.domains.push(domain),
+        }
     }
     Ok(cpus)
 }
@@ -104,7 +120,9 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
         ("Core", _) => Some(Level::Core),
         ("L3Cache", _) | ("Cache", Some("3")) => Some(Level::L3),
         // A cache that one core has for itself says no more than the core.
-        ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::Cluster),
+        ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::L2),
+        // What Linux calls a cluster; where a cache holds the same CPUs, hwloc merges the group into it.
+        ("Group", _) if object.attribute("subtype") == Some("Cluster") && cores > 1 => Some(Level::Cluster),
         ("Die", _) => Some(Level::Die),
         ("NUMANode", _) => Some(Level::Node),
         ("Package" | "Socket", _) => Some(Level::Package),
@@ -144,6 +162,7 @@ fn line(node: &Node<'_, '_>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Relation;
 
     fn machine(inside: &str) -> String {
         format!(
@@ -184,6 +203,35 @@ mod tests {
         );
         let topology = read_hwloc(one.as_bytes()).unwrap();
         assert_eq!(topology.level(Level::Cluster)[0].cpus.to_string(), "5,7");
+    }
+
+    #[test]
+    fn an_l2_of_pairs_lies_inside_its_cluster() {
+        let pair = |first: u32| {
+            let cores = core(first, &[first]) + &core(first + 1, &[first + 1]);
+            // Inside the shared one each core has a cache of its own, as if it were an L2 too.
+            format!("<object type=\"L2Cache\">{}</object>", cores.replace("L2Cache", "L1Cache"))
+        };
+        let cluster = |index: u32, inside: &str| {
+            format!(
+                "<object type=\"Group\" os_index=\"{index}\" subtype=\"Cluster\" kind=\"222\">{inside}</object>"
+            )
+        };
+        let file = machine(&format!(
+            "<object type=\"L3Cache\">{}{}{}</object>",
+            cluster(0, &(pair(0) + &pair(2))),
+            pair(4),
+            // A group of another kind is no cluster, and no other level either.
+            cluster(3, &(core(6, &[6]) + &core(7, &[7]))).replace("Cluster\" kind", "Tile\" kind")
+        ));
+        let topology = read_hwloc(file.as_bytes()).unwrap();
+        let groups =
+            |level| topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect::<Vec<_>>();
+        assert_eq!(groups(Level::L2), ["0,1", "2,3"]);
+        assert_eq!(groups(Level::Cluster), ["0-3", "4,5"], "an L2 in no cluster stands for one");
+        let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
+        assert_eq!(relations, [Relation::L2, Relation::Cluster, Relation::L3]);
+        assert_eq!(topology.relation(CpuId(6), CpuId(7)), Relation::L3);
     }
 
     #[test]

@@ -122,6 +122,78 @@ fn dies_and_clusters_that_divide_something_are_kept() {
 }
 
 #[test]
+fn an_l2_of_pairs_inside_clusters_of_four_is_a_level_of_its_own() {
+    let server = |clusters: &[&str], l2: &[&str]| {
+        let cores: Vec<String> = (0..8).map(|core| core.to_string()).collect();
+        Tree::new()
+            .online("0-7")
+            .cores(&strs(&cores))
+            .groups("cluster_cpus_list", "cluster_id", clusters)
+            .packages(&["0-7"])
+            .caches(2, "Unified", l2)
+            .caches(3, "Unified", &["0-7"])
+    };
+    let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
+    let cores = "cpus 0-7\n core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7";
+    let around = "l3 0:0-7\n package 0:0-7";
+    check(
+        server(fours, twos),
+        &format!("{cores}\n l2 0:0,1 1:2,3 2:4,5 3:6,7\n cluster 0:0-3 1:4-7\n {around}"),
+    );
+    // The other way round the L2 holds the clusters, and what is one thing is one level.
+    check(
+        server(twos, fours),
+        &format!("{cores}\n cluster 0:0,1 1:2,3 2:4,5 3:6,7\n l2 0:0-3 1:4-7\n {around}"),
+    );
+    check(server(fours, fours), &format!("{cores}\n cluster 0:0-3 1:4-7\n {around}"));
+    // One cluster has one L2, the other has two.
+    check(
+        server(fours, &["0-3", "4-5", "6-7"]),
+        &format!("{cores}\n l2 1:4,5 2:6,7\n cluster 0:0-3 1:4-7\n {around}"),
+    );
+    let topology = read_topology(server(fours, twos).root()).unwrap();
+    let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)).name());
+    assert_eq!(relations, ["l2", "cluster", "l3"]);
+}
+
+#[test]
+fn an_l2_of_the_threads_of_a_core_is_the_core() {
+    let server = Tree::new()
+        .online("0-7")
+        .cores(&["0,4", "1,5", "2,6", "3,7"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-1,4-5", "2-3,6-7"])
+        .packages(&["0-7"])
+        .caches(2, "Unified", &["0,4", "1,5", "2,6", "3,7"])
+        .caches(3, "Unified", &["0-7"]);
+    check(
+        server,
+        "cpus 0-7
+        core 0:0,4 1:1,5 2:2,6 3:3,7
+        cluster 0:0,1,4,5 1:2,3,6,7
+        l3 0:0-7
+        package 0:0-7",
+    );
+}
+
+#[test]
+fn clusters_may_hold_several_last_level_caches() {
+    let board = Tree::new()
+        .online("0-7")
+        .cores(&["0", "1", "2", "3", "4", "5", "6", "7"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-3", "4-7"])
+        .packages(&["0-7"])
+        .caches(2, "Unified", &["0-1", "2-3", "4-5", "6-7"]);
+    check(
+        board,
+        "cpus 0-7
+        core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7
+        l3 0:0,1 1:2,3 2:4,5 3:6,7
+        cluster 0:0-3 1:4-7
+        package 0:0-7",
+    );
+}
+
+#[test]
 fn an_intel_hybrid_has_modules_and_two_classes() {
     let hybrid = Tree::new()
         .online("0-11")

@@ -105,7 +105,8 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         }
     };
     // Where the number of passes is settled, the ladder is climbed between them.
-    let ladder_after = if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
+    let ladder_after =
+        if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
     let beside = ladder_after + beside_ns(driver, parallel);
     let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
     let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
@@ -196,7 +197,7 @@ fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
         by_relation.entry(relation).or_default().push(cell);
     }
     for (relation, mut cells) in by_relation {
-        driver.key(Purpose::Map, 0).with(relation as u64).with(11).shuffle(&mut cells);
+        driver.key(Purpose::Map, 0).with(relation.code()).with(11).shuffle(&mut cells);
         chosen.extend(cells.into_iter().take(SOME));
     }
     chosen.into_iter().collect()
