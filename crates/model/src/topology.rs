@@ -1,7 +1,9 @@
 //! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
 
+mod beside;
 mod nesting;
 
+pub use beside::{Beside, MemoryNode, Same};
 pub use nesting::with_shared_l2;
 
 use crate::{CpuId, CpuSet};
@@ -186,13 +188,15 @@ struct Parts {
     cpus: CpuSet,
     domains: Vec<Domain>,
     classes: BTreeMap<CpuId, CoreClass>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    beside: Option<Beside>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl From<Parts> for Topology {
     fn from(parts: Parts) -> Topology {
-        Topology::new(parts.cpus, parts.domains, parts.classes)
+        Topology::new(parts.cpus, parts.domains, parts.classes).with(parts.beside)
     }
 }
 
@@ -204,7 +208,8 @@ impl From<Topology> for Parts {
 
 impl Topology {
     /// Puts together what a source reports. CPUs outside `cpus` are cut from the domains; a domain left empty is
-    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs.
+    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs. Of what stands [`Beside`] the
+    /// groups it says nothing.
     pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
         let length = cpus.last().map_or(0, |last| last.index() + 1);
         let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
@@ -222,11 +227,18 @@ impl Topology {
             kept.push(Domain { cpus: members, ..domain });
         }
         let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
-        let parts = Parts { cpus, domains: kept, classes };
+        let parts = Parts { cpus, domains: kept, classes, beside: Some(Beside::default()) };
         let mut topology = Topology { parts, groups, levels: Level::ALL };
         topology.levels =
             nesting::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
         topology
+    }
+
+    /// The same with what the source says beside the groups; `None` where that is not known, as in old run files.
+    #[must_use]
+    pub fn with(mut self, beside: Option<Beside>) -> Topology {
+        self.parts.beside = beside;
+        self
     }
 
     /// A machine of which nothing but its CPUs is known.
@@ -248,6 +260,22 @@ impl Topology {
     /// its shared L2 as well as such that hold several, or several last-level caches: there they stand as they nest.
     pub fn levels(&self) -> [Level; Level::ALL.len()] {
         self.levels
+    }
+
+    /// What the source says beside the groups; `None` where that is not known.
+    pub fn beside(&self) -> Option<&Beside> {
+        self.parts.beside.as_ref()
+    }
+
+    /// The levels that the source does not report, from the inside out; `None` where that is not known. A level that is
+    /// reported and says no more than another one is not among them ([`Beside::same`]), and neither is
+    /// [`Level::L2`]: nearly every core has an L2 to itself.
+    pub fn unreported(&self) -> Option<Vec<Level>> {
+        let beside = self.beside()?;
+        let is_silent = |level: &Level| {
+            *level != Level::L2 && self.level(*level).is_empty() && !beside.same.contains_key(level)
+        };
+        Some(self.levels.into_iter().filter(is_silent).collect())
     }
 
     /// The domains of one level, by lowest CPU.
@@ -327,7 +355,8 @@ impl Topology {
     /// The same machine seen through a smaller set of CPUs.
     pub fn restricted(&self, to: &CpuSet) -> Topology {
         let (domains, classes) = (self.parts.domains.clone(), self.parts.classes.clone());
-        let part = Topology::new(self.parts.cpus.intersection(to), domains, classes);
+        let part =
+            Topology::new(self.parts.cpus.intersection(to), domains, classes).with(self.parts.beside.clone());
         // Two CPUs share the same thing first, however few others are left.
         Topology { levels: self.levels, ..part }
     }
@@ -424,6 +453,16 @@ mod tests {
         let known = [("same-cpu", 0), ("smt", 1), ("cluster", 2), ("l3", 3), ("die", 4), ("node", 5)];
         assert!(known.iter().all(|known| codes.contains(known)));
         assert!([("package", 6), ("machine", 7), ("l2", 8)].iter().all(|known| codes.contains(known)));
+    }
+
+    #[test]
+    fn what_is_not_reported_is_named_and_only_that() {
+        let desktop = desktop();
+        assert_eq!(desktop.unreported(), Some(vec![Level::Cluster, Level::Die, Level::Node]));
+        let same = [(Level::Die, Same::Level(Level::Package)), (Level::Node, Same::Machine)];
+        let told = desktop.with(Some(Beside { same: same.into(), ..Beside::default() }));
+        assert_eq!(told.restricted(&"0-1".parse().unwrap()).unreported(), Some(vec![Level::Cluster]));
+        assert_eq!(told.with(None).unreported(), None);
     }
 
     #[test]

@@ -16,8 +16,9 @@ pub use online::online_cpus;
 use super::root::{ReadError, SystemRoot};
 use crate::machine::MachineError;
 use cache::Caches;
-use coretalk_model::topology::with_shared_l2;
+use coretalk_model::topology::{Beside, Same, with_shared_l2};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use std::collections::BTreeMap;
 use std::io;
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -59,6 +60,9 @@ impl From<TopologyError> for MachineError {
 ///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
 ///
+/// What is reported and left out for saying no more than another level, and NUMA nodes without CPUs, stand in
+/// [`Topology::beside`].
+///
 /// Without sysfs the machine is flat: CPUs and nothing else.
 ///
 /// # Errors
@@ -74,6 +78,7 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     let caches = Caches::read(root, &cpus)?;
     let last_level = caches.last_level(&cores);
     let clusters = reader.groups_with_id(Level::Cluster, "cluster_cpus_list", "cluster_id")?;
+    let nodes = read_nodes(root)?;
 
     let whole = |group: &Domain| holder(&packages, group).unwrap_or(&cpus);
     let is_part = |group: &Domain| group.cpus != *whole(group);
@@ -104,11 +109,36 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     ));
     domains.extend(last_level.iter().cloned());
     domains.extend(dies.iter().filter(|die| is_part(die)).cloned());
-    domains.extend(node::domains(root, &cpus)?);
+    domains.extend(node::domains(&nodes, &cpus));
     domains.extend(packages.iter().cloned());
 
+    let mut same = BTreeMap::new();
+    for (level, reported) in [(Level::Cluster, &clusters), (Level::Die, &dies)] {
+        if !reported.is_empty() && !domains.iter().any(|domain| domain.level == level) {
+            same.insert(level, same_as(reported, &domains, &cpus));
+        }
+    }
+    if nodes.iter().any(|node| !node.cpus.is_empty())
+        && !domains.iter().any(|domain| domain.level == Level::Node)
+    {
+        same.insert(Level::Node, Same::Machine);
+    }
+    let beside = Beside { same, memory_nodes: node::without_cpus(root, &nodes) };
     let classes = class::core_classes(root, &cpus, &caches)?;
-    Ok(Topology::new(cpus, domains, classes))
+    Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
+}
+
+/// What groups are the same as that have no level of their own, the largest where several levels are.
+fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
+    let is_one_of = |group: &Domain, level: Level| {
+        domains.iter().any(|domain| domain.level == level && domain.cpus == group.cpus)
+    };
+    let every = |level: &Level| groups.iter().all(|group| is_one_of(group, *level));
+    match Level::ALL.into_iter().rev().find(every) {
+        Some(level) => Same::Level(level),
+        None if groups.iter().all(|group| group.cpus == *all) => Same::Machine,
+        None => Same::Several,
+    }
 }
 
 /// The group of another level that holds the first CPU of this group.
