@@ -421,6 +421,7 @@ fn small_views_read_well() {
     {
         insta::assert_snapshot!(format!("topology-{name}"), topology::topology(&report.topology, 100));
     }
+    insta::assert_snapshot!("topology-nested", topology::topology(&samples::nested(), 100));
     let mut facts = samples::desktop().environment.clock;
     facts.hz_error_ppm = Some(0.4);
     let cpus = (0..4).map(CpuId).collect();

@@ -1,16 +1,25 @@
 //! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
 
+mod beside;
+mod nesting;
+
+pub use beside::{Beside, MemoryNode, Same};
+pub use nesting::with_shared_l2;
+
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a group of CPUs shares, roughly from the inside out. A machine may lack some levels; none is invented.
+/// What a group of CPUs shares, from the inside out on most machines ([`Topology::levels`] has the order on one). A
+/// machine may lack some levels; none is invented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Level {
     /// The hardware threads of one core.
     Core,
-    /// A cluster or module inside a last-level cache (shared L2, or a CCL).
+    /// An L2 of several cores, where clusters are reported and are something else: see [`with_shared_l2`].
+    L2,
+    /// A cluster or module of cores; also an L2 of several cores, where it is one or no cluster is reported.
     Cluster,
     /// A last-level cache.
     L3,
@@ -24,13 +33,14 @@ pub enum Level {
 
 impl Level {
     /// Every level from the inside out.
-    pub const ALL: [Level; 6] =
-        [Level::Core, Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];
+    pub const ALL: [Level; 7] =
+        [Level::Core, Level::L2, Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];
 
     /// The stable name used in JSON, on the command line and in the run file.
     pub fn name(self) -> &'static str {
         match self {
             Level::Core => "core",
+            Level::L2 => "l2",
             Level::Cluster => "cluster",
             Level::L3 => "l3",
             Level::Die => "die",
@@ -54,7 +64,9 @@ pub enum Relation {
     SameCpu,
     /// Two hardware threads of one core.
     Smt,
-    /// One cluster or module, different cores.
+    /// One L2, different cores.
+    L2,
+    /// One cluster or module, different cores, and different L2 where these are a level of their own.
     Cluster,
     /// One last-level cache, different clusters.
     L3,
@@ -69,10 +81,11 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Every relation from the nearest to the farthest.
-    pub const ALL: [Relation; 8] = [
+    /// Every relation, from the nearest to the farthest on most machines ([`Topology::nearness`] has the order on one).
+    pub const ALL: [Relation; 9] = [
         Relation::SameCpu,
         Relation::Smt,
+        Relation::L2,
         Relation::Cluster,
         Relation::L3,
         Relation::Die,
@@ -86,6 +99,7 @@ impl Relation {
         match self {
             Relation::SameCpu => "same-cpu",
             Relation::Smt => "smt",
+            Relation::L2 => "l2",
             Relation::Cluster => "cluster",
             Relation::L3 => "l3",
             Relation::Die => "die",
@@ -95,10 +109,26 @@ impl Relation {
         }
     }
 
+    /// A number for keys of random choices. Those given stay as they are, so that a seed goes on meaning the same run.
+    pub fn code(self) -> u64 {
+        match self {
+            Relation::SameCpu => 0,
+            Relation::Smt => 1,
+            Relation::Cluster => 2,
+            Relation::L3 => 3,
+            Relation::Die => 4,
+            Relation::Node => 5,
+            Relation::Package => 6,
+            Relation::Machine => 7,
+            Relation::L2 => 8,
+        }
+    }
+
     /// What CPUs of one group of a level share at least.
-    pub(crate) fn of(level: Level) -> Relation {
+    pub fn of(level: Level) -> Relation {
         match level {
             Level::Core => Relation::Smt,
+            Level::L2 => Relation::L2,
             Level::Cluster => Relation::Cluster,
             Level::L3 => Relation::L3,
             Level::Die => Relation::Die,
@@ -148,6 +178,8 @@ pub struct Topology {
     /// For each level the group of each CPU id, `NONE` where it is in no group: [`Topology::relation`] is asked for
     /// half a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
+    /// The levels from the inside out.
+    levels: [Level; Level::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -156,13 +188,15 @@ struct Parts {
     cpus: CpuSet,
     domains: Vec<Domain>,
     classes: BTreeMap<CpuId, CoreClass>,
+    #[cfg_attr(feature = "serde", serde(default))]
+    beside: Option<Beside>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl From<Parts> for Topology {
     fn from(parts: Parts) -> Topology {
-        Topology::new(parts.cpus, parts.domains, parts.classes)
+        Topology::new(parts.cpus, parts.domains, parts.classes).with(parts.beside)
     }
 }
 
@@ -174,7 +208,8 @@ impl From<Topology> for Parts {
 
 impl Topology {
     /// Puts together what a source reports. CPUs outside `cpus` are cut from the domains; a domain left empty is
-    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs.
+    /// dropped; where two domains of one level overlap, the first keeps the shared CPUs. Of what stands [`Beside`] the
+    /// groups it says nothing.
     pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
         let length = cpus.last().map_or(0, |last| last.index() + 1);
         let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
@@ -192,7 +227,18 @@ impl Topology {
             kept.push(Domain { cpus: members, ..domain });
         }
         let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
-        Topology { parts: Parts { cpus, domains: kept, classes }, groups }
+        let parts = Parts { cpus, domains: kept, classes, beside: Some(Beside::default()) };
+        let mut topology = Topology { parts, groups, levels: Level::ALL };
+        topology.levels =
+            nesting::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
+        topology
+    }
+
+    /// The same with what the source says beside the groups; `None` where that is not known, as in old run files.
+    #[must_use]
+    pub fn with(mut self, beside: Option<Beside>) -> Topology {
+        self.parts.beside = beside;
+        self
     }
 
     /// A machine of which nothing but its CPUs is known.
@@ -208,6 +254,28 @@ impl Topology {
     /// Every domain, in the order of the source.
     pub fn domains(&self) -> &[Domain] {
         &self.parts.domains
+    }
+
+    /// Every level from the inside out, whether there are groups of it or not. A source may report clusters that lie inside
+    /// its shared L2 as well as such that hold several, or several last-level caches: there they stand as they nest.
+    pub fn levels(&self) -> [Level; Level::ALL.len()] {
+        self.levels
+    }
+
+    /// What the source says beside the groups; `None` where that is not known.
+    pub fn beside(&self) -> Option<&Beside> {
+        self.parts.beside.as_ref()
+    }
+
+    /// The levels that the source does not report, from the inside out; `None` where that is not known. A level that is
+    /// reported and says no more than another one is not among them ([`Beside::same`]), and neither is
+    /// [`Level::L2`]: nearly every core has an L2 to itself.
+    pub fn unreported(&self) -> Option<Vec<Level>> {
+        let beside = self.beside()?;
+        let is_silent = |level: &Level| {
+            *level != Level::L2 && self.level(*level).is_empty() && !beside.same.contains_key(level)
+        };
+        Some(self.levels.into_iter().filter(is_silent).collect())
     }
 
     /// The domains of one level, by lowest CPU.
@@ -261,7 +329,7 @@ impl Topology {
         if a == b {
             return Relation::SameCpu;
         }
-        for level in Level::ALL {
+        for level in self.levels {
             let of_level = &self.groups[level as usize];
             if let (Some(&left), Some(&right)) = (of_level.get(a.index()), of_level.get(b.index()))
                 && left == right
@@ -273,13 +341,24 @@ impl Topology {
         Relation::Machine
     }
 
+    /// The place of a relation among all of them, 0 for the nearest: what nearness on this machine is sorted and compared
+    /// by.
+    pub fn nearness(&self, relation: Relation) -> usize {
+        let level = self.levels.iter().position(|&level| Relation::of(level) == relation);
+        match (relation, level) {
+            (Relation::SameCpu, _) => 0,
+            (_, Some(level)) => level + 1,
+            (_, None) => Level::ALL.len() + 1,
+        }
+    }
+
     /// The same machine seen through a smaller set of CPUs.
     pub fn restricted(&self, to: &CpuSet) -> Topology {
-        Topology::new(
-            self.parts.cpus.intersection(to),
-            self.parts.domains.clone(),
-            self.parts.classes.clone(),
-        )
+        let (domains, classes) = (self.parts.domains.clone(), self.parts.classes.clone());
+        let part =
+            Topology::new(self.parts.cpus.intersection(to), domains, classes).with(self.parts.beside.clone());
+        // Two CPUs share the same thing first, however few others are left.
+        Topology { levels: self.levels, ..part }
     }
 
     /// The CPUs in the order of the structure: package, node, die, last-level cache, cluster, core, then id; groups
@@ -290,7 +369,7 @@ impl Topology {
             self.domain_of(cpu, level).and_then(|domain| domain.cpus.first()).unwrap_or(CpuId(0))
         };
         ordered.sort_by_cached_key(|&cpu| {
-            let mut key: Vec<CpuId> = Level::ALL.iter().rev().map(|&level| lowest(cpu, level)).collect();
+            let mut key: Vec<CpuId> = self.levels.iter().rev().map(|&level| lowest(cpu, level)).collect();
             key.push(cpu);
             key
         });
@@ -339,6 +418,51 @@ mod tests {
         ] {
             assert_eq!(topology.relation(CpuId(a), CpuId(b)), relation, "{a} and {b}");
         }
+    }
+
+    fn nested(groups: &[(Level, &[&str])]) -> Topology {
+        let domains = groups.iter().flat_map(|(level, lists)| {
+            lists.iter().map(|list| Domain { level: *level, cpus: list.parse().unwrap(), os_id: None })
+        });
+        Topology::new("0-7".parse().unwrap(), domains.collect(), BTreeMap::new())
+    }
+
+    #[test]
+    fn levels_stand_as_their_groups_nest() {
+        use Level::{Cluster, L2, L3};
+        let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
+        for (inner, outer) in [(L2, Cluster), (Cluster, L2), (Cluster, L3), (L3, Cluster), (L2, L3)] {
+            let topology = nested(&[(outer, fours), (inner, twos), (Level::Package, &["0-7"])]);
+            let told: Vec<Level> =
+                topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
+            assert_eq!(told, [inner, outer, Level::Package]);
+            let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
+            assert_eq!(relations, [Relation::of(inner), Relation::of(outer), Relation::Package]);
+            assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
+            // Of a part of the machine the same is nearest.
+            let part = topology.restricted(&"0-1".parse().unwrap());
+            assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::of(inner));
+        }
+        let order = nested(&[(L2, fours), (Cluster, &["0,2", "1,3"])]).order(&"0-3".parse().unwrap());
+        assert_eq!(order, [0, 2, 1, 3].map(CpuId));
+    }
+
+    #[test]
+    fn numbers_of_relations_stay_as_they_are() {
+        let codes = Relation::ALL.map(|relation| (relation.name(), relation.code()));
+        let known = [("same-cpu", 0), ("smt", 1), ("cluster", 2), ("l3", 3), ("die", 4), ("node", 5)];
+        assert!(known.iter().all(|known| codes.contains(known)));
+        assert!([("package", 6), ("machine", 7), ("l2", 8)].iter().all(|known| codes.contains(known)));
+    }
+
+    #[test]
+    fn what_is_not_reported_is_named_and_only_that() {
+        let desktop = desktop();
+        assert_eq!(desktop.unreported(), Some(vec![Level::Cluster, Level::Die, Level::Node]));
+        let same = [(Level::Die, Same::Level(Level::Package)), (Level::Node, Same::Machine)];
+        let told = desktop.with(Some(Beside { same: same.into(), ..Beside::default() }));
+        assert_eq!(told.restricted(&"0-1".parse().unwrap()).unreported(), Some(vec![Level::Cluster]));
+        assert_eq!(told.with(None).unreported(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Ci, ci, known};
 use crate::RunReport;
 use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneGroup, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
+use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -162,8 +163,14 @@ pub struct StructureView<'a> {
 /// What the system reports.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReportedDoc {
-    /// From the inside out; a level that is not reported is left out.
+    /// From the inside out; a level without groups of its own is left out.
     levels: Vec<LevelDoc>,
+    /// Levels that are reported and have no groups of their own; null where that is not known.
+    same: Option<Vec<SameDoc>>,
+    /// Levels that are not reported; null where that is not known.
+    not_reported: Option<Vec<&'static str>>,
+    /// NUMA nodes without CPUs of their own, by number; null where that is not known.
+    memory_nodes: Option<Vec<MemoryNodeDoc>>,
     /// Kinds of cores, slowest first; empty where all are of one kind.
     classes: Vec<ClassDoc>,
 }
@@ -174,6 +181,34 @@ pub struct LevelDoc {
     level: &'static str,
     /// CPU lists by lowest CPU.
     groups: Vec<String>,
+}
+
+/// A level whose groups are those of another.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SameDoc {
+    level: &'static str,
+    /// The other level; `machine` where one group holds every CPU, `several` where they are groups of several levels or
+    /// fit none.
+    same_as: &'static str,
+}
+
+/// A NUMA node without CPUs of its own.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MemoryNodeDoc {
+    /// The system's number.
+    node: u32,
+    memory_bytes: Option<u64>,
+    /// From each node that has CPUs; empty where the system does not say.
+    distances: Vec<DistanceDoc>,
+}
+
+/// How far memory is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DistanceDoc {
+    /// Number of the node whose CPUs ask.
+    from: u32,
+    /// As the firmware reports it: 10 is a node's own memory.
+    distance: u32,
 }
 
 /// A kind of cores.
@@ -252,7 +287,8 @@ impl ExecutionDoc {
 
 impl ReportedDoc {
     fn nothing() -> ReportedDoc {
-        ReportedDoc { levels: Vec::new(), classes: Vec::new() }
+        let (same, not_reported, memory_nodes) = (None, None, None);
+        ReportedDoc { levels: Vec::new(), same, not_reported, memory_nodes, classes: Vec::new() }
     }
 
     fn of(topology: &Topology) -> ReportedDoc {
@@ -267,10 +303,31 @@ impl ReportedDoc {
             rank: class.rank,
             cpus: of_class(class).collect::<CpuSet>().to_string(),
         });
+        let names = |levels: Vec<Level>| levels.into_iter().map(Level::name).collect();
+        let beside = topology.beside();
         ReportedDoc {
-            levels: Level::ALL.into_iter().map(level).filter(|level| !level.groups.is_empty()).collect(),
+            levels: topology
+                .levels()
+                .into_iter()
+                .map(level)
+                .filter(|level| !level.groups.is_empty())
+                .collect(),
+            same: beside.map(|beside| {
+                let doc =
+                    |(level, same): (&Level, &Same)| SameDoc { level: level.name(), same_as: same.name() };
+                beside.same.iter().map(doc).collect()
+            }),
+            not_reported: topology.unreported().map(names),
+            memory_nodes: beside.map(|beside| beside.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
             classes: classes.collect(),
         }
+    }
+}
+
+impl MemoryNodeDoc {
+    fn of(node: &MemoryNode) -> MemoryNodeDoc {
+        let distances = node.distances.iter().map(|&(from, distance)| DistanceDoc { from, distance });
+        MemoryNodeDoc { node: node.number, memory_bytes: node.memory_bytes, distances: distances.collect() }
     }
 }
 

@@ -12,12 +12,13 @@ use coretalk_model::{KernelId, Level, Relation, Topology};
 /// `across L3` where the package has several.
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     let across = |from: Level| {
-        let smaller = Level::ALL.into_iter().rev().filter(|&level| level < from && level > Level::Core);
-        smaller.into_iter().find(|&level| topology.level(level).len() > 1)
+        let inside = topology.levels().into_iter().take_while(move |&level| level != from).skip(1);
+        inside.filter(|&level| topology.level(level).len() > 1).last()
     };
     let (same, split) = match relation {
         Relation::SameCpu => return "one CPU".into(),
         Relation::Smt => return "threads of a core".into(),
+        Relation::L2 => return "same L2".into(),
         Relation::Cluster => return "same cluster".into(),
         Relation::L3 => return "same L3".into(),
         Relation::Die => ("same die", across(Level::Die)),
@@ -34,6 +35,7 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
     match (level, number) {
         (Level::Core, 1) => "core",
         (Level::Core, _) => "cores",
+        (Level::L2, _) => "L2",
         (Level::Cluster, 1) => "cluster",
         (Level::Cluster, _) => "clusters",
         (Level::L3, _) => "L3",
@@ -56,7 +58,7 @@ pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, 
         }
     }
     // Stable: kinds of cores keep the order of the rows.
-    rungs.sort_by_key(|(relation, _)| *relation);
+    rungs.sort_by_key(|(relation, _)| topology.nearness(*relation));
     let mut steps: Vec<(&str, &str)> = Vec::new();
     for row in rows.iter().filter(|row| Some(&row.kernel) != line) {
         if !steps.contains(&(row.step.as_str(), row.kernel.as_str())) {

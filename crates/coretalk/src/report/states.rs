@@ -266,6 +266,7 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, w
                 if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
             let (reported, known) = match relation {
                 Relation::SameCpu | Relation::Smt => ("one core", "its threads are not known to be so slow"),
+                Relation::L2 => ("one L2", "its cores are not known to lie so far apart"),
                 Relation::Cluster => ("one cluster", "its cores are not known to lie so far apart"),
                 _ => ("one L3", "its cores are not known to lie so far apart"),
             };

@@ -1,8 +1,9 @@
 //! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
 
 use super::ladder::level_words;
-use super::text::{columns, left, plain, wrap};
+use super::text::{bytes, columns, left, plain, wrap};
 use super::words::size;
+use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 
 /// The reported structure as a picture in characters, and the same in words.
@@ -10,11 +11,8 @@ pub fn topology(topology: &Topology, width: usize) -> String {
     let mut lines = wrap(&format!("{}, as the system reports", size(topology)), width, 2);
     lines.extend(boxes(topology, topology.cpus(), &levels(topology), width));
     lines.push(String::new());
-    for level in Level::ALL.into_iter().rev() {
+    for level in levels(topology) {
         let groups = topology.level(level);
-        if groups.is_empty() {
-            continue;
-        }
         let lists: Vec<String> = groups.iter().map(|domain| domain.cpus.to_string()).collect();
         let shown = if lists.len() > 16 {
             format!("{} … {}", lists[..3].join("  "), lists[lists.len() - 1])
@@ -24,20 +22,64 @@ pub fn topology(topology: &Topology, width: usize) -> String {
         let text = format!(" {}  {} {}", left(level.name(), 8), lists.len(), shown);
         lines.extend(wrap_keeping(&text, width));
     }
-    let missing: Vec<&str> = Level::ALL
-        .into_iter()
-        .filter(|&level| topology.level(level).is_empty())
-        .map(|level| level_words(level, 2))
-        .collect();
-    if !missing.is_empty() {
-        lines.extend(wrap(&format!(" Not reported: {}.", missing.join(", ")), width, 1));
+    for sentence in beside(topology) {
+        lines.extend(wrap(&sentence, width, 1));
     }
     lines.join("\n") + "\n"
 }
 
-/// Levels that give a box: all that are reported, outermost first.
+/// What is reported and no box can show, and what is not reported.
+fn beside(topology: &Topology) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(beside) = topology.beside() {
+        sentences.extend(beside.memory_nodes.iter().map(memory_words));
+        let same: Vec<String> =
+            beside.same.iter().map(|(level, same)| same_words(topology, *level, *same)).collect();
+        if !same.is_empty() {
+            sentences.push(format!(" Reported and no level of its own: {}.", same.join("; ")));
+        }
+    }
+    let missing: Vec<&str> =
+        topology.unreported().unwrap_or_default().into_iter().map(|level| level_words(level, 2)).collect();
+    if !missing.is_empty() {
+        sentences.push(format!(" Not reported: {}.", missing.join(", ")));
+    }
+    sentences
+}
+
+/// `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 and 24 from node 1.`
+fn memory_words(node: &MemoryNode) -> String {
+    let distances: Vec<String> =
+        node.distances.iter().map(|(from, distance)| format!("{distance} from node {from}")).collect();
+    let distance = match distances.as_slice() {
+        [] => String::new(),
+        [one] => format!(", at distance {one}"),
+        [inner @ .., last] => format!(", at distance {} and {last}", inner.join(", ")),
+    };
+    match node.memory_bytes {
+        Some(0) => format!(" Node {} has neither CPUs of its own nor memory.", node.number),
+        Some(memory) => {
+            format!(" Node {} has memory and no CPUs of its own: {}{distance}.", node.number, bytes(memory))
+        }
+        None => format!(" Node {} has no CPUs of its own: memory of unknown size{distance}.", node.number),
+    }
+}
+
+fn same_words(topology: &Topology, level: Level, same: Same) -> String {
+    match same {
+        Same::Machine => format!("one {} holds every CPU", level_words(level, 1)),
+        Same::Level(other) => {
+            let number = topology.level(other).len();
+            let verb = if number == 1 { "is" } else { "are" };
+            format!("the {} {verb} the {}", level_words(level, number), level_words(other, number))
+        }
+        Same::Several => format!("the {} divide nothing further", level_words(level, 2)),
+    }
+}
+
+/// Levels that give a box: all that have groups, outermost first.
 fn levels(topology: &Topology) -> Vec<Level> {
-    Level::ALL.into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
+    topology.levels().into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
 
 fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> Vec<String> {

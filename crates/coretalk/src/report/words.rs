@@ -152,7 +152,7 @@ fn hidden_words(topology: &Topology, rows: usize, what: &str) -> Option<String> 
         level > Level::Core && groups.len() > 1 && groups.iter().all(|group| cores(&group.cpus) < rows)
     };
     let levels: Vec<&str> =
-        Level::ALL.into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
+        topology.levels().into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
     (!levels.is_empty()).then(|| format!("a {what} may hold several {}", levels.join(" and ")))
 }
 

@@ -9,7 +9,7 @@ pub const APPLICATION_ID: i32 = 0x4354_4C4B;
 /// out there. The first one makes a new file.
 ///
 /// No STRICT tables: the `sqlite3` of systems that are still in use (3.26) could not open them.
-pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// The version that this tool writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -129,6 +129,9 @@ CREATE VIEW series AS SELECT
 /// Trials whose raw ticks stand in the place of their summary: what follows from ticks rests on the clock of the sitting.
 const V3: &str = "ALTER TABLE segments ADD COLUMN step_ns REAL;";
 
+/// What the machine reports beside groups of CPUs, and with it a level that older versions do not know.
+const V4: &str = "CREATE TABLE beside (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
+
 /// Takes a file from its version to the newest, all or nothing. The caller has made sure that it is not newer.
 ///
 /// # Errors
@@ -145,12 +148,13 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
 }
 
 /// The tables that are read: each must be a table, since a view in its place could compute for ever.
-pub(super) const TABLES: [&str; 16] = [
+pub(super) const TABLES: [&str; 17] = [
     "run",
     "environment",
     "findings",
     "cpus",
     "domains",
+    "beside",
     "settings",
     "segments",
     "decisions",

@@ -100,6 +100,69 @@ fn a_matrix_is_held_against_the_xml_of_hwloc() {
     assert!(alone.contains("hwloc") && alone.contains("8 CPUs") && alone.contains("no latencies"), "{alone}");
 }
 
+/// Clusters of four with an L2 for each pair, and memory without CPUs.
+#[test]
+fn groups_inside_clusters_and_memory_without_cpus_are_told() {
+    let tool = Tool::new();
+    let object = |what: &str, inside: &str| format!("<object {what}>{inside}</object>");
+    let core = |cpu: u32| {
+        object(
+            &format!("type=\"Core\" os_index=\"{cpu}\""),
+            &format!("<object type=\"PU\" os_index=\"{cpu}\"/>"),
+        )
+    };
+    let pair = |cpu: u32| object("type=\"L2Cache\"", &(core(cpu) + &core(cpu + 1)));
+    let cluster = |cpu: u32| object("type=\"Group\" subtype=\"Cluster\"", &(pair(cpu) + &pair(cpu + 2)));
+    let nodes = "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0xff\"/>\
+                 <object type=\"NUMANode\" os_index=\"2\" cpuset=\"0xff\" local_memory=\"68719476736\"/>";
+    let distances = "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" indexing=\"os\"><indexes length=\"4\">0 2 \
+                     </indexes><u64values length=\"12\">10 14 14 10 </u64values></distances2>";
+    let package = object("type=\"Package\" os_index=\"0\"", &(nodes.to_owned() + &cluster(0) + &cluster(4)));
+    let file =
+        format!("<topology version=\"2.0\">{}{distances}</topology>", object("type=\"Machine\"", &package));
+    std::fs::write(tool.path().join("nested.xml"), file).unwrap();
+    let reported = topology(&tool, &["--from", "nested.xml"])["reported"].take();
+    let names: Vec<&Value> =
+        reported["levels"].as_array().unwrap().iter().map(|level| &level["level"]).collect();
+    assert_eq!(names, ["core", "l2", "cluster", "node", "package"]);
+    assert_eq!(reported["levels"][1]["groups"], serde_json::json!(["0,1", "2,3", "4,5", "6,7"]));
+    assert_eq!(reported["not_reported"], serde_json::json!(["l3", "die"]));
+    let far = serde_json::json!([{ "node": 2, "memory_bytes": 68_719_476_736u64, "distances": [{ "from": 0, "distance": 14 }] }]);
+    assert_eq!(reported["memory_nodes"], far);
+    let screen = tool.done(&["topology", "--from", "nested.xml"]).out;
+    assert!(screen.contains(" l2        4 0,1 2,3 4,5 6,7"), "{screen}");
+    assert!(
+        screen.contains("Node 2 has memory and no CPUs of its own: 68.7 GB, at distance 14 from node 0."),
+        "{screen}"
+    );
+    assert!(screen.contains("Not reported: L3, dies."), "{screen}");
+    // A matrix file reports nothing, and nobody asked a system.
+    std::fs::write(tool.path().join("pair.csv"), ",\n20.5,\n").unwrap();
+    assert_eq!(topology(&tool, &["--from", "pair.csv"])["reported"]["not_reported"], Value::Null);
+}
+
+/// The same on a simulated machine, through a run file: ladder, groups and documents speak of both levels.
+#[test]
+fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
+    let tool = Tool::new();
+    let scenario = "[structure]\nkind = 'tree'\nlevels = [{ level = 'package', count = 1 }, { level = 'cluster', count \
+                    = 2 }, { level = 'l2', count = 2 }, { level = 'core', count = 2 }]\n[latency_ns]\nl2 = 15.0\ncluster \
+                    = 30.0\npackage = 70.0\n";
+    std::fs::write(tool.path().join("nested.toml"), scenario).unwrap();
+    let run = tool.done(&["--machine", "sim:nested.toml", "--seed", "3", "-q", "--name", "nested"]).out;
+    for part in ["4 L2, 0,1, 2,3 … 6,7", "2 clusters, 0-3 and 4-7", " same L2  ", " same cluster  "] {
+        assert!(run.contains(part), "{part}: {run}");
+    }
+    let document: Value =
+        serde_json::from_str(&tool.done(&["export", "nested", "--format", "json"]).out).unwrap();
+    let levels = document["topology"]["reported"]["levels"].as_array().unwrap();
+    let names: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
+    assert_eq!(names, ["core", "l2", "cluster", "package"]);
+    let agreement = document["topology"]["agreement"].as_array().unwrap();
+    let held: Vec<[&Value; 2]> = agreement.iter().map(|held| [&held["level"], &held["verdict"]]).collect();
+    assert_eq!(held, [["l2", "agree"], ["cluster", "agree"]]);
+}
+
 #[test]
 fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
     let tool = Tool::new();

@@ -6,7 +6,7 @@
 use coretalk::{RunHeader, RunReport};
 use coretalk_model::latency::*;
 use coretalk_model::stats::Estimate;
-use coretalk_model::topology::{CoreClass, Domain};
+use coretalk_model::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
 use coretalk_model::*;
 use std::collections::BTreeMap;
 
@@ -239,6 +239,27 @@ pub fn epyc() -> RunReport {
     report.result.ladder =
         ladder(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]);
     report
+}
+
+/// Two clusters of four with an L2 for each pair (0–7), dies that are the package, and memory without CPUs.
+pub fn nested() -> Topology {
+    let mut domains: Vec<Domain> = (0..4).map(|l2| domain(Level::L2, 2 * l2..2 * l2 + 2, l2)).collect();
+    domains.extend((0..2).map(|cluster| domain(Level::Cluster, 4 * cluster..4 * cluster + 4, cluster)));
+    domains.push(domain(Level::L3, 0..8, 0));
+    domains.push(domain(Level::Package, 0..8, 0));
+    let same = [
+        (Level::Core, Same::Several),
+        (Level::Die, Same::Level(Level::Package)),
+        (Level::Node, Same::Machine),
+    ];
+    let memory = |number, memory_bytes, distances| MemoryNode { number, memory_bytes, distances };
+    let memory_nodes = vec![
+        memory(1, Some(68_719_476_736), vec![(0, 14)]),
+        memory(2, None, vec![(0, 17), (3, 28)]),
+        memory(4, Some(0), vec![]),
+    ];
+    let beside = Beside { same: same.into(), memory_nodes };
+    Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(beside))
 }
 
 /// `hybrid`: 6 fast cores with SMT (0–11), 2 modules of 4 efficiency cores (12–19).

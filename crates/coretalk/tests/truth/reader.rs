@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
             }
         }
         // A name is no number.
-        if bare.replace("L3", "").contains(|c: char| c.is_ascii_digit()) {
+        if bare.replace("L2", "").replace("L3", "").contains(|c: char| c.is_ascii_digit()) {
             self.text = bare.to_owned();
             self.fail("unread", "no pattern reads this sentence, which holds a number");
         }

@@ -194,18 +194,26 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
         let level = below.iter().find(|level| number(**level) > 1);
         level.map_or(same.to_owned(), |level| {
             let name = level.name();
-            format!("across {}", if name == "l3" { "L3" } else { name })
+            format!(
+                "across {}",
+                if matches!(name, "l2" | "l3") { name.to_uppercase() } else { name.to_owned() }
+            )
         })
     };
     match relation {
         Relation::SameCpu => "one CPU".to_owned(),
         Relation::Smt => "threads of a core".to_owned(),
+        Relation::L2 => "same L2".to_owned(),
         Relation::Cluster => "same cluster".to_owned(),
         Relation::L3 => "same L3".to_owned(),
-        Relation::Die => across(&[Level::L3, Level::Cluster], "same die"),
-        Relation::Node => across(&[Level::Die, Level::L3, Level::Cluster], "same node"),
-        Relation::Package => across(&[Level::Node, Level::Die, Level::L3, Level::Cluster], "same package"),
+        Relation::Die => across(&[Level::L3, Level::Cluster, Level::L2], "same die"),
+        Relation::Node => across(&[Level::Die, Level::L3, Level::Cluster, Level::L2], "same node"),
+        Relation::Package => {
+            across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "same package")
+        }
         Relation::Machine if number(Level::Package) > 1 => "across packages".to_owned(),
-        Relation::Machine => across(&[Level::Node, Level::Die, Level::L3, Level::Cluster], "this machine"),
+        Relation::Machine => {
+            across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "this machine")
+        }
     }
 }

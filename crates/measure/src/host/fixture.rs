@@ -99,11 +99,12 @@ impl Tree {
         self
     }
 
-    /// The system as lists of groups, one line for each level and one for each core class.
+    /// The system as lists of groups, one line for each level, each that is the same as another, each
+    /// node without CPUs and each core class.
     pub fn topology(&self) -> String {
         let topology = super::sysfs::read_topology(&self.root).unwrap();
         let mut text = format!("cpus {}\n", topology.cpus());
-        for level in coretalk_model::Level::ALL {
+        for level in topology.levels() {
             let domains = topology.level(level);
             if domains.is_empty() {
                 continue;
@@ -116,6 +117,15 @@ impl Tree {
                 }
             }
             text.push('\n');
+        }
+        if let Some(beside) = topology.beside() {
+            for (level, same) in &beside.same {
+                writeln!(text, "{level} as {}", same.name()).unwrap();
+            }
+            for node in &beside.memory_nodes {
+                writeln!(text, "memory {} {:?} {:?}", node.number, node.memory_bytes, node.distances)
+                    .unwrap();
+            }
         }
         for class in topology.classes() {
             let members: coretalk_model::CpuSet =

@@ -16,7 +16,9 @@ pub use online::online_cpus;
 use super::root::{ReadError, SystemRoot};
 use crate::machine::MachineError;
 use cache::Caches;
+use coretalk_model::topology::{Beside, Same, with_shared_l2};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use std::collections::BTreeMap;
 use std::io;
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -47,8 +49,9 @@ impl From<TopologyError> for MachineError {
 /// Which CPUs share what. Every online CPU is in it, whether this process may use it or not.
 ///
 /// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
-/// - **Cluster**: `cluster_cpus_list`, or the second-largest unified cache, where it is more than a core and less
-///   than the last-level cache.
+/// - **Cluster**: `cluster_cpus_list`, where it is more than a core and lies inside a last-level cache or holds several;
+///   or the second-largest unified cache, where no cluster is reported of its CPUs.
+/// - **L2**: that cache, where it is an L2 and clusters are other groups ([`with_shared_l2`]).
 /// - **L3** stands for the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and
 ///   for the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to one core
 ///   alone is left out.
@@ -56,6 +59,9 @@ impl From<TopologyError> for MachineError {
 /// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node holds every CPU it is left
 ///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
+///
+/// What is reported and left out for saying no more than another level, and NUMA nodes without CPUs, stand in
+/// [`Topology::beside`].
 ///
 /// Without sysfs the machine is flat: CPUs and nothing else.
 ///
@@ -71,25 +77,68 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     let dies = reader.groups_with_id(Level::Die, "die_cpus_list", "die_id")?;
     let caches = Caches::read(root, &cpus)?;
     let last_level = caches.last_level(&cores);
-    let mut clusters = reader.groups_with_id(Level::Cluster, "cluster_cpus_list", "cluster_id")?;
-    clusters.extend(caches.second_level());
+    let clusters = reader.groups_with_id(Level::Cluster, "cluster_cpus_list", "cluster_id")?;
+    let nodes = read_nodes(root)?;
 
     let whole = |group: &Domain| holder(&packages, group).unwrap_or(&cpus);
     let is_part = |group: &Domain| group.cpus != *whole(group);
-    let is_cluster = |group: &Domain| {
+    let is_shared = |group: &Domain| group.cpus.len() > holder(&cores, group).map_or(1, CpuSet::len);
+    let is_inside = |group: &Domain| {
         let outer = holder(&last_level, group).unwrap_or_else(|| whole(group));
-        let inner = holder(&cores, group).map_or(1, CpuSet::len);
-        group.cpus.len() > inner && group.cpus.is_subset(outer) && group.cpus != *outer
+        group.cpus.is_subset(outer) && group.cpus != *outer
     };
+    // Small Arm cores share an L2 by pairs, which is their last-level cache, in clusters of four.
+    let holds_caches = |group: &Domain| {
+        let inside = |cache: &Domain| cache.cpus.is_subset(&group.cpus) && cache.cpus != group.cpus;
+        let apart = |cache: &Domain| cache.cpus.intersection(&group.cpus).is_empty();
+        is_part(group)
+            && last_level.iter().any(inside)
+            && last_level.iter().all(|cache| inside(cache) || apart(cache))
+    };
+    let is_cluster = |group: &&Domain| is_shared(group) && (is_inside(group) || holds_caches(group));
+    let is_shared_cache = |group: &Domain| is_shared(group) && is_inside(group);
+
+    let caches_between = caches.second_level().into_iter().filter(is_shared_cache);
+    let (shared_l2, others): (Vec<Domain>, Vec<Domain>) =
+        caches_between.partition(|cache| cache.level == Level::L2);
 
     let mut domains = cores.clone();
-    domains.extend(clusters.into_iter().filter(is_cluster));
+    domains.extend(with_shared_l2(
+        clusters.iter().filter(is_cluster).cloned().chain(others).collect(),
+        shared_l2,
+    ));
     domains.extend(last_level.iter().cloned());
-    domains.extend(dies.into_iter().filter(is_part));
-    domains.extend(node::domains(root, &cpus)?);
+    domains.extend(dies.iter().filter(|die| is_part(die)).cloned());
+    domains.extend(node::domains(&nodes, &cpus));
     domains.extend(packages.iter().cloned());
+
+    let mut same = BTreeMap::new();
+    for (level, reported) in [(Level::Cluster, &clusters), (Level::Die, &dies)] {
+        if !reported.is_empty() && !domains.iter().any(|domain| domain.level == level) {
+            same.insert(level, same_as(reported, &domains, &cpus));
+        }
+    }
+    if nodes.iter().any(|node| !node.cpus.is_empty())
+        && !domains.iter().any(|domain| domain.level == Level::Node)
+    {
+        same.insert(Level::Node, Same::Machine);
+    }
+    let beside = Beside { same, memory_nodes: node::without_cpus(root, &nodes) };
     let classes = class::core_classes(root, &cpus, &caches)?;
-    Ok(Topology::new(cpus, domains, classes))
+    Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
+}
+
+/// What groups are the same as that have no level of their own, the largest where several levels are.
+fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
+    let is_one_of = |group: &Domain, level: Level| {
+        domains.iter().any(|domain| domain.level == level && domain.cpus == group.cpus)
+    };
+    let every = |level: &Level| groups.iter().all(|group| is_one_of(group, *level));
+    match Level::ALL.into_iter().rev().find(every) {
+        Some(level) => Same::Level(level),
+        None if groups.iter().all(|group| group.cpus == *all) => Same::Machine,
+        None => Same::Several,
+    }
 }
 
 /// The group of another level that holds the first CPU of this group.

@@ -106,7 +106,7 @@ impl Structure {
                 let falling = levels.windows(2).all(|pair| pair[0].level > pair[1].level);
                 let ends = levels.last().is_some_and(|last| last.level == Level::Core);
                 (!falling || !ends).then(|| {
-                    ("structure.levels", "must go from the outside in (package, node, die, l3, cluster, core) and end with core".to_owned())
+                    ("structure.levels", "must go from the outside in (package, node, die, l3, cluster, l2, core) and end with core".to_owned())
                 })
             }
             Structure::Hybrid { modules, cores_per_module, .. } => (*modules > 0 && *cores_per_module == 0)
@@ -154,7 +154,7 @@ impl Structure {
                     if tier.count > 1 {
                         relations.push(outer);
                     }
-                    outer = relation_inside(tier.level);
+                    outer = Relation::of(tier.level);
                 }
                 if *threads_per_core > 1 {
                     relations.push(Relation::Smt);
@@ -189,18 +189,6 @@ impl Structure {
             Reported::OneL3 => one_l3(self.topology().cpus().clone()),
             Reported::Nothing => Topology::flat(self.topology().cpus().clone()),
         }
-    }
-}
-
-/// What cores in one domain of this level share at least.
-fn relation_inside(level: Level) -> Relation {
-    match level {
-        Level::Core => Relation::Smt,
-        Level::Cluster => Relation::Cluster,
-        Level::L3 => Relation::L3,
-        Level::Die => Relation::Die,
-        Level::Node => Relation::Node,
-        Level::Package => Relation::Package,
     }
 }
 

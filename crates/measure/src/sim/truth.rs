@@ -34,9 +34,9 @@ pub struct Truth {
     knows_nodes: bool,
     offset_sd_ns: f64,
     /// Transfer in ns by state (at least one), spin and relation; not a number where no pair has the relation.
-    tables: Vec<[[f64; 8]; 2]>,
+    tables: Vec<[ByRelation; 2]>,
     /// By how much an eager spin is slower, where a shape and not the table gives the latency.
-    penalty: [f64; 8],
+    penalty: ByRelation,
     /// Relative, by CPU id.
     of_cpu: Vec<f64>,
 }
@@ -203,7 +203,7 @@ impl Shape {
     }
 }
 
-fn tables(spec: &Spec) -> Vec<[[f64; 8]; 2]> {
+fn tables(spec: &Spec) -> Vec<[ByRelation; 2]> {
     let none = BTreeMap::new();
     let states: Vec<_> = match spec.states.is_empty() {
         true => vec![(&none, &none)],
@@ -222,6 +222,9 @@ fn tables(spec: &Spec) -> Vec<[[f64; 8]; 2]> {
     states.into_iter().map(table).collect()
 }
 
-fn by_relation(value: impl Fn(Relation) -> f64) -> [f64; 8] {
+/// A value for each relation, by its place in [`Relation::ALL`].
+type ByRelation = [f64; Relation::ALL.len()];
+
+fn by_relation(value: impl Fn(Relation) -> f64) -> ByRelation {
     Relation::ALL.map(value)
 }

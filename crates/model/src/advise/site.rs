@@ -2,7 +2,7 @@
 
 use crate::infer::{Observation, both_ways};
 use crate::stats::{MadScale, mad, median};
-use crate::{CpuId, CpuSet, Level, Matrix, Topology};
+use crate::{CpuId, CpuSet, Matrix, Topology};
 use std::collections::BTreeMap;
 
 /// The CPUs that threads may be placed on, and what talking costs between them.
@@ -134,7 +134,7 @@ impl Site {
     /// The levels that a system reports, from the largest to the smallest, each once.
     pub fn groups_of(topology: &Topology) -> Vec<Vec<CpuSet>> {
         let mut groups: Vec<Vec<CpuSet>> = Vec::new();
-        for level in Level::ALL.into_iter().rev() {
+        for level in topology.levels().into_iter().rev() {
             let of_level: Vec<CpuSet> =
                 topology.level(level).iter().map(|domain| domain.cpus.clone()).collect();
             if !of_level.is_empty() && !groups.contains(&of_level) {

@@ -130,7 +130,7 @@ impl Levels {
             (Subject::Pair([a, b]), Source::Shown(_) | Source::One) if a == b => (0, "same-cpu".to_owned()),
             (Subject::Pair([a, b]), Source::Reported(topology)) => {
                 let relation = topology.relation(*a, *b);
-                (relation as u32, relation.name().to_owned())
+                (topology.nearness(relation) as u32, relation.name().to_owned())
             }
             (Subject::Pair([a, b]), Source::Shown(levels)) => {
                 let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);

@@ -1,7 +1,7 @@
 //! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
 
 use crate::cpu::HIGHEST_CPU;
-use crate::topology::Domain;
+use crate::topology::{Beside, Domain, MemoryNode, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
@@ -58,23 +58,92 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     if root.tag_name().name() != "topology" {
         return Err(HwlocError::Foreign { root: root.tag_name().name().chars().take(40).collect() });
     }
-    let mut domains = Vec::new();
+    let mut found = Found::default();
     let mut cpus = CpuSet::new();
     for object in objects(&root) {
-        cpus = cpus.union(&collect(&object, 0, &mut domains)?);
+        cpus = cpus.union(&collect(&object, 0, &mut found)?);
     }
     if cpus.is_empty() {
         return Err(HwlocError::NoCpu);
     }
-    Ok(Topology::new(cpus, domains, BTreeMap::new()))
+    let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
+    let Found { mut domains, clusters, shared_l2, .. } = found;
+    domains.extend(with_shared_l2(clusters, shared_l2));
+    Ok(Topology::new(cpus, domains, BTreeMap::new()).with(Some(beside)))
+}
+
+/// What the objects of a file are.
+#[derive(Default)]
+struct Found {
+    /// Groups that are what they are called.
+    domains: Vec<Domain>,
+    clusters: Vec<Domain>,
+    shared_l2: Vec<Domain>,
+    /// NUMA nodes: their number, their CPUs and their memory.
+    nodes: Vec<(Option<u32>, CpuSet, Option<u64>)>,
+}
+
+impl Found {
+    /// Nodes without CPUs of their own. hwloc gives memory without CPUs those of the node that it is nearest to.
+    fn memory_nodes(&mut self, root: &Node<'_, '_>, all: &CpuSet) -> Vec<MemoryNode> {
+        let distances = distances(root);
+        self.nodes.sort_by_key(|(number, ..)| *number);
+        let mut taken = CpuSet::new();
+        let (mut with_cpus, mut without) = (Vec::new(), Vec::new());
+        for (os_id, cpus, memory) in std::mem::take(&mut self.nodes) {
+            let own = cpus.intersection(all).difference(&taken);
+            taken = taken.union(&cpus);
+            if !own.is_empty() {
+                with_cpus.extend(os_id);
+                self.domains.push(Domain { level: Level::Node, cpus: own, os_id });
+            } else if let Some(number) = os_id {
+                without.push((number, memory));
+            }
+        }
+        let to = |number: u32| {
+            let from = with_cpus.iter().filter_map(|&from| Some((from, *distances.get(&(from, number))?)));
+            from.collect()
+        };
+        let node = |(number, memory_bytes)| MemoryNode { number, memory_bytes, distances: to(number) };
+        without.into_iter().map(node).collect()
+    }
+}
+
+/// The distances of NUMA nodes by their numbers, from and to, as version 2 writes them: rows of 10 for a node's own
+/// memory; nothing where there are none, or as many as do not fit.
+fn distances(root: &Node<'_, '_>) -> BTreeMap<(u32, u32), u32> {
+    /// The bit of `kind` that says that less is nearer.
+    const LATENCY: u32 = 4;
+    let number = |node: &Node<'_, '_>, name: &str| node.attribute(name)?.parse::<u32>().ok();
+    let is_asked = |node: &Node<'_, '_>| {
+        node.has_tag_name("distances2")
+            && node.attribute("type") == Some("NUMANode")
+            && node.attribute("indexing") == Some("os")
+            && number(node, "kind").is_some_and(|kind| kind & LATENCY != 0)
+    };
+    let Some(table) = root.children().find(is_asked) else { return BTreeMap::new() };
+    let numbers = |name: &str| -> Option<Vec<u32>> {
+        let parts = table.children().filter(|child| child.has_tag_name(name));
+        let words: Vec<&str> =
+            parts.filter_map(|part| part.text()).flat_map(str::split_ascii_whitespace).collect();
+        words.into_iter().map(|word| word.parse().ok()).collect()
+    };
+    let (Some(nodes), Some(values)) = (numbers("indexes"), numbers("u64values")) else {
+        return BTreeMap::new();
+    };
+    if nodes.is_empty() || nodes.len().checked_mul(nodes.len()) != Some(values.len()) {
+        return BTreeMap::new();
+    }
+    let pairs = nodes.iter().flat_map(|&from| nodes.iter().map(move |&to| (from, to)));
+    pairs.zip(values).collect()
 }
 
 fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
     node.children().filter(|child| child.has_tag_name("object"))
 }
 
-/// The CPUs of an object, those of the objects inside it; their domains are added, inner ones first.
-fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Result<CpuSet, HwlocError> {
+/// The CPUs of an object, those of the objects inside it; what these are is added, inner ones first.
+fn collect(object: &Node<'_, '_>, depth: usize, found: &mut Found) -> Result<CpuSet, HwlocError> {
     if depth > DEEPEST {
         return Err(HwlocError::TooDeep { line: line(object) });
     }
@@ -86,15 +155,23 @@ fn collect(object: &Node<'_, '_>, depth: usize, domains: &mut Vec<Domain>) -> Re
     let mut cores = 0;
     for inner in objects(object) {
         cores += usize::from(inner.descendants().any(|node| node.attribute("type") == Some("Core")));
-        cpus = cpus.union(&collect(&inner, depth + 1, domains)?);
+        cpus = cpus.union(&collect(&inner, depth + 1, found)?);
     }
     // Memory of version 2 hangs beside the CPUs that are near it and says which these are.
     if cpus.is_empty() && kind == "NUMANode" {
         cpus = object.attribute("cpuset").map_or(Ok(CpuSet::new()), |set| cpu_set(object, set))?;
     }
-    if let Some(level) = level(object, kind, cores) {
-        let os_id = object.attribute("os_index").and_then(|index| index.parse().ok());
-        domains.push(Domain { level, cpus: cpus.clone(), os_id });
+    let os_id = object.attribute("os_index").and_then(|index| index.parse().ok());
+    if kind == "NUMANode" {
+        let memory = object.attribute("local_memory").and_then(|bytes| bytes.parse().ok());
+        found.nodes.push((os_id, cpus.clone(), memory));
+    } else if let Some(level) = level(object, kind, cores) {
+        let domain = Domain { level, cpus: cpus.clone(), os_id };
+        match level {
+            Level::Cluster => found.clusters.push(domain),
+            Level::L2 => found.shared_l2.push(domain),
+            _ => found.domains.push(domain),
+        }
     }
     Ok(cpus)
 }
@@ -104,9 +181,10 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
         ("Core", _) => Some(Level::Core),
         ("L3Cache", _) | ("Cache", Some("3")) => Some(Level::L3),
         // A cache that one core has for itself says no more than the core.
-        ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::Cluster),
+        ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::L2),
+        // What Linux calls a cluster; where a cache holds the same CPUs, hwloc merges the group into it.
+        ("Group", _) if object.attribute("subtype") == Some("Cluster") && cores > 1 => Some(Level::Cluster),
         ("Die", _) => Some(Level::Die),
-        ("NUMANode", _) => Some(Level::Node),
         ("Package" | "Socket", _) => Some(Level::Package),
         _ => None,
     }
@@ -144,6 +222,7 @@ fn line(node: &Node<'_, '_>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Relation;
 
     fn machine(inside: &str) -> String {
         format!(
@@ -184,6 +263,74 @@ mod tests {
         );
         let topology = read_hwloc(one.as_bytes()).unwrap();
         assert_eq!(topology.level(Level::Cluster)[0].cpus.to_string(), "5,7");
+    }
+
+    #[test]
+    fn an_l2_of_pairs_lies_inside_its_cluster() {
+        let pair = |first: u32| {
+            let cores = core(first, &[first]) + &core(first + 1, &[first + 1]);
+            // Inside the shared one each core has a cache of its own, as if it were an L2 too.
+            format!("<object type=\"L2Cache\">{}</object>", cores.replace("L2Cache", "L1Cache"))
+        };
+        let cluster = |index: u32, inside: &str| {
+            format!(
+                "<object type=\"Group\" os_index=\"{index}\" subtype=\"Cluster\" kind=\"222\">{inside}</object>"
+            )
+        };
+        let file = machine(&format!(
+            "<object type=\"L3Cache\">{}{}{}</object>",
+            cluster(0, &(pair(0) + &pair(2))),
+            pair(4),
+            // A group of another kind is no cluster, and no other level either.
+            cluster(3, &(core(6, &[6]) + &core(7, &[7]))).replace("Cluster\" kind", "Tile\" kind")
+        ));
+        let topology = read_hwloc(file.as_bytes()).unwrap();
+        let groups =
+            |level| topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect::<Vec<_>>();
+        assert_eq!(groups(Level::L2), ["0,1", "2,3"]);
+        assert_eq!(groups(Level::Cluster), ["0-3", "4,5"], "an L2 in no cluster stands for one");
+        let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
+        assert_eq!(relations, [Relation::L2, Relation::Cluster, Relation::L3]);
+        assert_eq!(topology.relation(CpuId(6), CpuId(7)), Relation::L3);
+    }
+
+    #[test]
+    fn memory_without_cpus_is_named() {
+        let node = |index: u32, cpus: &str, more: &str| {
+            format!("<object type=\"NUMANode\" os_index=\"{index}\" cpuset=\"{cpus}\"{more}/>")
+        };
+        // Node 3 is fast memory of the CPUs of node 0, node 2 lies apart from all.
+        let package = |index: u32, nodes: &str, inside: &str| {
+            format!("<object type=\"Package\" os_index=\"{index}\">{nodes}{inside}</object>")
+        };
+        let nodes = node(3, "0x3", " local_memory=\"16384\" subtype=\"HBM\"") + &node(0, "0x3", "");
+        let file = machine(
+            &(node(2, "0x0", "")
+                + &package(0, &nodes, &(core(0, &[0]) + &core(1, &[1])))
+                + &package(1, &node(1, "0xc", ""), &(core(2, &[2]) + &core(3, &[3])))),
+        );
+        let table = |values: &str| {
+            format!(
+                "<distances2 type=\"NUMANode\" nbobjs=\"4\" kind=\"5\" name=\"NUMALatency\" indexing=\"os\">\
+                 <indexes length=\"8\">0 1 2 3 </indexes>{values}</distances2></topology>"
+            )
+        };
+        let values = "<u64values length=\"30\">10 20 24 13 20 10 17 23 24 17 </u64values>\
+                      <u64values length=\"18\">10 28 13 23 28 10 </u64values>";
+        let read = |values: &str| {
+            let file = file.replace("</topology>", &table(values));
+            let topology = read_hwloc(file.as_bytes()).unwrap();
+            assert_eq!((topology.node_of(CpuId(1)), topology.node_of(CpuId(2))), (Some(0), Some(1)));
+            topology.beside().unwrap().memory_nodes.clone()
+        };
+        let expected = [
+            MemoryNode { number: 2, memory_bytes: None, distances: vec![(0, 24), (1, 17)] },
+            MemoryNode { number: 3, memory_bytes: Some(16384), distances: vec![(0, 13), (1, 23)] },
+        ];
+        assert_eq!(read(values), expected);
+        // A table that does not fit says nothing.
+        let unknown = expected.map(|node| MemoryNode { distances: vec![], ..node });
+        assert_eq!(read("<u64values length=\"6\">10 20 </u64values>"), unknown);
     }
 
     #[test]

@@ -96,7 +96,8 @@ pub fn agreement(
     observed: &Matrix<Option<Observation>>,
 ) -> Vec<Agreement> {
     let cpus: CpuSet = structure.cpus.iter().copied().collect();
-    let levels: Vec<(Level, Vec<CpuSet>)> = Level::ALL
+    let levels: Vec<(Level, Vec<CpuSet>)> = reported
+        .levels()
         .into_iter()
         .map(|level| {
             let domains = reported.level(level);

@@ -45,16 +45,15 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
     Ok(Placement::bound(preset.name(), cpus))
 }
 
-const OUTSIDE_IN: [Level; 6] =
-    [Level::Package, Level::Node, Level::Die, Level::L3, Level::Cluster, Level::Core];
-
 /// First threads of all cores as far apart as can be, then second ones.
 fn spread_cores(topology: &Topology, mut left: Vec<CpuId>) -> Vec<CpuId> {
     let mut spread_out = Vec::new();
+    let mut outside_in = topology.levels();
+    outside_in.reverse();
     while !left.is_empty() {
         let firsts = topology.one_per_core(&left.iter().copied().collect());
         let (now, later): (Vec<CpuId>, Vec<CpuId>) = left.into_iter().partition(|&cpu| firsts.contains(cpu));
-        spread_out.extend(spread(topology, &now, &OUTSIDE_IN));
+        spread_out.extend(spread(topology, &now, &outside_in));
         left = later;
     }
     spread_out
@@ -287,6 +286,16 @@ mod tests {
         assert_eq!(ids(Preset::Spread, &topology, 3), [0, 2, 4]);
         let six: CpuSet = derive(Preset::Spread, &topology, 6).unwrap().set();
         assert_eq!(topology.one_per_core(&six).len(), 6, "{six}");
+    }
+
+    #[test]
+    fn threads_are_spread_over_the_l2_of_a_cluster_too() {
+        let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+        let l2 = ["0-1", "2-3", "4-5", "6-7"].map(|list| domain(Level::L2, list));
+        let clusters = ["0-3", "4-7"].map(|list| domain(Level::Cluster, list));
+        let all = clusters.into_iter().chain(l2).collect();
+        let topology = Topology::new("0-7".parse().unwrap(), all, BTreeMap::new());
+        assert_eq!(ids(Preset::Spread, &topology, 4), [0, 4, 2, 6]);
     }
 
     #[test]

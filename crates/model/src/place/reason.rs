@@ -183,21 +183,23 @@ fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = Reason> {
 }
 
 /// The levels at which CPUs can lie apart, from the largest groups to the smallest, cores left out. On hybrid machines
-/// clusters are no nearness: the four small cores of a module of Alder Lake reach each other no sooner than others
-/// (52 against 44 ns).
+/// clusters and shared L2 are no nearness: the four small cores of a module of Alder Lake, which are both, reach each
+/// other no sooner than others (52 against 44 ns).
 fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     let hybrid = topology.classes().len() > 1;
     let tells = move |level: &Level| {
-        *level != Level::Core && !(hybrid && *level == Level::Cluster) && topology.level(*level).len() > 1
+        let is_module = matches!(level, Level::L2 | Level::Cluster);
+        *level != Level::Core && !(hybrid && is_module) && topology.level(*level).len() > 1
     };
-    Level::ALL.into_iter().rev().filter(tells)
+    topology.levels().into_iter().rev().filter(tells)
 }
 
 /// Where the winner's messages cross fewer borders: at the outermost that the two differ at, and between cores.
 fn crossings(topology: &Topology, habit: &Habit, roles: [&[CpuId]; 2]) -> Vec<Reason> {
     let talk = habit.talk;
     let count = |level: Level| {
-        let far = |&(a, b): &(CpuId, CpuId)| topology.relation(a, b) > Relation::of(level);
+        let border = topology.nearness(Relation::of(level));
+        let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > border;
         roles.map(|roles| {
             talk.told_by(roles)
                 .iter()

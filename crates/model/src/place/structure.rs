@@ -10,6 +10,8 @@ pub struct Structure {
     pub cpus: usize,
     /// Cores: fewer than CPUs where two share one.
     pub cores: usize,
+    /// L2 caches of several cores that are no clusters.
+    pub shared_l2: Option<usize>,
     /// Clusters of cores.
     pub clusters: Option<usize>,
     /// Last-level caches.
@@ -37,6 +39,7 @@ impl Structure {
         Structure {
             cpus: cpus.len(),
             cores: topology.one_per_core(cpus).len(),
+            shared_l2: touched(Level::L2),
             clusters: touched(Level::Cluster),
             caches: touched(Level::L3),
             nodes: touched(Level::Node),

@@ -84,7 +84,7 @@ impl Axis {
 pub fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
     let mut levels = Vec::new();
     let mut seen = Vec::new();
-    for level in Level::ALL.into_iter().filter(|&level| level > Level::Core) {
+    for level in topology.levels().into_iter().filter(|&level| level != Level::Core) {
         let axis = Axis::new(rows, topology, 1, None, Some(level));
         let bars = axis.bar_count();
         if bars > 0 && 2 * (bars + 1) <= rows.len() && !seen.contains(&axis.bars) {

@@ -79,19 +79,16 @@ fn initial(drawing: Drawing) -> Value {
 
 fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
     let topology = subject.topology();
-    let level = |level: Level, relation: Relation| {
+    let level = |level: Level| {
         let groups = topology.level(level);
         let of: BTreeMap<u32, usize> = groups
             .iter()
             .enumerate()
             .flat_map(|(group, domain)| domain.cpus.iter().map(move |cpu| (cpu.0, group)))
             .collect();
-        json!({ "name": level.name(), "words": relation_words(relation, topology), "of": of })
+        json!({ "name": level.name(), "words": relation_words(Relation::of(level), topology), "of": of })
     };
-    let relations =
-        [Relation::Smt, Relation::Cluster, Relation::L3, Relation::Die, Relation::Node, Relation::Package];
-    let levels =
-        Level::ALL.into_iter().zip(relations).filter(|(level, _)| !topology.level(*level).is_empty());
+    let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =
         topology.cpus().iter().map(|cpu| (cpu.0, topology.siblings(cpu).first().unwrap_or(cpu).0)).collect();
     let exact = is_exact(subject);
@@ -103,7 +100,7 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
         "exact": exact,
         "smt": topology.has_smt(topology.cpus()),
         "core": core,
-        "levels": levels.map(|(known, relation)| level(known, relation)).collect::<Vec<_>>(),
+        "levels": levels.map(level).collect::<Vec<_>>(),
         "apart": relation_words(Relation::Machine, topology),
         "alone": names_of_diagonal(topology),
         "passes_note": match exact {

@@ -13,6 +13,7 @@ pub fn structure_words(topology: &Topology, placement: &Placement) -> String {
     }
     // Of what there is one of, every placement has one.
     let several = |level| topology.level(level).len() > 1;
+    parts.extend(has.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0).map(|l2| format!("{l2} L2")));
     let clusters = has.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0);
     parts.extend(clusters.map(|clusters| count(clusters as u64, "cluster")));
     parts.extend(has.caches.filter(|_| several(Level::L3)).map(|caches| format!("{caches} L3")));
@@ -58,7 +59,7 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             format!("it has {} to compute on, where {next} has {theirs}", count(mine as u64, "core"))
         }
         Reason::Crossings { level, talk, of, .. } if of == if talk == Talk::Round { 2 } else { 1 } => {
-            let article = if level == Level::L3 { "an" } else { "a" };
+            let article = if is_cache(level) { "an" } else { "a" };
             format!("its two threads share {article} {}, those of {next} do not", noun(level))
         }
         Reason::Crossings { level, talk, mine, theirs, of } => {
@@ -114,6 +115,7 @@ fn within(level: Level) -> &'static str {
 fn noun(level: Level) -> &'static str {
     match level {
         Level::Core => "core",
+        Level::L2 => "L2",
         Level::Cluster => "cluster",
         Level::L3 => "L3",
         Level::Die => "die",
@@ -123,7 +125,11 @@ fn noun(level: Level) -> &'static str {
 }
 
 fn plural(level: Level, number: usize) -> String {
-    // A cache is called by its level.
-    let ending = if number == 1 || level == Level::L3 { "" } else { "s" };
+    let ending = if number == 1 || is_cache(level) { "" } else { "s" };
     format!("{}{ending}", noun(level))
+}
+
+/// A cache is called by its level.
+fn is_cache(level: Level) -> bool {
+    matches!(level, Level::L2 | Level::L3)
 }

@@ -76,7 +76,7 @@ fn other_files_are_told_apart_from_run_files() {
 fn a_newer_file_is_refused_with_both_versions() {
     let mut newer = bytes().to_vec();
     newer[60..64].copy_from_slice(&77u32.to_be_bytes());
-    check(&newer, FailureClass::Store, "schema version 77 and this coretalk reads up to 3");
+    check(&newer, FailureClass::Store, "schema version 77 and this coretalk reads up to 4");
 }
 
 #[test]

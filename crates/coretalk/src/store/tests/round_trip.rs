@@ -27,6 +27,33 @@ fn a_run_without_rounds_is_whole() {
 }
 
 #[test]
+fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
+    let place = tempfile::tempdir().unwrap();
+    let mut sample = sample("0193-a");
+    let l2 = topology::Domain { level: Level::L2, cpus: "0-1".parse().unwrap(), os_id: None };
+    let domains = sample.topology.domains().iter().cloned().chain([l2]).collect();
+    let memory = |number, memory_bytes, distances| topology::MemoryNode { number, memory_bytes, distances };
+    let beside = topology::Beside {
+        same: [
+            (Level::Die, topology::Same::Level(Level::Package)),
+            (Level::Node, topology::Same::Machine),
+            (Level::Cluster, topology::Same::Several),
+        ]
+        .into(),
+        memory_nodes: vec![memory(4, Some(1 << 40), vec![(0, 14), (1, 24)]), memory(7, None, vec![])],
+    };
+    sample.topology =
+        Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(beside));
+    let writer = sample.create(place.path());
+    assert_eq!(RunFile::open(writer.path()).unwrap().topology().unwrap(), sample.topology);
+    // As a file of schema 3 is after its migration.
+    writer.db.execute("DELETE FROM beside", []).unwrap();
+    let older = RunFile::open(writer.path()).unwrap().topology().unwrap();
+    assert_eq!((older.beside(), older.unreported()), (None, None));
+    assert_eq!(older.domains(), sample.topology.domains());
+}
+
+#[test]
 fn slots_and_decisions_read_back_in_order_with_their_raw_ticks() {
     let place = tempfile::tempdir().unwrap();
     let mut writer = sample("0193-a").create(place.path());

@@ -106,6 +106,7 @@ fn structure(reader: &mut Reader<'_>, text: &str, set: &CpuSet) {
         let exact = match noun.trim_end_matches('s') {
             "CPU" => set.len(),
             "core" => number(Level::Core),
+            "L2" => number(Level::L2),
             "L3" => number(Level::L3),
             "node" => number(Level::Node),
             "package" => number(Level::Package),

@@ -171,7 +171,10 @@ fn contradicts(reader: &mut Reader<'_>, said: &Said<'_>) {
     let relation = reader.run.reported.relation(pair[0], pair[1]);
     let is_so = matches!(
         (said.text("what"), relation),
-        ("L3", Relation::L3) | ("cluster", Relation::Cluster) | ("core", Relation::Smt)
+        ("L2", Relation::L2)
+            | ("L3", Relation::L3)
+            | ("cluster", Relation::Cluster)
+            | ("core", Relation::Smt)
     );
     reader.holds("states", is_so, || format!("the system reports {relation:?}"));
     let truth = reader.run.truth().relation(pair[0], pair[1]);

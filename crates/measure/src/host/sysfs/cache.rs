@@ -54,12 +54,13 @@ impl Caches {
         found.domains
     }
 
-    /// The caches one below the last level: candidates for clusters, such as the L2 of an efficiency module.
+    /// The caches one below the last level, such as the L2 of an efficiency module; as clusters where they are no L2.
     pub fn second_level(&self) -> Vec<Domain> {
         let mut found = Found::default();
         for (&cpu, caches) in &self.of {
             if let [.., second, _last] = caches.as_slice() {
-                found.add(cpu, Domain { level: Level::Cluster, cpus: second.cpus.clone(), os_id: second.id });
+                let level = if second.level == 2 { Level::L2 } else { Level::Cluster };
+                found.add(cpu, Domain { level, cpus: second.cpus.clone(), os_id: second.id });
             }
         }
         found.domains

@@ -2,6 +2,7 @@
 
 use super::list_in_reach;
 use crate::host::root::{ReadError, SystemRoot};
+use coretalk_model::topology::MemoryNode;
 use coretalk_model::{CpuSet, Domain, Level};
 
 const NODES: &str = "/sys/devices/system/node";
@@ -40,18 +41,41 @@ pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
 }
 
 /// The nodes that divide the machine.
-pub(super) fn domains(root: &SystemRoot, online: &CpuSet) -> Result<Vec<Domain>, ReadError> {
-    let mut nodes = read_nodes(root)?;
-    nodes.retain(|node| !node.cpus.is_empty());
-    if let [only] = nodes.as_slice()
+pub(super) fn domains(nodes: &[NumaNode], online: &CpuSet) -> Vec<Domain> {
+    let with_cpus: Vec<&NumaNode> = nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    if let [only] = with_cpus.as_slice()
         && online.is_subset(&only.cpus)
     {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    Ok(nodes
-        .into_iter()
-        .map(|node| Domain { level: Level::Node, cpus: node.cpus, os_id: Some(node.id) })
-        .collect())
+    let domain =
+        |node: &NumaNode| Domain { level: Level::Node, cpus: node.cpus.clone(), os_id: Some(node.id) };
+    with_cpus.into_iter().map(domain).collect()
+}
+
+/// The nodes without CPUs, with their distance from those that have some.
+pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryNode> {
+    let numbers = root.numbered(NODES, "node");
+    let distances_from = |node: &NumaNode| -> Option<Vec<u32>> {
+        let row = root.peek(&format!("{NODES}/node{}/distance", node.id))?;
+        let row: Vec<u32> = row.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        // A row has a column for each node that is online, and these are the ones that have a directory.
+        (row.len() == numbers.len()).then_some(row)
+    };
+    let rows: Vec<(u32, Vec<u32>)> = nodes
+        .iter()
+        .filter(|node| !node.cpus.is_empty())
+        .filter_map(|node| Some((node.id, distances_from(node)?)))
+        .collect();
+    let memory = |node: &NumaNode| {
+        let column = numbers.iter().position(|&number| number == node.id);
+        MemoryNode {
+            number: node.id,
+            memory_bytes: node.memory_bytes,
+            distances: rows.iter().filter_map(|(from, row)| Some((*from, *row.get(column?)?))).collect(),
+        }
+    };
+    nodes.iter().filter(|node| node.cpus.is_empty()).map(memory).collect()
 }
 
 /// `Node 0 MemTotal:       24684096 kB` in bytes.

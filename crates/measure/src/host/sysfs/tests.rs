@@ -35,7 +35,9 @@ fn a_guest_of_two_cpus_is_read_as_it_reports_itself() {
         "cpus 0,1
         core 0:0 1:1
         l3 0:0,1
-        package 0:0,1",
+        package 0:0,1
+        die as package
+        node as machine",
     );
 }
 
@@ -122,6 +124,122 @@ fn dies_and_clusters_that_divide_something_are_kept() {
 }
 
 #[test]
+fn an_l2_of_pairs_inside_clusters_of_four_is_a_level_of_its_own() {
+    let server = |clusters: &[&str], l2: &[&str]| {
+        let cores: Vec<String> = (0..8).map(|core| core.to_string()).collect();
+        Tree::new()
+            .online("0-7")
+            .cores(&strs(&cores))
+            .groups("cluster_cpus_list", "cluster_id", clusters)
+            .packages(&["0-7"])
+            .caches(2, "Unified", l2)
+            .caches(3, "Unified", &["0-7"])
+    };
+    let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
+    let cores = "cpus 0-7\n core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7";
+    let around = "l3 0:0-7\n package 0:0-7";
+    check(
+        server(fours, twos),
+        &format!("{cores}\n l2 0:0,1 1:2,3 2:4,5 3:6,7\n cluster 0:0-3 1:4-7\n {around}"),
+    );
+    // The other way round the L2 holds the clusters, and what is one thing is one level.
+    check(
+        server(twos, fours),
+        &format!("{cores}\n cluster 0:0,1 1:2,3 2:4,5 3:6,7\n l2 0:0-3 1:4-7\n {around}"),
+    );
+    check(server(fours, fours), &format!("{cores}\n cluster 0:0-3 1:4-7\n {around}"));
+    // One cluster has one L2, the other has two.
+    check(
+        server(fours, &["0-3", "4-5", "6-7"]),
+        &format!("{cores}\n l2 1:4,5 2:6,7\n cluster 0:0-3 1:4-7\n {around}"),
+    );
+    let topology = read_topology(server(fours, twos).root()).unwrap();
+    let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)).name());
+    assert_eq!(relations, ["l2", "cluster", "l3"]);
+}
+
+#[test]
+fn an_l2_of_the_threads_of_a_core_is_the_core() {
+    let server = Tree::new()
+        .online("0-7")
+        .cores(&["0,4", "1,5", "2,6", "3,7"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-1,4-5", "2-3,6-7"])
+        .packages(&["0-7"])
+        .caches(2, "Unified", &["0,4", "1,5", "2,6", "3,7"])
+        .caches(3, "Unified", &["0-7"]);
+    check(
+        server,
+        "cpus 0-7
+        core 0:0,4 1:1,5 2:2,6 3:3,7
+        cluster 0:0,1,4,5 1:2,3,6,7
+        l3 0:0-7
+        package 0:0-7",
+    );
+}
+
+#[test]
+fn clusters_may_hold_several_last_level_caches() {
+    let board = Tree::new()
+        .online("0-7")
+        .cores(&["0", "1", "2", "3", "4", "5", "6", "7"])
+        .groups("cluster_cpus_list", "cluster_id", &["0-3", "4-7"])
+        .packages(&["0-7"])
+        .caches(2, "Unified", &["0-1", "2-3", "4-5", "6-7"]);
+    check(
+        board,
+        "cpus 0-7
+        core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7
+        l3 0:0,1 1:2,3 2:4,5 3:6,7
+        cluster 0:0-3 1:4-7
+        package 0:0-7",
+    );
+}
+
+#[test]
+fn memory_without_cpus_is_named_with_its_distance() {
+    let expander = |rows: [&str; 3]| {
+        let tree = Tree::new()
+            .online("0-3")
+            .packages(&["0-1", "2-3"])
+            .nodes(&[(0, "0-1"), (1, "2-3"), (4, "")])
+            .file("/sys/devices/system/node/node4/meminfo", "Node 4 MemTotal:       16 kB\n");
+        [0, 1, 4].into_iter().zip(rows).fold(tree, |tree, (node, row)| {
+            tree.file(&format!("/sys/devices/system/node/node{node}/distance"), row)
+        })
+    };
+    let around = "cpus 0-3\n node 0:0,1 1:2,3\n package 0:0,1 1:2,3";
+    check(
+        expander(["10 21 14\n", "21 10 24\n", "14 24 10\n"]),
+        &format!("{around}\n memory 4 Some(16384) [(0, 14), (1, 24)]"),
+    );
+    // A row that has not as many columns as there are nodes names none of them.
+    check(expander(["10 21\n", "21 10 24\n", ""]), &format!("{around}\n memory 4 Some(16384) [(1, 24)]"));
+    let one_socket = Tree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]);
+    check(one_socket, "cpus 0,1\n package 0:0,1\n node as machine\n memory 1 None []");
+}
+
+#[test]
+fn what_is_reported_and_left_out_is_said_to_be_the_same_as_another() {
+    let desktop = |dies: &[&str], clusters: &[&str]| {
+        Tree::new()
+            .online("0-3")
+            .cores(&["0,1", "2,3"])
+            .groups("cluster_cpus_list", "cluster_id", clusters)
+            .groups("die_cpus_list", "die_id", dies)
+            .packages(&["0-1", "2-3"])
+            .nodes(&[(0, "0-3")])
+    };
+    let levels = "cpus 0-3\n core 0:0,1 1:2,3\n package 0:0,1 1:2,3";
+    check(
+        desktop(&["0-1", "2-3"], &["0-1", "2-3"]),
+        &format!("{levels}\n cluster as package\n die as package\n node as machine"),
+    );
+    let topology = read_topology(desktop(&["0-1", "2-3"], &[]).root()).unwrap();
+    assert_eq!(topology.unreported(), Some(vec![Level::Cluster, Level::L3]));
+    check(desktop(&[], &["0", "1", "2-3"]), &format!("{levels}\n cluster as several\n node as machine"));
+}
+
+#[test]
 fn an_intel_hybrid_has_modules_and_two_classes() {
     let hybrid = Tree::new()
         .online("0-11")
@@ -202,6 +320,7 @@ fn big_and_little_cores_are_told_by_capacity_and_their_l2_is_the_last_cache() {
         core 0:0 1:1 2:2 3:3 4:4 5:5
         l3 0:0-3 1:4,5
         package 0:0-5
+        cluster as l3
         class 0 E: 0-3
         class 1 P: 4,5",
     );

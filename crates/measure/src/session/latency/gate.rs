@@ -94,7 +94,7 @@ pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
 fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
     let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.ledger.has_failed(*cell);
     let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(fits).collect();
-    driver.key(Purpose::Gate, 0).with(relation as u64).shuffle(&mut cells);
+    driver.key(Purpose::Gate, 0).with(relation.code()).shuffle(&mut cells);
     cells.truncate(GATE_CELLS);
     cells
 }

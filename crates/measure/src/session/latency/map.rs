@@ -374,7 +374,7 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     for (&relation, &width) in &own {
         let cells: Vec<u32> =
             apart.iter().copied().filter(|&cell| driver.relations[cell as usize] == relation).collect();
-        let key = key.with(relation as u64);
+        let key = key.with(relation.code());
         rounds.extend(schedule::parallel(&driver.topology, &driver.pairs, &cells, width as usize, key));
     }
     rounds

@@ -9,7 +9,7 @@ use crate::schedule;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, Purpose, cell};
 use coretalk_model::stats::{LOOKS, Look, median, normal};
-use coretalk_model::{KernelId, Picos, Relation};
+use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a run over the whole map would be.
@@ -51,7 +51,10 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
     let cells = super::pilot::representative_cells(driver);
     let some = some_cells(driver);
-    let tries = if let Target::Fixed(passes) = target { passes.min(2) } else { LOOKS[0] as u32 };
+    let tries = match target {
+        Target::Fixed(passes) if !has_further_looks(driver.settings) => passes.min(2),
+        _ => LOOKS[0] as u32,
+    };
     let mut sampled = BTreeMap::new();
     for pass in 0..tries {
         // What a visit takes differs from cell to cell, and so do a few of them from the rest; noise shows in any.
@@ -83,10 +86,9 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let (passes, expected_passes, map_time) = match target {
         Target::Fixed(passes) => {
             // Of a tiny machine these are those of the second look.
-            let further = if driver.menu.tiny && has_further_looks(driver.settings) {
-                last_look(driver, &cells, sweep_ns.max(gap.ns())) as u32 - passes
-            } else {
-                0
+            let further = match has_further_looks(driver.settings) {
+                true => last_look(driver, &cells, REACH, sweep) as u32 - passes,
+                false => 0,
             };
             let ladder_ns = super::ladder::share_of_a_pass_ns(ladder_ns, passes);
             let with_ladder = super::ladder::passes_beside(passes);
@@ -99,8 +101,8 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             // With a cell or two to expect, the second look is as likely as not.
             let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
             let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
-            let last = last_look(driver, &cells, sweep.max(gap.ns()));
-            let more = (last - LOOKS[0]) as f64;
+            let [usual, last] = [REACH, REACH_OF_SOME].map(|reach| last_look(driver, &cells, reach, sweep));
+            let more = (usual - LOOKS[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
                 // In company with the ladder, which is counted for itself.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
@@ -108,10 +110,12 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             } else {
                 more * late_ns.max(gap.ns())
             };
+            let some_ns = sweep_ns * rest_share(driver, SOME_WIDER, parallel, schedule.len());
+            let further = (last - usual) as f64 * some_ns.max(gap.ns());
             let again = likely * AGAIN_SHARE * sweep_ns;
             let first = LOOKS[0] as f64;
             let passes = [LOOKS[0], last].map(|look| look as u32);
-            (passes, first + share * more, sweep * first + likely * second + again)
+            (passes, first + share * more, sweep * first + likely * second + further + again)
         }
     };
     // Where the number of passes is settled, the ladder is climbed between them.
@@ -165,14 +169,25 @@ fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
 
 /// Intervals reach about so many standard errors of a mean: the hull of an order statistic, which takes 3.3 to 4.3 of them at
 /// the second to sixth look, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median, 1.27
-/// deviations for the largest of six).
-const REACH: f64 = 4.3;
+/// deviations for the largest of six); and what few visits do not show of the scatter of many.
+const REACH: f64 = 5.5;
+/// Of so large a share of the cells they reach so far: three or four further looks of mesh-64 at ± 0.3 % are of a tenth.
+const SOME_WIDER: f64 = 0.1;
+const REACH_OF_SOME: f64 = 1.8 * REACH;
 
 /// Passes at the look that gives cells like the tried ones the precision that is asked for, as far as the budget reaches
 /// where each pass takes so long.
-fn last_look(driver: &Driver<'_>, cells: &[u32], pass_ns: f64) -> usize {
+fn last_look(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
-    let surveys = surveys(driver, &regime);
+    // A tiny machine chooses its hints when the second look is over.
+    let plain = |&protocol: &Protocol| {
+        let kernel = KernelId::of(protocol, Hint::None);
+        Survey::new(&driver.topology, driver.settings, &driver.ledger.record, &regime, &driver.pairs, &kernel)
+    };
+    let mut surveys = surveys(driver, &regime);
+    if surveys.is_empty() {
+        surveys.extend(driver.settings.protocols.iter().filter(|protocol| protocol.is_latency()).map(plain));
+    }
     let scales = |survey: &Survey<'_>| -> Vec<f64> {
         cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).collect()
     };
@@ -181,7 +196,7 @@ fn last_look(driver: &Driver<'_>, cells: &[u32], pass_ns: f64) -> usize {
     if !has_further_looks(driver.settings) {
         return look;
     }
-    let width = |passes: usize| REACH * typical / (passes as f64).sqrt();
+    let width = |passes: usize| reach * typical / (passes as f64).sqrt();
     let most = driver.settings.budget.ns() * MAP_SHARE / pass_ns.max(1.0);
     while width(look) > driver.settings.precision && 2.0 * look as f64 <= most {
         look = Look::at(look + 1, driver.settings.looks).passes();
@@ -233,7 +248,7 @@ fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
         by_relation.entry(relation).or_default().push(cell);
     }
     for (relation, mut cells) in by_relation {
-        driver.key(Purpose::Map, 0).with(relation as u64).with(11).shuffle(&mut cells);
+        driver.key(Purpose::Map, 0).with(relation.code()).with(11).shuffle(&mut cells);
         chosen.extend(cells.into_iter().take(SOME));
     }
     chosen.into_iter().collect()

@@ -118,7 +118,7 @@ impl Company {
             for &trial in &trials {
                 company.manners[trial] = InCompany::IfProven;
             }
-            let key = Key::of(&[settings.seed, CHOICES, relation as u64]);
+            let key = Key::of(&[settings.seed, CHOICES, relation.code()]);
             key.shuffle(&mut trials);
             for trial in evenly(settings, trials).into_iter().take(GATE_CELLS) {
                 let quarter = key.below(trial as u64, 4) as u32;

@@ -26,12 +26,12 @@ pub struct Contrast {
 pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
     let medians: Vec<(Relation, f64)> = by_relation(map, topology)
         .into_iter()
-        .filter(|row| row.relation > Relation::Smt)
+        .filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt))
         .map(|row| (row.relation, row.median_ns))
         .collect();
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     let mut found: Vec<Contrast> = Vec::new();
-    for level in Level::ALL.into_iter().filter(|&level| level > Level::Core) {
+    for level in topology.levels().into_iter().filter(|&level| level != Level::Core) {
         let groups: Vec<CpuSet> = topology
             .level(level)
             .iter()
@@ -41,8 +41,11 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         if groups.len() < 2 || found.iter().any(|smaller| smaller.groups == groups) {
             continue;
         }
-        let inside = medians.iter().rev().find(|(relation, _)| *relation <= reach(level));
-        let across = medians.iter().find(|(relation, _)| *relation > reach(level));
+        // The farthest relation that a group of this level holds.
+        let reach = topology.nearness(Relation::of(level));
+        let is_inside = |relation: Relation| topology.nearness(relation) <= reach;
+        let inside = medians.iter().rev().find(|(relation, _)| is_inside(*relation));
+        let across = medians.iter().find(|(relation, _)| !is_inside(*relation));
         if let (Some(&(_, inside_ns)), Some(&(_, across_ns))) = (inside, across) {
             found.push(Contrast { protocol: map.protocol, level, groups, inside_ns, across_ns });
         }
@@ -59,9 +62,10 @@ pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
     };
     let is_apart =
         |held: Vec<usize>| held.iter().sum::<usize>() == measured.len() && held.iter().all(|&cpus| cpus <= 1);
-    Level::ALL
+    topology
+        .levels()
         .into_iter()
-        .filter(|&level| level > Level::Core && measured.len() > 1)
+        .filter(|&level| level != Level::Core && measured.len() > 1)
         .find(|&level| is_apart(held(level)))
 }
 
@@ -90,7 +94,9 @@ pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
         let pairs = values.len() as u64;
         Some(OfRelation { relation, median_ns: median_in_place(&mut values)?, range_ns, pairs })
     };
-    values.into_iter().filter_map(row).collect()
+    let mut rows: Vec<OfRelation> = values.into_iter().filter_map(row).collect();
+    rows.sort_by_key(|row| topology.nearness(row.relation));
+    rows
 }
 
 /// The values between two kinds of cores.
@@ -114,15 +120,16 @@ pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
     if topology.classes().len() < 2 {
         return Vec::new();
     }
-    let mut by_class: BTreeMap<(Kinds, Relation), Vec<f64>> = BTreeMap::new();
+    let mut by_class: BTreeMap<(Kinds, usize, Relation), Vec<f64>> = BTreeMap::new();
     for (pair, ns) in pairs(map) {
         if let Some(kinds) = Kinds::of(topology, pair) {
-            by_class.entry((kinds, topology.relation(pair[0], pair[1]))).or_default().push(ns);
+            let relation = topology.relation(pair[0], pair[1]);
+            by_class.entry((kinds, topology.nearness(relation), relation)).or_default().push(ns);
         }
     }
     by_class
         .into_iter()
-        .filter_map(|((kinds, relation), mut values)| {
+        .filter_map(|((kinds, _, relation), mut values)| {
             values.sort_unstable_by(f64::total_cmp);
             let range_ns = [*values.first()?, *values.last()?];
             let pairs = values.len() as u64;
@@ -138,18 +145,6 @@ fn pairs(map: &LatencyMap) -> impl Iterator<Item = ([CpuId; 2], f64)> {
         .iter()
         .filter(|(row, column, _)| row != column)
         .filter_map(|(row, column, cell)| Some(([cpus[row], cpus[column]], cell.value()?.latency_ns.point)))
-}
-
-/// The farthest relation that a group of this level holds.
-fn reach(level: Level) -> Relation {
-    match level {
-        Level::Core => Relation::Smt,
-        Level::Cluster => Relation::Cluster,
-        Level::L3 => Relation::L3,
-        Level::Die => Relation::Die,
-        Level::Node => Relation::Node,
-        Level::Package => Relation::Package,
-    }
 }
 
 #[cfg(test)]
@@ -215,6 +210,25 @@ pub(super) mod tests {
             .collect();
         // The packages repeat the nodes.
         assert_eq!(found, [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)]);
+    }
+
+    #[test]
+    fn levels_are_compared_as_they_nest_on_the_machine() {
+        let map = map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
+            (true, _) => 20.0,
+            (_, true) => 40.0,
+            _ => 80.0,
+        });
+        for [inner, outer] in [[Level::L2, Level::Cluster], [Level::Cluster, Level::L2]] {
+            let twos = ["0-1", "2-3", "4-5", "6-7"].map(|list| domain(inner, list));
+            let all = twos.into_iter().chain(["0-3", "4-7"].map(|list| domain(outer, list))).collect();
+            let topology = Topology::new("0-7".parse().unwrap(), all, BTreeMap::new());
+            let found: Vec<(Level, f64, f64)> = contrasts(&map, &topology)
+                .iter()
+                .map(|contrast| (contrast.level, contrast.inside_ns, contrast.across_ns))
+                .collect();
+            assert_eq!(found, [(inner, 20.0, 40.0), (outer, 40.0, 80.0)]);
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
                 let moved = |(other, _)| is_slower_throughout(state, other);
                 latency.low > SLOWEST_SIBLINGS_NS && others.into_iter().any(moved)
             }
-            Relation::Cluster | Relation::L3 => others.into_iter().any(|(other, near)| {
+            Relation::L2 | Relation::Cluster | Relation::L3 => others.into_iter().any(|(other, near)| {
                 near.low >= MAYBE_SIBLINGS_NS
                     && latency.low > WITHIN_ONE_CACHE * near.high
                     && is_slower_throughout(state, other)
