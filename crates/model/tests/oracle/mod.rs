@@ -64,6 +64,8 @@ pub struct Row {
     pub unfloored: Score,
     /// Median passes that a cell took.
     pub passes: f64,
+    /// Stopping at 8, 24, 48 or 96 passes at a quarter of that precision.
+    pub finer: Score,
 }
 
 /// Requested precision, and the floor that the machine is trusted with.
@@ -71,13 +73,16 @@ pub const PRECISION: f64 = 0.02;
 const TRUTH: f64 = 1.0;
 const BATCH_TICKS: f64 = 100_000.0;
 const FIXED: [usize; 3] = [8, 16, 24];
+/// Looks of cells whose finer precision was asked for.
+const FURTHER: u32 = 4;
 
 pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
-    let factor = cholesky(LOOKS[1], scenario.gap_s);
+    let factor = cholesky(Look::at(usize::MAX, FURTHER).passes(), scenario.gap_s);
     let mut scratch = LineScratch::default();
     let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
     let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
-    let (mut adaptive, mut unfloored, mut taken) = (Tally::default(), Tally::default(), Vec::new());
+    let (mut adaptive, mut unfloored, mut finer) = (Tally::default(), Tally::default(), Tally::default());
+    let mut taken = Vec::new();
     for cell in 0..cells {
         let passes = simulate(scenario, layout, Key::of(&[2026, cell]), &factor, &mut scratch);
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
@@ -85,10 +90,12 @@ pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
             fixed[index].add(drift_interval(&passes[..n]));
             independent[index].add(fixed_interval(&values[..n]));
         }
-        let (interval, passes) = adapt(&values, PRECISION);
+        let usual = LOOKS.len() as u32;
+        let (interval, passes) = adapt(&values, PRECISION, PRECISION, usual);
         adaptive.add(interval);
         taken.push(passes as f64);
-        unfloored.add(adapt(&values, 0.0).0);
+        unfloored.add(adapt(&values, PRECISION, 0.0, usual).0);
+        finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FURTHER).0);
     }
     let by_n =
         |tallies: Vec<Tally>| FIXED.iter().copied().zip(tallies.into_iter().map(Tally::score)).collect();
@@ -99,18 +106,25 @@ pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
         adaptive: adaptive.score(),
         unfloored: unfloored.score(),
         passes: median(&taken).expect("a scenario has cells"),
+        finer: finer.score(),
     }
 }
 
-fn adapt(values: &[f64], floor: f64) -> (Option<coretalk_model::stats::Estimate>, usize) {
-    for n in LOOKS {
-        let interval = passes_interval(&values[..n], Look::at(n), 1.0, floor);
+fn adapt(
+    values: &[f64],
+    precision: f64,
+    floor: f64,
+    most: u32,
+) -> (Option<coretalk_model::stats::Estimate>, usize) {
+    let mut n = LOOKS[0];
+    loop {
+        let interval = passes_interval(&values[..n], Look::at(n, most), 1.0, floor);
         let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
-        if decide(n, width, PRECISION) != Decision::More {
+        if decide(n, width, precision, most) != Decision::More {
             return (interval, n);
         }
+        n = Look::at(n + 1, most).passes();
     }
-    unreachable!("the last look decides")
 }
 
 fn simulate(
@@ -199,11 +213,13 @@ pub struct Bounds {
 
 /// Every scenario for itself.
 pub fn check(rows: &[Row], bounds: Bounds) {
-    for Row { name, fixed, adaptive, unfloored, .. } in rows {
+    for Row { name, fixed, adaptive, unfloored, finer, .. } in rows {
         for (passes, Score { coverage, .. }) in fixed {
             assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
         }
         assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
+        // Each further look has its share of the error.
+        assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
         if name.starts_with(QUIET.name) {
             assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
             // The floor must not be what makes a quiet interval hold.
@@ -214,7 +230,7 @@ pub fn check(rows: &[Row], bounds: Bounds) {
 
 pub fn table(rows: &[Row]) -> String {
     let mut out = String::from(
-        "coverage % / median half-width %    as independent            with lines and times      adaptive ± 2 %      no floor\n\
+        "coverage % / median half-width %    as independent            with lines and times      adaptive ± 2 %      no floor  ± 0.5 %\n\
          scenario, lines x visits          n = 8      16       24     n = 8      16       24     passes\n",
     );
     let show = |score: &Score| format!("{:4.1}/{:4.2}", 100.0 * score.coverage, 100.0 * score.half_width);
@@ -223,7 +239,8 @@ pub fn table(rows: &[Row]) -> String {
         for (_, score) in row.independent.iter().chain(&row.fixed) {
             let _ = write!(out, " {}", show(score));
         }
-        let _ = writeln!(out, "  {:>2}  {}  {}", row.passes, show(&row.adaptive), show(&row.unfloored));
+        let scores = [&row.adaptive, &row.unfloored, &row.finer].map(show);
+        let _ = writeln!(out, "  {:>2}  {}", row.passes, scores.join("  "));
     }
     out
 }
