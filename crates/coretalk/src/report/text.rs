@@ -363,7 +363,7 @@ mod tests {
             [100.0, 1_500.0, 20e3, 1e6, 1e9].map(chosen_time),
             ["100 ns", "1.5 µs", "20 µs", "1 ms", "1 s"]
         );
-        assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "0 %", "-0.01 %"]);
+        assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "<0.01 %", "-0.01 %"]);
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
         let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
         assert_eq!(

@@ -71,7 +71,7 @@ fn finer_intervals_take_more_passes_on_few_cpus_too() {
         let words: Vec<&str> = words.split(' ').chain(["--precision", precision]).collect();
         cells(&tool.done(&words).out)[0]["passes"].as_u64().unwrap()
     };
-    assert_eq!((passes("5%"), passes("2%"), passes("1%")), (24, 24, 96));
+    assert_eq!((passes("5%"), passes("1%"), passes("0.3%")), (24, 24, 96));
 }
 
 #[test]
