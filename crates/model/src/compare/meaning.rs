@@ -2,8 +2,8 @@
 //!
 //! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where neither systems nor
 //! tests nor the model of the CPU say what groups are, times have to: of the published matrices whose groups look alike,
-//! every two that mean different things (dies and packages, threads and clusters) differ by 1.38 or more at some level,
-//! and copies of one model by 1.1 at most.
+//! every two that mean different things (dies and packages, threads and clusters) differ by 1.38 or more at some level. The
+//! limit was chosen with these files in view.
 
 use super::paired::has_ratio;
 use super::seen::latency_sheet;
