@@ -9,7 +9,7 @@ use super::watcher::{Watcher, line_outputs};
 use super::{machine, resume, signals};
 use crate::exit::{ExitCode, Failure};
 use crate::export::Export;
-use crate::report::text::duration;
+use crate::report::text::{count, duration};
 use crate::report::{Saved, Screen, screen};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::room::{Bound, Room};
@@ -279,7 +279,7 @@ fn is_settled(past: &Past) -> bool {
 fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Path>) {
     let Whole { settings, series, .. } = whole;
     let mut text = match settings.ask_for_nothing() {
-        true => "one CPU has no pair, so there is no map; measuring".to_owned(),
+        true => "one CPU has no pair, so that there is no map; measuring".to_owned(),
         false => format!("measuring {} CPUs for at most {}", settings.cpus.len(), settings.budget),
     };
     if let Some((series, _)) = series {
@@ -287,7 +287,8 @@ fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Pat
         let join = if settings.ask_for_nothing() { "" } else { ", then" };
         let [least, most] = plan.machine_time.map(|time| duration(time.secs()));
         let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
-        text.push_str(&format!("{join} {} trials of {} for {time}", plan.trials, series.probes.join(", ")));
+        let trials = count(plan.trials as u64, "trial");
+        text.push_str(&format!("{join} {trials} of {} for {time}", series.probes.join(", ")));
     }
     output::remark(wish.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
     if let Some(path) = path {

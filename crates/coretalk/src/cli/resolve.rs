@@ -224,8 +224,8 @@ fn settings(
         Measuring::Latency(args) => args,
     };
     let topology = machine.topology();
-    // A suite measures what one CPU can show, too.
-    let fewest = if matches!(measuring, Measuring::Suite) { 1 } else { 2 };
+    // What one CPU can show is shown, too, where a latency was not asked for by name.
+    let fewest = if matches!(measuring, Measuring::Latency(_)) { 2 } else { 1 };
     two_cpus_each(args.pairs.as_ref(), "a latency")?;
     one_direction_each(args.pairs.as_ref())?;
     let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;

@@ -112,7 +112,14 @@ fn map_lines(report: &RunReport, look: &Look) -> Vec<String> {
         map_part(report, map, look, &mut lines);
     }
     if report.result.maps.is_empty() && report.result.imitated.is_empty() {
-        lines.extend(super::text::wrap(" This run holds no cell.", look.width, 1));
+        let text = match report.settings.cpus[..] {
+            [cpu] => format!(
+                " CPU {cpu} alone has no pair: no latency between CPUs can be measured. `coretalk wait`, `queue`, \
+                 `wake`, `contend` and `spawn` measure what one CPU can show."
+            ),
+            _ => " This run holds no cell.".to_owned(),
+        };
+        lines.extend(super::text::wrap(&text, look.width, 1));
     }
     if !report.result.ladder.is_empty() {
         lines.push(String::new());

@@ -122,6 +122,14 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
 }
 
 #[test]
+fn the_first_screen_of_one_cpu_measures_what_needs_no_second() {
+    let words = ["--machine", "sim:chiplet-16", "--cpus", "3", "--seed", "1", "--no-save"];
+    let said = Tool::new().done(&words);
+    assert!(said.out.contains("CPU 3 alone has no pair") && said.out.contains("CPU 3 lost"), "{}", said.out);
+    assert!(said.err.contains("measuring 1 trial of"), "{}", said.err);
+}
+
+#[test]
 fn one_cpu_is_enough() {
     let words =
         ["contend", "--machine", "sim:chiplet-16", "--cpus", "3", "--method", "ttas", "-q", "--no-save"];

@@ -22,12 +22,15 @@ use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::tally::Tally;
 use coretalk_model::series::{Observed, TrialSpec};
-use coretalk_model::{Flag, Picos, TrialFailure};
-use std::collections::BTreeSet;
+use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
+use std::collections::BTreeMap;
 
 /// A pass may take so much longer than asked before it is given up: threads that spin on shared CPUs hand over once in
 /// a time slice.
 const PATIENCE: Picos = Picos::from_ms(5_000);
+/// … and so much longer for each thread on the CPU that has most of them: about ten time slices of 3 ms, in which each meets
+/// the others, works and leaves.
+const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
 /// Of a pass, the share of the play that times how long it takes to get in.
 const STAMPED_SHARE: f64 = 0.25;
 /// Of a play, what threads do before their windows begin, at most 5 ms: then all are under load.
@@ -109,12 +112,19 @@ impl Pass<'_> {
         rates(&mut observed, &plain, rate);
         acquired(&mut observed, &stamped, rate);
         verify(&mut observed, &self.meant, &[(&plain, memory), (&stamped, beside)]);
-        let cpus = self.ensemble.cpus();
-        let crowded = cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len();
-        if crowded && self.meant.method.waits == Waits::Awake {
+        if self.crowd() > 1 && self.meant.method.waits == Waits::Awake {
             observed.flags.set(Flag::SharedSpin);
         }
         Ok(observed)
+    }
+
+    /// Threads on the CPU that has most of them.
+    fn crowd(&self) -> u64 {
+        let mut threads: BTreeMap<CpuId, u64> = BTreeMap::new();
+        for &cpu in self.ensemble.cpus() {
+            *threads.entry(cpu).or_default() += 1;
+        }
+        threads.into_values().max().unwrap_or(0)
     }
 
     fn play<C: Counter, const STAMPED: bool>(&self, share: f64) -> Result<(Vec<Told>, Memory), TrialFailure> {
@@ -132,7 +142,7 @@ impl Pass<'_> {
             batch_ticks: ticks(BATCH_NS),
             part_ticks: ticks(PART_NS),
         };
-        let limit = self.span + PATIENCE;
+        let limit = self.span + PATIENCE + Picos(PATIENCE_A_THREAD.0 * self.crowd());
         let role = |part: &Part<'_>| act::<C, STAMPED>(part, &counter.0, &desk, &plan, setup.threads as u64);
         // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
         let told = self.ensemble.play(limit, role, || ())?;
