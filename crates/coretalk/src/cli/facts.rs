@@ -14,10 +14,13 @@ use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
 use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Probe, asm, probes};
+use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Environment, Matrix, Picos};
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
 const MOST_COMPARED: usize = 16;
+/// How long they may take where nobody says.
+const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
 
 /// `doctor`.
 ///
@@ -43,9 +46,12 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
         Some(MachineWord::Sim(_)) => {
             let machine = machine::open(global.machine.as_ref(), 0)?;
             let environment = machine.environment().clone();
-            (ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None }, environment)
+            (
+                ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None, left_out: 0 },
+                environment,
+            )
         }
-        _ => host_clock()?,
+        _ => host_clock(global.budget.unwrap_or(CLOCK_BUDGET))?,
     };
     match shape {
         Shape::Text => say(global, |width| report::clock::clock(&view, width)),
@@ -54,30 +60,41 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
 }
 
 #[cfg(target_os = "linux")]
-fn host_clock() -> Result<(ClockView, Environment), Failure> {
+fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     let mut host = machine::host()?;
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
     let order: Vec<CpuId> = host.topology().order(&allowed).into_iter().take(MOST_COMPARED).collect();
-    let pairs: Vec<(CpuId, CpuId)> = (0..order.len())
+    // The first CPU against each of the others tells all offsets; where time ends, the rest is a sample.
+    let (first, mut others): (Vec<_>, Vec<_>) = (0..order.len())
         .flat_map(|high| (0..high).map(move |low| (low, high)))
-        .map(|(a, b)| (order[a], order[b]))
-        .collect();
-    let clock = host.measure_offsets(&pairs, &stop).clone();
+        .partition(|(low, _)| *low == 0);
+    Key::of(&[order.len() as u64]).shuffle(&mut others);
+    let pairs: Vec<(CpuId, CpuId)> =
+        first.into_iter().chain(others).map(|(a, b)| (order[a], order[b])).collect();
+    let clock = host.measure_offsets(&pairs, budget.duration(), &stop).clone();
     let cost = clock.costs.iter().map(|(&ticks, &count)| (clock.rate.ns(ticks as f64), count)).collect();
     let offsets = Matrix::directed(order.clone(), |row, column| {
         let offset = clock.offset(order[column], order[row])?;
         let bounds = [offset.ticks - offset.bound_ticks, offset.ticks + offset.bound_ticks];
         Some(bounds.map(|ticks| clock.rate.ns(ticks)))
     });
-    let view = ClockView { facts: clock.facts(), cost, offsets: Some(offsets) };
+    let view = ClockView {
+        facts: clock.facts(),
+        cost,
+        offsets: Some(offsets),
+        left_out: allowed.len() - order.len(),
+    };
     Ok((view, host.environment().clone()))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn host_clock() -> Result<(ClockView, Environment), Failure> {
+fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
     let environment = machine::host()?.environment().clone();
-    Ok((ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None }, environment))
+    Ok((
+        ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None, left_out: 0 },
+        environment,
+    ))
 }
 
 /// `probes`.

@@ -1,6 +1,6 @@
 //! The view of `clock`: what the clock is, what reading it costs, and whether the CPUs agree on it.
 
-use super::text::{cut, grouped, left, ns, plain, right, wrap};
+use super::text::{count, cut, grouped, left, ns, plain, right, wrap};
 use coretalk_model::{ClockFacts, CpuId, Matrix};
 
 /// What was found out about the clock.
@@ -13,6 +13,8 @@ pub struct ClockView {
     /// Bounds of what the counter of the row's CPU shows more than that of the column's, in nanoseconds, low and
     /// high; `None` for pairs that were not compared.
     pub offsets: Option<Matrix<Option<[f64; 2]>>>,
+    /// Further CPUs, which were not compared.
+    pub left_out: usize,
 }
 
 /// The facts, the histogram of costs and the offsets.
@@ -47,6 +49,10 @@ pub fn clock(view: &ClockView, width: usize) -> String {
     );
     lines.extend(histogram(&view.cost, width));
     lines.extend(offsets(view.offsets.as_ref(), width));
+    if view.left_out > 0 {
+        let more = count(view.left_out as u64, "further CPU");
+        lines.extend(wrap(&format!(" {more} not compared."), width, 1));
+    }
     lines.join("\n") + "\n"
 }
 
@@ -117,6 +123,14 @@ fn offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>, width: usize) -> Vec<Stri
             )
         }
     });
+    let (told, all) = (compared().count() / 2, cpus.len() * cpus.len().saturating_sub(1) / 2);
+    if told < all {
+        let text = format!(
+            " {told} of {} were compared before the time was over; longer: --budget.",
+            count(all as u64, "pair")
+        );
+        lines.extend(wrap(&text, width, 1));
+    }
     let cell = 1 + cpus.iter().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(5);
     if cpus.len() > 1 && 6 + cpus.len() * cell <= width {
         let head: String = cpus.iter().map(|cpu: &CpuId| right(&cpu.to_string(), cell)).collect();

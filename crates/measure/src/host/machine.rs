@@ -19,7 +19,7 @@ use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest sleep before the wish to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
@@ -78,8 +78,12 @@ impl HostMachine {
 
     /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
     /// a thread or does not answer are left out.
-    pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], stop: &Stop) -> &ClockReport {
-        let asked = pairs.iter().filter(|(from, to)| from != to).take_while(|_| !stop.is_raised());
+    ///
+    /// Pairs come in their order until the time is over: an emulated CPU takes half a second for each.
+    pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], most: Duration, stop: &Stop) -> &ClockReport {
+        let began = Instant::now();
+        let goes_on = || !stop.is_raised() && began.elapsed() < most;
+        let asked = pairs.iter().filter(|(from, to)| from != to).take_while(|_| goes_on());
         self.clock.offsets = asked.filter_map(|&(from, to)| offset::measure(from, to)).collect();
         &self.clock
     }
@@ -191,7 +195,7 @@ impl Machine for HostMachine {
             let usable = self.usable();
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
-            self.measure_offsets(&pairs, &Stop::new());
+            self.measure_offsets(&pairs, Duration::MAX, &Stop::new());
         }
         surroundings::examine(&self.environment.clock, self.clock.spread())
     }
