@@ -3,7 +3,7 @@
 use super::doubts::named;
 use super::text::{count, ns, percent, plain, wrap};
 use crate::SeriesReport;
-use coretalk_model::series::{TrialResult, named_headline};
+use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
 /// Trials whose plateaus are told one by one; more are counted.
@@ -25,12 +25,15 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
     let mut lines = wrap(&text, width, 1);
     changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
     for trial in changed.iter().take(MOST_TOLD) {
-        let name = named_headline(&series.settings, &trial.spec.probe, &trial.medians_ns, &trial.values);
-        let name = name.map_or("", |(name, _)| name);
+        // The number that the table shows.
+        let name = series::shown(&series.settings, trial).unwrap_or_default();
+        let value = |state: &TrialState| {
+            state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)
+        };
         let states: Vec<String> = trial
             .states
             .iter()
-            .map(|state| format!("{} of the passes {}", percent(state.share), shown(name, &state.value)))
+            .map(|state| format!("{} of the passes {}", percent(state.share), shown(name, &value(state))))
             .collect();
         lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
     }

@@ -259,7 +259,8 @@ pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
 fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
     let Some(contrast) = state_contrast(watch) else { return Vec::new() };
     let relation = topology.relation(a, b);
-    let differ = format!("the states differ by {:.1} ×", contrast.ratio);
+    let of = if contrast.of_headline { "" } else { ", which the headline does not show" };
+    let differ = format!("the states differ by {:.1} ×{of}", contrast.ratio);
     let text = match contradicting_state(watch, relation) {
         Some(state) => {
             let who =

@@ -66,7 +66,7 @@ fn all_but_one(structure: &Structure, agreement: &[Agreement], unit: &str) -> Ve
             format!("a group of its own, as the system reports ({})", names.join(", "))
         };
         format!(
-            "CPU {but} takes {} {unit} to {}, which take {} to each other: {why}",
+            "CPU {but} takes {} {unit} to {}, which take {} to each other (medians): {why}",
             value(hint.across),
             format_args!("CPUs {}", hint.cpus),
             value(hint.inside),
@@ -92,7 +92,7 @@ fn no_levels(structure: &Structure, agreement: &[Agreement], unit: &str) -> Stri
                     0 => String::new(),
                     unlike => format!(" but {unlike}"),
                 };
-            format!("no groups, all pairs{but} are alike within {}", percent(*scatter))
+            format!("no groups, all pairs{but} are alike, with a scatter of {}", percent(*scatter))
         }
         Shape::Continuous { scatter, .. } => format!(
             "no groups; values scatter by {} without forming any, as on a mesh or a ring, between kinds of cores, or \
@@ -388,7 +388,7 @@ mod tests {
         let [first, table] = said(&[0, 1, 2, 3, 8], &["0-3", "8"]);
         assert_eq!(
             first,
-            " From the latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other: a group of \
+            " From the latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group of \
              its own, as the system reports (L3)."
         );
         assert!(table.contains("agree, as far as one CPU can tell"), "{table}");

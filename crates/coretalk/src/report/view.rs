@@ -307,6 +307,24 @@ pub struct InferredView {
     pub continuous: bool,
     /// Whether there are too few CPUs to tell.
     pub too_few: bool,
+    /// Groups beside which there is one CPU.
+    pub all_but_one: Vec<BesideView>,
+}
+
+/// A group, and the one CPU beside it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct BesideView {
+    /// That CPU.
+    pub cpu: u32,
+    /// The group, as a CPU list.
+    pub group: String,
+    /// Median inside the group.
+    pub inside: Option<f64>,
+    /// Median from the CPU to the group.
+    pub across: Option<f64>,
+    /// Unit of both.
+    pub unit: String,
 }
 
 /// Reported against inferred.

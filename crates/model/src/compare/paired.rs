@@ -18,6 +18,8 @@ pub(super) struct Joined<'a> {
     /// ln(B ÷ A) in the basis, and its deviation where both sides know theirs.
     shift: f64,
     deviation: Option<f64>,
+    /// Whether everything that both sides have is equal.
+    in_equal_sheets: bool,
 }
 
 impl Joined<'_> {
@@ -25,8 +27,11 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
+    /// Equal values need no interval. One that has an interval may coincide by chance, on the steps of a clock, unless all
+    /// others are equal, too.
     fn identical(&self) -> bool {
-        self.shift == 0.0 && self.a.value.point == self.b.value.point
+        let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
+        is_equal && (self.in_equal_sheets || self.deviation.is_none())
     }
 }
 
@@ -59,12 +64,13 @@ pub(super) fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis) {
     };
     let common: Vec<(&Subject, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
     let basis = basis(common.iter().flat_map(|(_, left, right)| [left, right]));
+    let in_equal_sheets = common.iter().all(|(_, left, right)| left.value.point == right.value.point);
     let joined = common
         .into_iter()
         .map(|(subject, left, right)| {
             let [x, y] = [left, right].map(|reading| in_basis(&reading, basis));
             let deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
-            Joined { subject, a: left, b: right, shift: (y.point / x.point).ln(), deviation }
+            Joined { subject, a: left, b: right, shift: (y.point / x.point).ln(), deviation, in_equal_sheets }
         })
         .collect();
     (joined, basis)

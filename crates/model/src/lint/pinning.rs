@@ -5,7 +5,7 @@
 
 use super::finding::Doubt;
 use super::view::View;
-use crate::infer::Structure;
+use crate::infer::{Shape, Structure};
 use crate::stats::{mean, median, median_in_place};
 
 const FEWEST_CPUS: usize = 6;
@@ -29,7 +29,9 @@ const FEWEST_FAST: usize = 3;
 /// `structure` is what the same numbers show of groups: threads that wander leave none.
 pub(super) fn check(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     let n = view.len();
-    if n < FEWEST_CPUS || structure.is_some_and(|structure| !structure.levels.is_empty()) {
+    // Cells that are all alike have no structure that wandering could hide.
+    let is_told = |structure: &Structure| matches!(structure.shape, Shape::Grouped | Shape::Uniform { .. });
+    if n < FEWEST_CPUS || structure.is_some_and(is_told) {
         return None;
     }
     let stride = n.div_ceil(MOST_CPUS);

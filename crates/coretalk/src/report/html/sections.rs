@@ -377,6 +377,26 @@ fn groups_body(subject: &Subject<'_>) -> String {
         let rows: Vec<Vec<Cell>> = rows.collect();
         if !rows.is_empty() {
             body.push_str(&table("What the values show", &["level", "groups", "CPUs", "inside"], &rows));
+        }
+        for beside in &inferred.all_but_one {
+            let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
+            let agrees = topology.agreement.iter().any(|agreement| agreement.verdict == "agree");
+            let why = match agrees && rows.is_empty() {
+                true => "a group of its own, as the system reports",
+                false => "far away or slow, which one CPU alone does not tell",
+            };
+            let _ = write!(
+                body,
+                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {why}.</p>\n",
+                beside.cpu,
+                value(beside.across),
+                plain(&beside.unit),
+                plain(&beside.group),
+                value(beside.inside)
+            );
+        }
+        if !rows.is_empty() || !inferred.all_but_one.is_empty() {
+            // Told above.
         } else if inferred.continuous {
             body.push_str("<p>The values run on without groups.</p>\n");
         } else if inferred.too_few {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("From the latencies alone: no groups, all pairs are alike within {share%}.", alike),
+    held("From the latencies alone: no groups, all pairs are alike, with a scatter of {share%}.", alike),
     held(
         "From the latencies alone: no groups; values scatter by {share%} without forming any, {like}.",
         scattered,

@@ -46,11 +46,26 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         let is_inside = |relation: Relation| topology.nearness(relation) <= reach;
         let inside = medians.iter().rev().find(|(relation, _)| is_inside(*relation));
         let across = medians.iter().find(|(relation, _)| !is_inside(*relation));
+        // What varies by less than a step of the clock has no value, so that the rest of its relation tells nothing.
+        let whole = |side: Option<&(Relation, f64)>| {
+            side.is_some_and(|(of, _)| map.protocol.is_latency() || is_whole(map, topology, *of))
+        };
+        if !whole(inside) || !whole(across) {
+            continue;
+        }
         if let (Some(&(_, inside_ns)), Some(&(_, across_ns))) = (inside, across) {
             found.push(Contrast { protocol: map.protocol, level, groups, inside_ns, across_ns });
         }
     }
     found
+}
+
+/// Whether every pair of a relation has a value.
+fn is_whole(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
+    let cpus = map.cells.cpus();
+    map.cells.iter().filter(|(row, column, _)| row != column).all(|(row, column, cell)| {
+        topology.relation(cpus[row], cpus[column]) != relation || cell.value().is_some()
+    })
 }
 
 /// The smallest reported level above the core of which every CPU of the map has a group of its own: no pair is inside one,
