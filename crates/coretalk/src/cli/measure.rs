@@ -152,6 +152,7 @@ impl Outputs {
     /// # Errors
     /// A file cannot be written.
     pub fn open(wish: &Wish) -> Result<Outputs, Failure> {
+        resolve::in_files_of_their_own(wish)?;
         let result = Out::open(wish.output.as_deref())?;
         let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open(Some(path))?));
         let exports = wish.exports.iter().map(open).collect::<Result<_, Failure>>()?;

@@ -19,6 +19,16 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
         2,
         "a similar name exists: `std-mutex`",
     ),
+    (
+        &["latency", "--machine", "sim:chiplet-16", "-o", "one.txt", "--export-json", "./one.txt"],
+        2,
+        "two results would be written to ./one.txt",
+    ),
+    (
+        &["wait", "--machine", "sim:chiplet-16", "--export-csv", "a.csv", "--export-json", "a.csv"],
+        2,
+        "two results would be written to a.csv",
+    ),
     (&["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore-spin:0"], 2, "N is a number of looks"),
     (&["queue", "--machine", "sim:chiplet-16", "--payload", "bytes:63"], 2, "there are 16, 64, 256, 1024"),
     (&["queue", "--machine", "sim:chiplet-16", "--payload", "float"], 2, "no payload `float`"),
