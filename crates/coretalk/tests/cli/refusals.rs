@@ -247,4 +247,14 @@ fn help_and_version_are_results() {
         let said = tool.done(words);
         assert!(said.out.contains("Usage:") && said.err.is_empty(), "{words:?}");
     }
+    for (words, same) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "latency"], &["latency", "--help"]),
+        (&["help", "runs", "show"], &["runs", "show", "--help"]),
+        (&["runs", "help", "show"], &["runs", "show", "--help"]),
+    ] {
+        assert_eq!(tool.done(words), tool.done(same), "{words:?}");
+    }
+    let refused = tool.call(&["help", "latncy"]);
+    assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{}", refused.err);
 }
