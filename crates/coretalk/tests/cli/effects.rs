@@ -179,7 +179,7 @@ fn what_verbose_adds_is_sentences() {
     for (words, part) in [
         (&["latency"][..], "settings: CPUs 0-3; every pair; protocol cas; the wait hint chosen by trying"),
         (&["queue", "--queue", "spsc"], "settings: CPUs 0-3; trials of queue; queue spsc;"),
-        (&["place", "--workload", "queue"], "comparing"),
+        (&["place", "--workload", "ring", "--placement", "one=0", "--placement", "two=0-1"], "comparing"),
         (&[], "settings: CPUs 0-3; every pair"),
     ] {
         let here = [
