@@ -10,6 +10,7 @@ mod files;
 pub mod import;
 mod lint;
 pub mod machine;
+pub mod meant;
 pub mod measure;
 pub mod output;
 pub mod parse;

@@ -171,7 +171,8 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
 }
 
 /// The name that was perhaps meant: the one that fewest letters differ from, if these are few; else the one that shares
-/// most with what was typed, if one holds the other. Case makes no difference.
+/// most with what was typed, if one holds the other; else one with a word that is nearly what was typed. Case makes no
+/// difference.
 ///
 /// ```
 /// # use coretalk_measure::series::nearest;
@@ -179,35 +180,46 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
 /// assert_eq!(nearest("PIPE", &["pipe", "eventfd"]), Some("pipe"));
 /// assert_eq!(nearest("mutex", &["pipe", "std-mutex", "parking-lot-mutex"]), Some("std-mutex"));
 /// assert_eq!(nearest("mcs-lock", &["mcs", "ttas"]), Some("mcs"));
+/// assert_eq!(nearest("spcs", &["pipe", "spsc"]), Some("spsc"));
+/// assert_eq!(nearest("mutx", &["pipe", "std-mutex", "parking-lot-mutex"]), Some("std-mutex"));
 /// assert_eq!(nearest("smoke", &["pipe", "eventfd"]), None);
 /// ```
 pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     let typed = typed.to_lowercase();
+    let few = typed.chars().count().max(3) / 3;
     let near = names.iter().map(|name| (distance(&typed, name), *name)).min()?;
-    if near.0 <= typed.chars().count().max(3) / 3 {
+    if near.0 <= few {
         return Some(near.1);
     }
     let holds = |name: &&&'static str| {
         typed.len().min(name.len()) >= FEWEST_SHARED && (name.contains(&typed) || typed.contains(**name))
     };
-    names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len())).copied()
+    let held = names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len()));
+    let of_a_word = |name: &&'static str| {
+        let words = name.split('-').filter(|word| word.len() >= FEWEST_SHARED);
+        words.map(|word| distance(&typed, word)).min().filter(|&distance| distance <= few)
+    };
+    let in_a_word = || names.iter().filter_map(|name| Some((of_a_word(name)?, name.len(), *name))).min();
+    held.copied().or_else(|| in_a_word().map(|(.., name)| name))
 }
 
 /// Fewer letters are part of many a name by chance.
 const FEWEST_SHARED: usize = 3;
 
-/// Letters to insert, delete or replace (Wagner and Fischer 1974).
+/// Letters to insert, delete or replace, or neighbours to exchange (Damerau 1964): the slips of typing.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+    let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (index, letter) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = index + 1;
-        for (column, other) in b.iter().enumerate() {
-            let replaced = corner + usize::from(letter != *other);
-            corner = row[column + 1];
-            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
+    for i in 1..=a.len() {
+        let mut next = vec![i];
+        for j in 1..=b.len() {
+            let replaced = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let least = replaced.min(row[j] + 1).min(next[j - 1] + 1);
+            let exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            next.push(if exchanged { least.min(before[j - 2] + 1) } else { least });
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }

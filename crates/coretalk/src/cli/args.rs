@@ -19,7 +19,6 @@ use std::path::PathBuf;
     bin_name = "coretalk",
     version,
     max_term_width = 100,
-    disable_help_subcommand = true,
     subcommand_negates_reqs = true
 )]
 pub struct Cli {

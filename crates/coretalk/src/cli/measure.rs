@@ -1,6 +1,7 @@
 //! The commands that measure a map: the quick look, `latency`, and `suite`.
 
 use super::args::FormatWord;
+use super::meant::{settings_of_map, settings_of_trials};
 use super::output::{self, Out};
 use super::parse::Invocation;
 use super::resolve::{self, Measuring, Strictness, Talk, Wish};
@@ -151,6 +152,7 @@ impl Outputs {
     /// # Errors
     /// A file cannot be written.
     pub fn open(wish: &Wish) -> Result<Outputs, Failure> {
+        resolve::in_files_of_their_own(wish)?;
         let result = Out::open(wish.output.as_deref())?;
         let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open(Some(path))?));
         let exports = wish.exports.iter().map(open).collect::<Result<_, Failure>>()?;
@@ -294,7 +296,10 @@ fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Pat
     if let Some(path) = path {
         output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
-    output::remark(wish.talk, Talk::Verbose, &format!("settings: {settings:?}"));
+    output::remark(wish.talk, Talk::Verbose, &settings_of_map(&settings));
+    if let Some((series, _)) = series {
+        output::remark(wish.talk, Talk::Verbose, &settings_of_trials(series));
+    }
 }
 
 fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use coretalk_model::latency::{
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{LOOKS, MOST_LOOKS};
 use coretalk_model::{CpuId, CpuSet, Home, Level, Picos, Protocol, Topology};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The half-width asked for where nothing was said.
 const PRECISION: f64 = LatencySettings::PRECISION;
@@ -210,6 +210,36 @@ pub fn wish(global: &Global) -> Wish {
             _ => Talk::Normal,
         },
     }
+}
+
+/// Refuses two results in one file: the second would take the place of the first.
+///
+/// # Errors
+/// The file, as it was typed the second time.
+pub fn in_files_of_their_own(wish: &Wish) -> Result<(), Failure> {
+    let mut taken: Vec<PathBuf> = Vec::new();
+    for path in wish.output.iter().chain(wish.exports.iter().map(|(_, path)| path)) {
+        let place = place_of(path);
+        // A terminal, a pipe or `/dev/null` holds nothing that could be lost.
+        let holds = std::fs::metadata(&place).map_or(true, |there| there.is_file() || there.is_dir());
+        if holds && taken.contains(&place) {
+            return Err(Failure::Usage(format!(
+                "two results would be written to {}, and one would be lost; give each a file of its own",
+                path.display()
+            )));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// Where a file is or will be, without links and detours.
+fn place_of(path: &Path) -> PathBuf {
+    let below = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
 }
 
 fn settings(

@@ -25,6 +25,7 @@ pub use spawn::SpawnArgs;
 pub use wait::WaitArgs;
 pub use wake::WakeArgs;
 
+use super::meant::settings_of_trials;
 use super::measure::Results;
 use super::output::{self, Out};
 use super::parse::Invocation;
@@ -196,7 +197,7 @@ fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Pat
     if let Some(path) = path {
         output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
-    output::remark(wish.talk, Talk::Verbose, &format!("settings: {settings:?}"));
+    output::remark(wish.talk, Talk::Verbose, &settings_of_trials(settings));
 }
 
 /// The distributions that a trial of a probe can have.

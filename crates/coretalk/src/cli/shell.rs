@@ -34,7 +34,7 @@ fn manual() -> String {
     // Writing to memory cannot fail.
     let _ = page.render(&mut bytes);
     let mut roff = String::from_utf8_lossy(&bytes).into_owned();
-    for command in definitions.get_subcommands() {
+    for command in definitions.get_subcommands().filter(|command| !command.is_hide_set()) {
         describe(command, command.get_name(), &mut roff);
     }
     roff.push_str(".SH ENVIRONMENT\n");
@@ -57,7 +57,7 @@ fn describe(command: &clap::Command, path: &str, roff: &mut String) {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(roff, ".SH COMMAND {}\n{}", escaped(&path.to_uppercase()), escaped(&about));
     for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
-        if matches!(argument.get_id().as_str(), "help" | "version") {
+        if matches!(argument.get_id().as_str(), "help" | "version") || argument.is_hide_set() {
             continue;
         }
         let value = argument.get_value_names().unwrap_or_default().join(" ");
@@ -65,7 +65,7 @@ fn describe(command: &clap::Command, path: &str, roff: &mut String) {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(roff, ".TP\n{}\n{}", escaped(name.trim()), escaped(&help));
     }
-    for below in command.get_subcommands() {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         describe(below, &format!("{path} {}", below.get_name()), roff);
     }
 }

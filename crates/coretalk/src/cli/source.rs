@@ -139,12 +139,10 @@ impl Source {
         }
     }
 
-    /// When it was measured, to the minute; `None` for a file.
+    /// When it was measured, RFC 3339 in UTC; `None` for a file.
     pub fn started(&self) -> Option<String> {
         match self {
-            Source::Run(report, _) => {
-                Some(report.header.started.chars().take(16).collect::<String>().replace('T', " "))
-            }
+            Source::Run(report, _) => Some(report.header.started.clone()),
             Source::File(..) => None,
         }
     }

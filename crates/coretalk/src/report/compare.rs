@@ -135,7 +135,7 @@ fn escaped(text: &str) -> String {
 
 pub(super) fn side_words(side: &SideView) -> String {
     let mut parts = vec![plain(&side.name), plain(&side.machine)];
-    parts.extend(side.started.clone());
+    parts.extend(side.started.as_deref().map(super::text::started));
     parts.push(count(side.cpus as u64, "CPU"));
     parts.join(" · ")
 }

@@ -35,8 +35,9 @@ pub const DIVERGING: [[u8; 3]; 7] = [
 /// common terminal and avoid red beside green.
 const NAMED: [u8; 5] = [4, 12, 6, 14, 11];
 
-/// Glyphs that rise in density: the palette without colour.
-pub const SHADES: [char; 5] = ['.', '░', '▒', '▓', '█'];
+/// Glyphs that rise in density: the palette without colour. `·` stands for what was not measured, and nothing here may
+/// look like it.
+pub const SHADES: [char; 5] = [':', '░', '▒', '▓', '█'];
 
 /// Maps values to 0 … 1 by their logarithm, so that equal ratios look equally far apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -292,7 +293,7 @@ mod tests {
         let levels = [20.0, 60.0, 62.0, 120.0, 300.0];
         let steps = Steps::over(levels.into_iter()).unwrap();
         let tones = levels.map(|ns| shade(steps.position(ns)));
-        assert_eq!(tones, ['.', '░', '░', '▓', '█']);
+        assert_eq!(tones, [':', '░', '░', '▓', '█']);
         // Each tone stands for what the legend says of it.
         assert_eq!(steps.ranges(), [[20.0, 20.0], [60.0, 62.0], [120.0, 120.0], [300.0, 300.0]]);
         assert_eq!(Steps::over([f64::NAN].into_iter()), None);

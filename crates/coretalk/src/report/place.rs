@@ -23,7 +23,7 @@ pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>,
         Screen::Measured(saved) | Screen::Shown(saved) => saved,
     };
     if let Screen::Shown(_) = screen {
-        lines.extend(wrap(&format!("measured {}", plain(&report.header.started)), width, 2));
+        lines.extend(wrap(&format!("measured {}", super::text::started(&report.header.started)), width, 2));
     }
     lines.extend(wrap("Where does the same work run better?", width, 2));
     lines.push(String::new());

@@ -1,7 +1,7 @@
 //! The view of `runs list`.
 
 use super::table::{Align, Columns};
-use super::text::{bytes, plain, wrap};
+use super::text::{bytes, plain, started, wrap};
 
 /// What a list says of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn runs(rows: &[RunRow], width: usize) -> String {
         let what = format!("{} · {}", words.join(" "), plain(&row.machine));
         table.row(vec![
             plain(&row.id),
-            plain(&row.started).chars().take(16).collect::<String>().replace('T', " "),
+            started(&row.started),
             row.cpus.map_or("·".to_owned(), |cpus| cpus.to_string()),
             bytes(row.bytes),
             match row.standing {

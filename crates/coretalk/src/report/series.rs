@@ -43,7 +43,7 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
         Screen::Measured(saved) | Screen::Shown(saved) => saved,
     };
     if let Screen::Shown(_) = screen {
-        lines.extend(wrap(&format!("measured {}", plain(&report.header.started)), width, 2));
+        lines.extend(wrap(&format!("measured {}", super::text::started(&report.header.started)), width, 2));
     }
     for name in &series.settings.probes {
         lines.extend(probes::series_by_id(name).map(|probe| question(probe, width)).unwrap_or_default());

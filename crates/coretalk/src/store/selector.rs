@@ -39,10 +39,10 @@ pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
     let fits = |test: &dyn Fn(&str) -> bool| -> Vec<usize> {
         (0..ids.len()).filter(|&index| test(&ids[index])).collect()
     };
-    let mut fitting = if typed.is_empty() { Vec::new() } else { fits(&|id| id.starts_with(&typed)) };
-    if fitting.is_empty() && typed.len() >= SHORTEST_END {
-        fitting = fits(&|id| id.ends_with(&typed));
-    }
+    // A beginning and an end alike: what output calls a run may begin the id of another.
+    let fitting = fits(&|id| {
+        !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= SHORTEST_END && id.ends_with(&typed)))
+    });
     match fitting[..] {
         [one] => return Ok(Found { path: files[one].clone(), notice: None }),
         [] => {}
@@ -54,9 +54,15 @@ pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
     if Path::new(asked).is_file() {
         return Ok(Found { path: asked.into(), notice: None });
     }
+    // Neither is opened: a pipe would wait for somebody to write.
+    let there = std::fs::metadata(asked).ok();
+    if there.as_ref().is_some_and(|there| !there.is_dir()) {
+        let what = "it is no ordinary file but a pipe, a device or a socket";
+        return Err(StoreError::Foreign { path: asked.into(), what });
+    }
     if asked.contains(['/', '\\']) || asked.ends_with(&format!(".{}", super::ENDING)) {
         // Meant as a path: nobody looks for it in the store.
-        if Path::new(asked).is_dir() {
+        if there.is_some() {
             return Err(StoreError::Foreign { path: asked.into(), what: "it is a directory" });
         }
         return Err(StoreError::Missing { path: asked.into() });
@@ -64,21 +70,20 @@ pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
     Err(unknown(what_there_is(directory, &files)))
 }
 
-/// The shortest end of an id, four characters at least, that no other id has: what output calls a run.
+/// The shortest end of an id, four characters at least, with which no other id ends or begins: what output calls a run,
+/// and [`find`] finds it by.
 ///
 /// ```
 /// # use coretalk::store::short_name;
 /// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b2-77c1", "0193a5b2-88c1"].into_iter()), "77c1");
 /// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b3-77c1"].into_iter()), "2-77c1");
+/// assert_eq!(short_name("0193a5b2-0193", ["0193a5b3-77c1"].into_iter()), "-0193");
 /// ```
 pub fn short_name<'a>(id: &'a str, among: impl Iterator<Item = &'a str>) -> &'a str {
-    let alike = among
-        .filter(|&other| other != id)
-        .map(|other| id.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count())
-        .max()
-        .unwrap_or(0);
-    let length = (alike + 1).max(SHORTEST_END);
-    id.get(id.len().saturating_sub(length)..).unwrap_or(id)
+    let others: Vec<&str> = among.filter(|&other| other != id).collect();
+    let ends = (SHORTEST_END..id.len()).filter_map(|length| id.get(id.len() - length..));
+    let is_its_own = |end: &&str| !others.iter().any(|other| other.ends_with(end) || other.starts_with(end));
+    ends.into_iter().find(is_its_own).unwrap_or(id)
 }
 
 /// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.

@@ -1,5 +1,6 @@
 //! Every option has an effect: driven by the definitions, so that a new option without a case fails.
 
+use super::tool::Tool;
 use clap::CommandFactory;
 use coretalk::cli::args::{Cli, Command};
 use coretalk::cli::machine;
@@ -168,6 +169,35 @@ fn every_relevance_names_a_defined_option() {
         assert!(!concerns.is_empty(), "`{path}` is unknown");
         for id in concerns {
             assert!(defined.contains(id), "`{path}`: {id}");
+        }
+    }
+}
+
+#[test]
+fn what_verbose_adds_is_sentences() {
+    let tool = Tool::new();
+    for (words, part) in [
+        (&["latency"][..], "settings: CPUs 0-3; every pair; protocol cas; the wait hint chosen by trying"),
+        (&["queue", "--queue", "spsc"], "settings: CPUs 0-3; trials of queue; queue spsc;"),
+        (&["place", "--workload", "ring", "--placement", "one=0", "--placement", "two=0-1"], "comparing"),
+        (&[], "settings: CPUs 0-3; every pair"),
+    ] {
+        let here = [
+            "--machine",
+            "sim:chiplet-16",
+            "--seed",
+            "3",
+            "--cpus",
+            "0-3",
+            "--budget",
+            "1s",
+            "--no-save",
+            "-v",
+        ];
+        let said = tool.done(&[words, &here].concat());
+        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+        for noise in ["Some(", "None", " { ", "CpuId(", "Picos(", "::"] {
+            assert!(!said.err.contains(noise), "{words:?} prints `{noise}`: {}", said.err);
         }
     }
 }

@@ -22,6 +22,14 @@ fn the_manual_names_every_option_and_exit_code() {
 }
 
 #[test]
+fn the_manual_leaves_out_what_the_tool_starts_itself() {
+    let page = Tool::new().done(&["man"]).out;
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH COMMAND ")).collect();
+    assert!(commands.contains(&"PLACE") && commands.contains(&"RUNS SHOW"), "{commands:?}");
+    assert!(!commands.contains(&"WORK"), "{commands:?}");
+}
+
+#[test]
 fn help_texts_stay_as_they_are() {
     let tool = Tool::new();
     for words in [

@@ -12,7 +12,23 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
         2,
         "99999999999999999999",
     ),
-    (&["queue", "--machine", "sim:chiplet-16", "--queue", "spcs"], 2, "no queue `spcs`: there are semaphore"),
+    (&["queue", "--machine", "sim:chiplet-16", "--queue", "mpmc"], 2, "no queue `mpmc`: there are semaphore"),
+    (&["queue", "--machine", "sim:chiplet-16", "--queue", "spcs"], 2, "a similar name exists: `spsc`"),
+    (
+        &["contend", "--machine", "sim:chiplet-16", "--method", "mutx"],
+        2,
+        "a similar name exists: `std-mutex`",
+    ),
+    (
+        &["latency", "--machine", "sim:chiplet-16", "-o", "one.txt", "--export-json", "./one.txt"],
+        2,
+        "two results would be written to ./one.txt",
+    ),
+    (
+        &["wait", "--machine", "sim:chiplet-16", "--export-csv", "a.csv", "--export-json", "a.csv"],
+        2,
+        "two results would be written to a.csv",
+    ),
     (&["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore-spin:0"], 2, "N is a number of looks"),
     (&["queue", "--machine", "sim:chiplet-16", "--payload", "bytes:63"], 2, "there are 16, 64, 256, 1024"),
     (&["queue", "--machine", "sim:chiplet-16", "--payload", "float"], 2, "no payload `float`"),
@@ -231,4 +247,14 @@ fn help_and_version_are_results() {
         let said = tool.done(words);
         assert!(said.out.contains("Usage:") && said.err.is_empty(), "{words:?}");
     }
+    for (words, same) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "latency"], &["latency", "--help"]),
+        (&["help", "runs", "show"], &["runs", "show", "--help"]),
+        (&["runs", "help", "show"], &["runs", "show", "--help"]),
+    ] {
+        assert_eq!(tool.done(words), tool.done(same), "{words:?}");
+    }
+    let refused = tool.call(&["help", "latncy"]);
+    assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{}", refused.err);
 }

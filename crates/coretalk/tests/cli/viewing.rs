@@ -139,6 +139,22 @@ const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
                    \x20   9000.000 0.900000000000         90          10.00\n";
 
 #[test]
+fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
+    let tool = Tool::new();
+    for (row, wrong) in [
+        ("x 0.6 60 2.5", "its value `x` is no number"),
+        ("50.000 0.6", "it has 2 of the 3 or 4 fields of a row"),
+        ("50.000 0.6 60 2.5 7", "it has 5 of the 3 or 4 fields of a row"),
+    ] {
+        let at = CUT.find("    9000").unwrap();
+        std::fs::write(tool.path().join("bad.hgrm"), [&CUT[..at], row, "\n", &CUT[at..]].concat()).unwrap();
+        let said = tool.call(&["view", "bad.hgrm"]);
+        assert_eq!((said.code, said.err.lines().count(), said.out.as_str()), (4, 1, ""), "{}", said.err);
+        assert!(said.err.contains("line 5") && said.err.contains(wrong), "{}", said.err);
+    }
+}
+
+#[test]
 fn files_become_a_page_that_needs_no_script_and_pictures() {
     let tool = Tool::new();
     let evil = "<img src=x onerror=alert(1)>&'.hgrm";

@@ -62,8 +62,8 @@ pub enum Problem {
     #[error("the percentile table that begins here has no row")]
     NoRows,
     /// Something else within a percentile table.
-    #[error("`{line}` is no row of a percentile table")]
-    NotARow { line: String },
+    #[error("`{line}` is no row of a percentile table: {why}")]
+    NotARow { line: String, why: String },
     /// Rows that fall.
     #[error("the {what} falls from the row before to this one, which no percentile table does")]
     OutOfOrder { what: &'static str },

@@ -93,8 +93,11 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
                     commas |= comma;
                 }
                 // A cell that is no number inside a table is an error; other text behind it ends it.
-                None if spectrum.rows.is_empty() || looks_like_row(line) => {
-                    return Err(Problem::NotARow { line: line.to_owned() }.at_line(index));
+                None if spectrum.rows.is_empty()
+                    || looks_like_row(line)
+                    || goes_on_behind(document, index, spectrum.rows.last()) =>
+                {
+                    return Err(Problem::NotARow { line: line.to_owned(), why: wrong(line) }.at_line(index));
                 }
                 None => break,
             }
@@ -155,10 +158,36 @@ fn number(field: &str) -> Option<(f64, bool)> {
     value.ok().filter(|value: &f64| value.is_finite()).map(|value| (value, comma))
 }
 
-/// Whether a line was meant as one: it begins with a digit and has as many fields.
+/// Whether a line was meant as one: it begins with a digit and has as many fields, or holds nothing but numbers.
 fn looks_like_row(line: &str) -> bool {
     let begins = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    begins && (3..=4).contains(&fields(line).count())
+    let fields: Vec<&str> = fields(line).collect();
+    let numbers = fields.len() > 1 && fields.iter().all(|field| number(field).is_some());
+    numbers || (begins && (3..=4).contains(&fields.len()))
+}
+
+/// Whether rows that could follow `before` stand behind a line: then it stands inside the table.
+fn goes_on_behind(document: &Document<'_>, index: usize, before: Option<&SpectrumRow>) -> bool {
+    let behind = (index + 1..document.len()).map(|index| document.line(index).trim());
+    let mut of_table = behind.take_while(|line| !line.starts_with('#') && !is_heading(line));
+    of_table.any(|line| row(line).is_some_and(|(row, ..)| follows(before, &row).is_ok()))
+}
+
+/// What keeps a line from being a row.
+fn wrong(line: &str) -> String {
+    let fields: Vec<&str> = fields(line).collect();
+    let share = |field: &str| number(field).filter(|(share, _)| (0.0..=1.0).contains(share));
+    match fields[..] {
+        [value, ..] if number(value).is_none() => format!("its value `{value}` is no number"),
+        [_, percentile, ..] if share(percentile).is_none() => {
+            format!("its percentile `{percentile}` is no share from 0 to 1")
+        }
+        [_, _, count, ..] if count.parse::<u64>().is_err() => {
+            format!("its count `{count}` is no whole number")
+        }
+        [_, _, _] | [_, _, _, _] => "its last field is no number".to_owned(),
+        _ => format!("it has {} of the 3 or 4 fields of a row", fields.len()),
+    }
 }
 
 fn follows(before: Option<&SpectrumRow>, row: &SpectrumRow) -> Result<(), Problem> {
@@ -290,7 +319,16 @@ mod tests {
             (&format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"), Some(4), "the value falls"),
             (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile falls"),
             (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
-            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "NaN"),
+            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is no number"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n"), Some(4), "it has 2 of the 3 or 4 fields"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 2 1.2 7\n"), Some(4), "it has 5 of the 3 or 4 fields"),
+            (
+                &format!("{HEAD}1.0 0.1 1 1.1\nx 0.2 2 1.2\n3.0 1.0 3\n"),
+                Some(4),
+                "its value `x` is no number",
+            ),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 1.2 2 1.2\n"), Some(4), "`1.2` is no share from 0 to 1"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 -2 1.2\n"), Some(4), "`-2` is no whole number"),
         ] {
             let error = read_hgrm(text.as_bytes()).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");

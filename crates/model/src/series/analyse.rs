@@ -484,6 +484,27 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_is_what_took_the_number_away() {
+        for passes in [3, 24] {
+            let (plain, mut record) = (said(&vec![100.0; passes]), SeriesRecord::new());
+            for entry in plain.passes(0) {
+                let mut entry = entry.clone();
+                if let Ok(outcome) = &mut entry.outcome {
+                    outcome.steal_ms = Some(1.0);
+                    outcome.observed.flags.set(Flag::Saturated);
+                }
+                record.push(entry);
+            }
+            let trial = analyse_series(&flat(), &settings(), &record).trials.remove(0);
+            assert!(
+                trial.flags.contains(Flag::Steal) && trial.flags.contains(Flag::FewPasses) == (passes < 6)
+            );
+            let reason = trial.reason.unwrap().to_string();
+            assert!(reason.starts_with("more was meant to be sent than passes"), "{reason}");
+        }
+    }
+
+    #[test]
     fn a_difference_is_of_the_same_events_as_what_it_is_the_difference_of() {
         // Three passes with a thousand creations that run at once, five with a handful that wait for a time slice.
         let mut record = SeriesRecord::new();

@@ -83,7 +83,11 @@ pub(super) fn judge(
     }
     let Some(Widths { whole: width, .. }) = widths else {
         // Passes were made, and nothing of them became a number.
-        (result.grade, result.reason) = (Some(Grade::D), Some("no event could be counted".into()));
+        let reason = match result.flags.contains(Flag::Saturated) {
+            true => words(Flag::Saturated, result, counting, 0.0),
+            false => "no event could be counted".into(),
+        };
+        (result.grade, result.reason) = (Some(Grade::D), Some(reason));
         return;
     };
     // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
@@ -95,8 +99,10 @@ pub(super) fn judge(
         None => (width, result.flags),
     };
     result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
-    result.reason = flags
-        .gravest()
+    // What took the number away comes before what would make one doubtful.
+    let removed = Some(Flag::Saturated).filter(|flag| flags.contains(*flag));
+    result.reason = removed
+        .or(flags.gravest())
         .map(|flag| words(flag, result, counting, width))
         .or(failure.map(|failure| format!("{failure} in some passes").into()));
 }

@@ -3,7 +3,7 @@
 use super::super::args::FormatWord;
 use super::super::measure::Results;
 use super::super::output::{self, Out};
-use super::super::resolve::Wish;
+use super::super::resolve::{Wish, in_files_of_their_own};
 use super::views;
 use crate::RunReport;
 use crate::exit::Failure;
@@ -48,6 +48,7 @@ impl Outputs {
                 views(settings)
             )));
         }
+        in_files_of_their_own(wish)?;
         let place = |format, path: Option<&Path>| -> Result<Place, Failure> {
             match path {
                 Some(path) if format == FormatWord::Hgrm && is_folder(path) => {

@@ -1,7 +1,7 @@
 //! Which directory, which run.
 
 use super::*;
-use crate::store::{Directory, FailureClass, RunFile, StoreError, Surroundings, find};
+use crate::store::{Directory, FailureClass, RunFile, StoreError, Surroundings, find, short_name};
 use std::path::PathBuf;
 
 const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
@@ -73,6 +73,40 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
     let empty = tempfile::tempdir().unwrap();
     let error = find(&Directory::at(empty.path()), "latest").unwrap_err();
     assert!(error.to_string().contains("no runs"), "{error}");
+}
+
+#[test]
+fn the_names_that_output_gives_runs_find_them() {
+    let place = tempfile::tempdir().unwrap();
+    // The first two end alike, and the end of the third is how all begin.
+    let ids = [OLD, "0193a5b2-1111-7000-8000-00000001aaaa", "0193a5b2-2222-7000-8000-000000000193"];
+    for id in ids {
+        sample(id).create(place.path()).close().unwrap();
+    }
+    let directory = Directory::at(place.path());
+    let names = ids.map(|id| short_name(id, ids.into_iter()));
+    assert_eq!(names, ["0aaaa", "1aaaa", "00193"]);
+    for (id, name) in ids.into_iter().zip(names) {
+        assert_eq!(find(&directory, name).unwrap().path, place.path().join(format!("{id}.coretalk")));
+    }
+    let StoreError::AmbiguousRun { fitting, .. } = find(&directory, "aaaa").unwrap_err() else {
+        panic!("two runs end with it")
+    };
+    assert_eq!(fitting, [ids[1], ids[0]]);
+    // The last run is what an end names, and all are what a beginning names.
+    assert!(matches!(find(&directory, "0193"), Err(StoreError::AmbiguousRun { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_refused_without_being_opened() {
+    let directory = Directory::at(tempfile::tempdir().unwrap().path());
+    for path in ["/dev/zero", "/dev/null"] {
+        let Err(StoreError::Foreign { what, .. }) = find(&directory, path) else {
+            panic!("{path} was taken")
+        };
+        assert!(what.contains("device"), "{what}");
+    }
 }
 
 #[test]
