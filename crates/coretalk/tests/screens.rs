@@ -179,7 +179,7 @@ fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
     let steps: Vec<&str> =
         legend.split("  ").map(str::trim).filter(|part| part.len() > "ns:".len()).collect();
     let glyphs: Vec<char> = steps.iter().filter_map(|step| step.chars().next()).collect();
-    assert_eq!(glyphs, ['.', '▒', '█'], "{legend}");
+    assert_eq!(glyphs, [':', '▒', '█'], "{legend}");
     // No level reaches into the range of another.
     for (step, level) in steps.iter().zip([60.0, 120.0, 300.0]) {
         let (_, range) = step.split_once(' ').unwrap();

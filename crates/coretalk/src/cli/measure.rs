@@ -296,7 +296,7 @@ fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Pat
     if let Some(path) = path {
         output::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
-    output::remark(wish.talk, Talk::Verbose, &settings_of_map(&settings));
+    output::remark(wish.talk, Talk::Verbose, &settings_of_map(settings));
     if let Some((series, _)) = series {
         output::remark(wish.talk, Talk::Verbose, &settings_of_trials(series));
     }

@@ -184,7 +184,8 @@ fn names_and_payloads_are_read_or_refused_in_words() {
     assert_eq!(kind("semaphore-spin:7").unwrap().1, 7);
     assert_eq!(kind("mutex").unwrap().0.id, "mutex");
     assert!(kind("semaphore-spin:0").unwrap_err().contains("from 1 to"));
-    assert!(kind("spcs").unwrap_err().starts_with("no queue `spcs`: there are semaphore, "));
+    assert!(kind("nothing").unwrap_err().starts_with("no queue `nothing`: there are semaphore, "));
+    assert!(kind("spcs").unwrap_err().contains("a similar name exists: `spsc`"));
     for text in ["u64", "bytes:64", "string"] {
         assert_eq!(Payload::parse(text).unwrap().to_string(), text);
     }

@@ -385,9 +385,9 @@ fn groups_body(subject: &Subject<'_>) -> String {
                 true => "a group of its own, as the system reports",
                 false => "far away or slow, which one CPU alone does not tell",
             };
-            let _ = write!(
+            let _ = writeln!(
                 body,
-                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {why}.</p>\n",
+                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {why}.</p>",
                 beside.cpu,
                 value(beside.across),
                 plain(&beside.unit),
