@@ -300,11 +300,12 @@ pub(super) fn verdict_words(difference: &Difference, sheet: &SheetComparison) ->
         }
         (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
         (Verdict::CannotTell, None) => match difference.within {
-            Some(within) => format!(
-                "cannot tell: shown within ±{}, ±{} counts",
-                percent(within),
-                percent(difference.least)
-            ),
+            Some(within) => {
+                let [within, least] = [within, difference.least].map(percent);
+                // Rounding must not hide that it lies beyond.
+                let just = if within == least { "just over " } else { "" };
+                format!("cannot tell: shown within {just}±{within}, ±{least} counts")
+            }
             None => "cannot tell".to_owned(),
         },
     }
