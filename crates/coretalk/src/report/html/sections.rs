@@ -380,14 +380,9 @@ fn groups_body(subject: &Subject<'_>) -> String {
         }
         for beside in &inferred.all_but_one {
             let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
-            let agrees = topology.agreement.iter().any(|agreement| agreement.verdict == "agree");
-            let why = match agrees && rows.is_empty() {
-                true => "a group of its own, as the system reports",
-                false => "far away or slow, which one CPU alone does not tell",
-            };
             let _ = writeln!(
                 body,
-                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {why}.</p>",
+                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians).</p>",
                 beside.cpu,
                 value(beside.across),
                 plain(&beside.unit),
@@ -395,11 +390,10 @@ fn groups_body(subject: &Subject<'_>) -> String {
                 value(beside.inside)
             );
         }
-        if !rows.is_empty() || !inferred.all_but_one.is_empty() {
-            // Told above.
-        } else if inferred.continuous {
+        let is_told = !rows.is_empty() || !inferred.all_but_one.is_empty();
+        if !is_told && inferred.continuous {
             body.push_str("<p>The values run on without groups.</p>\n");
-        } else if inferred.too_few {
+        } else if !is_told && inferred.too_few {
             body.push_str("<p>Too few CPUs to tell whether the values form groups.</p>\n");
         }
     }
