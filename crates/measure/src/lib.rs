@@ -12,6 +12,9 @@ pub mod creation;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod energy;
 pub mod ensemble;
+// What processes on hosts and the simulator alike report; the simulator is everywhere, Miri included.
+#[cfg(not(loom))]
+mod events;
 // Pinned threads, machine instructions and mapped memory: nothing for loom or Miri.
 #[cfg(not(any(loom, miri)))]
 pub mod host;

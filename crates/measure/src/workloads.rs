@@ -4,7 +4,6 @@
 //! Every workload checks its own answer; a run whose answer is wrong ends with an error and no number.
 
 pub mod caches;
-mod events;
 mod integer;
 mod memory;
 mod messages;
@@ -63,5 +62,4 @@ pub fn perform(job: &Job) -> Result<Numbers, String> {
     }
 }
 
-pub(crate) use events::numbers as event_numbers;
 pub use processes::go_on as go_on_with_chain;

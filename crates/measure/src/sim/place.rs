@@ -5,8 +5,8 @@
 
 use super::rng::{hash, normal};
 use super::world::World;
+use crate::events;
 use crate::kernel::Spin;
-use crate::workloads::event_numbers;
 use coretalk_model::place::{Workload, WorkloadKind};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::elementary::exp;
@@ -71,14 +71,14 @@ pub fn perform(
     let elapsed = match kind {
         WorkloadKind::ThreadsYield => {
             let events = roles.yields().map(|ns| event(YIELDS * ns)).collect();
-            event_numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
+            events::numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
             SPAN
         }
         // Done when every thread is: its time is the run's.
         WorkloadKind::MutexArray => {
             let events: Vec<Duration> = roles.rounds().map(|ns| event(ROUNDS * ns)).collect();
             observed.value("events_per_s", events.len() as f64 / headline);
-            event_numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
+            events::numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
             Picos::from_secs(headline)
         }
         _ => SPAN,

@@ -1,7 +1,8 @@
 //! Threads that lock: `threads-yield` and `mutex-array`.
 
 use super::team::{together, together_by};
-use super::{Job, Numbers, events};
+use super::{Job, Numbers};
+use crate::events;
 use coretalk_model::stats::Key;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -1,10 +1,9 @@
 //! Times of single events: least, mean, most, and the one that 95 of 100 stay below.
 
-use super::Numbers;
 use std::time::Duration;
 
 /// The numbers of events, in milliseconds.
-pub fn numbers(mut events: Vec<Duration>) -> Numbers {
+pub fn numbers(mut events: Vec<Duration>) -> Vec<(&'static str, f64)> {
     events.sort_unstable();
     let ms = |event: &Duration| event.as_secs_f64() * 1e3;
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return Vec::new() };
