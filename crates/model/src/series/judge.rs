@@ -1,7 +1,7 @@
 //! [`judge`]: how far a trial may be trusted, and why no further.
 
 use super::analyse::{headline, named_headline, said};
-use super::resolution::half_step_ns;
+use super::resolution::half_step_of;
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, shown};
 use crate::stats::Estimate;
 use crate::{Flag, Grade, flags, grade};
@@ -11,9 +11,6 @@ use std::collections::BTreeMap;
 pub(super) const FEWEST_PASSES: u32 = 6;
 /// Why a trial says nothing that was never begun.
 pub(super) const NOT_REACHED: &str = "the run ended before this trial was reached";
-
-/// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
-const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
 
 /// How wide the interval is that a trial is judged by, as a share of its point.
 #[derive(Debug, Clone, Copy)]
@@ -26,20 +23,11 @@ struct Widths {
 
 /// Widens what rests on medians of events that the clock has read in steps.
 fn widen_to_steps(settings: &SeriesSettings, result: &mut TrialResult) {
-    let mut steps: BTreeMap<String, f64> = result
-        .histograms
-        .iter()
-        .filter_map(|(name, histogram)| Some((name.clone(), half_step_ns(histogram)?)))
-        .collect();
-    for (name, of, factor) in OF_A_MEDIAN {
-        if let Some(half_ns) = steps.get(of).filter(|_| result.values.contains_key(name)) {
-            steps.insert(name.to_owned(), half_ns * factor);
-        }
-    }
+    let histograms = &result.histograms;
     let widen = |medians_ns: &mut BTreeMap<String, Estimate>, values: &mut BTreeMap<String, Estimate>| {
         for (name, estimate) in medians_ns.iter_mut().chain(values) {
-            if let Some(half_ns) = steps.get(name) {
-                *estimate = estimate.widened_by(*half_ns);
+            if let Some(half_ns) = half_step_of(name, |of| histograms.get(of)) {
+                *estimate = estimate.widened_by(half_ns);
             }
         }
     };

@@ -1,6 +1,7 @@
-//! [`half_step_ns`]: how finely the clock has read the events of a distribution.
+//! [`half_step_of`]: how finely the clock has read the events that a median, or a value made of one, rests on.
 
 use crate::Histogram;
+use std::borrow::Borrow;
 
 /// Values that are read so often are steps of a clock; a fine one reads hardly any value twice, unless all are alike to a
 /// thousandth: then the values beside them are read, too.
@@ -8,12 +9,28 @@ const FEWEST: u64 = 8;
 /// The value beside, as a share of the one in the middle: fewer are strays between two steps.
 const BESIDE_SHARE: f64 = 0.01;
 
+/// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
+const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
+
+/// What half a step of the clock moves the number `name` by, in nanoseconds: the median of the distribution of that name,
+/// or a value taken from the median of another. `None` where no steps are seen, and for what rests on no distribution.
+pub(super) fn half_step_of<H: Borrow<Histogram>>(
+    name: &str,
+    distribution: impl Fn(&str) -> Option<H>,
+) -> Option<f64> {
+    let (of, factor) = match OF_A_MEDIAN.iter().find(|(value, ..)| *value == name) {
+        Some((_, of, factor)) => (*of, *factor),
+        None => (name, 1.0),
+    };
+    Some(half_step_ns(distribution(of)?.borrow())? * factor)
+}
+
 /// Half the distance from the median to the nearest other value that was read often, in nanoseconds: a median of events
 /// that are read in steps is known no better. `None` where the distribution does not look read in steps.
 ///
 /// Sound for differences of two readings: of a duration of k + f steps a share f is read as k + 1 and the rest as k, so
 /// that their median is k or k + 1, whichever is nearer, where events begin anywhere between two steps.
-pub(super) fn half_step_ns(histogram: &Histogram) -> Option<f64> {
+fn half_step_ns(histogram: &Histogram) -> Option<f64> {
     let middle = histogram.count().div_ceil(2);
     let read: Vec<(u64, u64)> = histogram.iter().collect();
     let mut seen = 0;

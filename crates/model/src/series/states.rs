@@ -1,7 +1,7 @@
 //! States of the machine in passes over trials: which pass was made in which, and the largest one, that counts.
 
 use super::analyse::named_headline_of_passes;
-use super::resolution::half_step_ns;
+use super::resolution::half_step_of;
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialSpec};
 use crate::stats::{Detector, mean, median, median_in_place, split_states};
 use crate::{CpuId, Flag, Histogram, jitter};
@@ -262,13 +262,14 @@ fn deviation(low: &[f64], high: &[f64]) -> f64 {
     ((squares(low) + squares(high)) / freedom).sqrt().max(1e-9)
 }
 
-/// The step of the clock in a distribution, over all passes; 0 where none is seen.
+/// What a step of the clock moves a number of the passes by, over all of them; 0 where none is seen.
 fn step(name: &str, passes: &[&PassOutcome]) -> f64 {
-    let mut all = Histogram::new();
-    for histogram in passes.iter().filter_map(|pass| pass.observed.histograms.get(name)) {
-        all.add(histogram);
-    }
-    half_step_ns(&all).map_or(0.0, |half| 2.0 * half)
+    let distribution = |name: &str| {
+        let mut all = Histogram::new();
+        passes.iter().filter_map(|pass| pass.observed.histograms.get(name)).for_each(|one| all.add(one));
+        Some(all)
+    };
+    half_step_of(name, distribution).map_or(0.0, |half| 2.0 * half)
 }
 
 #[cfg(test)]
@@ -401,6 +402,32 @@ mod tests {
         assert!(alarms <= 4, "{alarms} of 400: a hundredth at most");
         let stalled = without([vec![(400.0, None)], states(&[(7, 50.0, 25.0)], 0.02, 7)].concat());
         assert!(stalled.states.is_empty(), "one pass is no state");
+    }
+
+    #[test]
+    fn values_taken_from_medians_in_steps_of_the_clock_are_no_states() {
+        let mut settings = settings("latency", 1);
+        settings.headlines = vec!["half_net_ns".into()];
+        // Round trips of 83 and 125 ns by a clock of 24 MHz, less 28 for its reading: half of that moves by half a step.
+        let passes = |steps: fn(usize) -> f64| {
+            let mut record = SeriesRecord::new();
+            for pass in 0..24 {
+                let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+                let median = steps(pass) * 41.67;
+                outcome.observed.value("half_net_ns", (median - 28.0) / 2.0);
+                let mut histogram = Histogram::new();
+                [(median, 10), (median + 41.67, 3), (median - 41.67, 3)]
+                    .iter()
+                    .for_each(|&(ns, count)| histogram.record_ns(ns, count));
+                outcome.observed.histogram("round-trip", histogram);
+                record.push(SeriesEntry { segment: 0, pass: pass as u32, trial: 0, outcome: Ok(outcome) });
+            }
+            analyse_series(&Topology::flat(CpuSet::new()), &settings, &record).trials.remove(0)
+        };
+        let beside = passes(|pass| if pass % 3 == 0 { 3.0 } else { 2.0 });
+        assert!(beside.states.is_empty() && !beside.flags.contains(Flag::Multimodal), "{:?}", beside.states);
+        let apart = passes(|pass| if pass % 3 == 0 { 9.0 } else { 2.0 });
+        assert_eq!(found(&apart).len(), 2, "{:?}", apart.states);
     }
 
     #[test]
