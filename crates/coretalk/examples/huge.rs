@@ -17,7 +17,7 @@ use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop, TrialOrder};
 use coretalk_model::latency::*;
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{CpuId, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{Absence, CpuId, CpuSet, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::OnceLock;
@@ -197,6 +197,9 @@ impl Machine for Timed {
     }
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
         self.machine.engage(crew)
+    }
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+        self.machine.absent(of)
     }
     fn perform_each(
         &mut self,

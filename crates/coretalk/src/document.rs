@@ -39,6 +39,7 @@ pub use topology::{
 pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 
 use crate::RunReport;
+use coretalk_model::Departure;
 use coretalk_model::compare::{Comparison, Overview};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
@@ -123,12 +124,32 @@ pub struct RunDoc {
     complete: bool,
     /// The budget ended before the precision was reached everywhere.
     budget_ended: bool,
+    /// CPUs that went away while the last segment was measured: the run went on without them, and `--resume` goes on with
+    /// them once they are back.
+    departed: Vec<DepartedDoc>,
     /// Names given by the user.
     tags: Vec<String>,
     /// Sittings.
     segments: u32,
     /// Version of the tool that measured.
     tool_version: String,
+}
+
+/// A CPU that went away while it was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DepartedDoc {
+    /// The CPU.
+    cpu: u32,
+    /// When it was missed, in seconds since the segment began.
+    at_s: f64,
+    /// `offline`, `cpuset` (outside the cpuset of the process) or `pin-refused`.
+    why: &'static str,
+}
+
+impl DepartedDoc {
+    fn of(departure: &Departure) -> DepartedDoc {
+        DepartedDoc { cpu: departure.cpu.0, at_s: departure.after.secs(), why: departure.why.name() }
+    }
 }
 
 impl<'a> Document<'a> {
@@ -247,6 +268,7 @@ impl RunDoc {
             budget_ended: report.result.budget_ended
                 || report.series.as_ref().is_some_and(|series| series.result.budget_ended)
                 || report.place.as_ref().is_some_and(|place| place.result.budget_ended),
+            departed: header.departed.iter().map(DepartedDoc::of).collect(),
             tags: header.tags.clone(),
             segments: header.segments,
             tool_version: header.tool_version.clone(),

@@ -4,7 +4,7 @@ use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{Environment, Finding, Picos, Topology};
+use coretalk_model::{Departure, Environment, Finding, Picos, Topology};
 
 /// What a run is called, how it came to be and how it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,8 @@ pub struct RunHeader {
     pub simulated: bool,
     /// Every planned trial has an outcome, or the budget ended.
     pub complete: bool,
+    /// CPUs that went away while its last segment was measured, in the order in which they were missed.
+    pub departed: Vec<Departure>,
     /// Names given by the user.
     pub tags: Vec<String>,
     /// Sittings: 1, and one more for each resumption.
@@ -39,6 +41,7 @@ impl RunHeader {
             seed,
             simulated: false,
             complete: false,
+            departed: Vec::new(),
             tags: Vec::new(),
             segments: 1,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -15,4 +15,6 @@ pub struct Evidence {
     pub interrupts: Option<u64>,
     /// Time that the hypervisor took, in milliseconds, in steps of 10.
     pub stolen_ms: Option<f64>,
+    /// Time for which the quota of the control group stopped this process, in milliseconds, summed over CPUs.
+    pub throttled_ms: Option<f64>,
 }

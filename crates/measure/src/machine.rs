@@ -9,7 +9,7 @@ use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use std::io;
 use std::sync::Arc;
@@ -40,8 +40,10 @@ pub trait Machine {
     /// Makes ready: one persistent thread per CPU, pinned and proven to be there, and memory for lines. Called once
     /// before the first [`perform`](Machine::perform); a second call replaces the crew.
     ///
+    /// A CPU that refuses its thread costs that CPU and not the crew: [`absent`](Machine::absent) names it.
+    ///
     /// # Errors
-    /// [`MachineError::Pin`] where the system refuses a CPU; nothing is measured with a crew that is not in place.
+    /// [`MachineError::Pin`] where every CPU refuses.
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError>;
 
     /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands over
@@ -66,6 +68,10 @@ pub trait Machine {
         self.perform_each(batch, stop, &mut |outcome| outcomes.push(outcome))?;
         Ok(outcomes)
     }
+
+    /// Those of some CPUs that no thread can be held on right now, and why. Looked up anew by each call, which takes some
+    /// ten microseconds; between trials only.
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
     /// What the machine lacks for a trial, found out by trying; `None` where nothing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
@@ -117,6 +123,8 @@ pub struct Allowance {
     pub cpuset: CpuSet,
     /// The inherited affinity mask: only the default choice.
     pub mask: CpuSet,
+    /// CPUs that the system has and that are switched off.
+    pub offline: CpuSet,
 }
 
 /// The threads that a run needs.

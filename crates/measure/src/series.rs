@@ -72,6 +72,11 @@ pub trait SeriesProbe: Probe {
         false
     }
 
+    /// Whether its roles say something of their CPUs each for itself, so that a trial goes on where one of them goes away.
+    fn watches_each_cpu(&self) -> bool {
+        false
+    }
+
     /// Whether a trial may be made while others are made on other cores.
     fn in_company(&self, _spec: &TrialSpec) -> InCompany {
         InCompany::Never

@@ -2,6 +2,7 @@
 
 pub mod latency;
 pub mod place;
+mod presence;
 pub mod series;
 pub mod sink;
 

@@ -48,7 +48,9 @@ use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
 use coretalk_model::series::{PassOutcome, TrialSpec};
-use coretalk_model::{CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure,
+};
 use std::io;
 use std::num::NonZeroUsize;
 use world::{Performed, World};
@@ -83,7 +85,10 @@ impl SimMachine {
         let cpus = topology.cpus().clone();
         let allowed = spec.allowance.clone().unwrap_or_default();
         let cpuset = allowed.cpuset.unwrap_or_else(|| cpus.clone());
-        let allowance = Allowance { mask: allowed.mask.unwrap_or_else(|| cpuset.clone()), cpuset };
+        let is_off = |away: &&spec::Away| away.at_ms == 0 && away.why == Absence::Offline;
+        let offline = spec.failures.departures.iter().filter(is_off).map(|away| away.cpu).collect();
+        let mask = allowed.mask.unwrap_or_else(|| cpuset.difference(&allowed.isolated));
+        let allowance = Allowance { mask: mask.difference(&offline), cpuset, offline };
         let environment = environment::environment(&spec);
         let world = World {
             truth: truth::Truth::new(&spec, topology, &reported),
@@ -258,11 +263,15 @@ impl Machine for SimMachine {
         let step_ns = f64::from(counter.step_ticks) / counter.hz * 1e9;
         fine_enough(step_ns).map_err(|reason| MachineError::Clock { reason })?;
         let failures = &self.world.spec.failures;
-        for &cpu in &crew.cpus {
-            if !self.allowance.cpuset.contains(cpu) || failures.refuse_pin.contains(cpu) {
-                let source = io::Error::from(io::ErrorKind::InvalidInput);
-                return Err(MachineError::Pin { cpu, allowed: self.allowance.cpuset.clone(), source });
-            }
+        let takes = |cpu: &CpuId| {
+            self.allowance.cpuset.contains(*cpu)
+                && !failures.refuse_pin.contains(*cpu)
+                && self.world.away(*cpu, self.now).is_none()
+        };
+        let taken: CpuSet = crew.cpus.iter().copied().filter(takes).collect();
+        if let (true, Some(&cpu)) = (taken.is_empty(), crew.cpus.first()) {
+            let source = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(MachineError::Pin { cpu, allowed: self.allowance.cpuset.clone(), source });
         }
         let priority = match (crew.realtime, crew.nice) {
             (Some(level), _) => format!("fifo {level}"),
@@ -273,7 +282,7 @@ impl Machine for SimMachine {
             return Err(MachineError::Priority { priority, reason });
         }
         let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
-        self.world.crew = crew.cpus.iter().copied().collect();
+        self.world.crew = taken;
         self.environment.priority = Some(priority.clone());
         // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
         Ok(Granted { priority, coordinator_apart: true })
@@ -299,7 +308,19 @@ impl Machine for SimMachine {
             self.now += outcome.elapsed;
             take(outcome);
         }
+        self.environment.throttled = Some(self.world.throttled(self.now));
         Ok(())
+    }
+
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+        // Work is performed without a crew.
+        let refuses = |cpu| !self.world.crew.is_empty() && !self.world.crew.contains(cpu);
+        let why = |cpu| {
+            let away = self.world.away(cpu, self.now);
+            let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
+            away.or(outside).or(Some(Absence::PinRefused).filter(|_| refuses(cpu)))
+        };
+        of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
@@ -325,6 +346,7 @@ impl Machine for SimMachine {
         let perform = |order: &TrialOrder<'_>| stage::perform(&self.world, order, self.now, orders.len());
         let performed: Vec<_> = orders.iter().map(perform).collect();
         self.now += performed.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
+        self.environment.throttled = Some(self.world.throttled(self.now));
         performed.into_iter().map(|(outcome, _)| outcome).collect()
     }
 

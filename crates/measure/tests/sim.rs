@@ -441,16 +441,19 @@ fn every_failure_reaches_the_trial_or_crew_it_is_meant_for() {
         ("hang = '1'\nhang_limit_ms = 40", TrialFailure::TimedOut { limit }),
         ("die = '1'", TrialFailure::PartnerLost { cpu: CpuId(1) }),
         ("miscount = '0'", TrialFailure::Unverified { sent: 1000, received: 999 }),
-        ("lose_cpu_at = { cpu = 1, at_ms = 5 }", TrialFailure::CpuLost { cpu: CpuId(1) }),
+        ("departures = [{ cpu = 1, at_ms = 5 }]", TrialFailure::CpuLost { cpu: CpuId(1) }),
     ] {
         assert_eq!(first(failures), Err(failure));
     }
-    assert!(first("lose_cpu_at = { cpu = 1, at_ms = 500 }").is_ok());
+    assert!(first("departures = [{ cpu = 1, at_ms = 500 }]").is_ok());
     let mut refusing = SimMachine::open(with("refuse_pin = '3'"), 1);
     let crew = |cpus: &[u32]| Crew { cpus: cpus.iter().map(|&id| CpuId(id)).collect(), ..Crew::default() };
-    for cpus in [[0, 3], [0, 8]] {
-        let error = refusing.engage(&crew(&cpus)).unwrap_err();
-        assert!(matches!(error, MachineError::Pin { cpu, .. } if cpu.0 == cpus[1]), "{error}");
+    for cpu in [3, 8] {
+        let error = refusing.engage(&crew(&[cpu])).unwrap_err();
+        assert!(matches!(error, MachineError::Pin { cpu: refused, .. } if refused.0 == cpu), "{error}");
+        refusing.engage(&crew(&[0, cpu])).unwrap();
+        let absent = refusing.absent(&[CpuId(0), CpuId(cpu)].into_iter().collect());
+        assert_eq!(absent.iter().map(|(cpu, _)| cpu.0).collect::<Vec<_>>(), [cpu]);
     }
     refusing.engage(&crew(&[0, 1])).unwrap();
     let outcome = perform(&mut refusing, &[round(vec![trial(0, 2, 1, vec![order(&CAS)])])]).remove(0);
@@ -584,4 +587,64 @@ fn changed_scenarios_are_named_after_their_content() {
     assert_ne!(noisy, name("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.07"));
     assert_eq!(name("based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 300"), "chiplet-16");
     assert_eq!(name("based_on = 'chiplet-16'\nname = 'mine'\n[noise]\nbatch_sd = 0.06"), "mine");
+}
+
+/// The examples of SCENARIOS.md.
+fn documented() -> Vec<String> {
+    let text = include_str!("../../../SCENARIOS.md");
+    let blocks = text.split("```toml\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The keys that a table of a scenario can have, as it names them where one is refused.
+fn possible(table: &str) -> Vec<String> {
+    let refused = Scenario::from_toml(&format!("{table}\nno_such_key = 1\n")).unwrap_err().to_string();
+    let names = refused.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    assert!(!names.is_empty(), "{table}: {refused}");
+    names
+}
+
+#[test]
+fn every_key_of_a_scenario_stands_in_an_example_that_is_read() {
+    let examples = documented();
+    assert!(examples.len() > 5);
+    for example in &examples {
+        if let Err(error) = Scenario::from_toml(example) {
+            panic!("{error}\n{example}");
+        }
+    }
+    let stall =
+        "[[stalls]]\nname = 'x'\nper_second = 1.0\nus = [1.0, 1.0]\nrhythm = 'random'\nseen_as = 'steal'";
+    let state = "[[states]]\nname = 'x'\nweight = 1.0\ndwell_ms = 1.0";
+    let tables = [
+        "",
+        "[variation]",
+        "[homes]",
+        "[counter]",
+        "[core_clock]",
+        "[costs]",
+        "[noise]",
+        "[allowance]",
+        "[failures]",
+        "[[failures.departures]]",
+        "[failures.clock_step]",
+        "[core_clock.held_back]",
+        stall,
+        state,
+    ];
+    let all = examples.concat();
+    for table in tables {
+        for key in possible(table) {
+            let is_there = all.lines().any(|line| {
+                let line = line.trim_start_matches(['[', ' ']);
+                let (before, after) = line.split_once(&key).unwrap_or(("-", ""));
+                (before.is_empty() || before.ends_with([' ', '{', '.'])) && after.starts_with([' ', ']', '.'])
+            });
+            assert!(
+                is_there,
+                "SCENARIOS.md has no example of `{key}` in `{}`",
+                table.lines().next().unwrap_or("")
+            );
+        }
+    }
 }

@@ -53,6 +53,9 @@ pub struct Environment {
     pub load_1min: Option<f64>,
     /// Share of the CPUs that other programs took while this was measured, 0 to 1: of the sitting where they took most.
     pub others_share: Option<f64>,
+    /// How often and how long the quota of the control group stopped the process while this was measured, over all parts
+    /// of the run; `None` where no group counts it.
+    pub throttled: Option<Throttled>,
     /// Compiler that built the tool.
     pub compiler: Option<String>,
     /// Build profile and target features of the tool.
@@ -66,6 +69,53 @@ pub struct Environment {
     pub priority: Option<String>,
     /// What only the user knows (`--note fabric=1800MHz`).
     pub notes: BTreeMap<String, String>,
+}
+
+/// What a CPU quota did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Throttled {
+    /// Periods in which the process was stopped.
+    pub times: u64,
+    /// For how long, in seconds, summed over CPUs; `None` where the group does not say.
+    pub seconds: Option<f64>,
+    /// When it was first seen, in seconds since that part of the run began; half a second late at most.
+    pub from_s: Option<f64>,
+}
+
+impl Throttled {
+    /// As a run file keeps it.
+    ///
+    /// ```
+    /// use coretalk_model::environment::Throttled;
+    ///
+    /// let throttled = Throttled { times: 12, seconds: Some(0.6), from_s: Some(1.5) };
+    /// assert_eq!(Throttled::from_json(&throttled.to_json()), Some(throttled));
+    /// assert_eq!(Throttled::from_json("12"), None);
+    /// ```
+    pub fn to_json(&self) -> String {
+        serde_json::json!({ "times": self.times, "seconds": self.seconds, "from_s": self.from_s }).to_string()
+    }
+
+    /// The same read back; `None` for anything else.
+    pub fn from_json(text: &str) -> Option<Throttled> {
+        let value: serde_json::Value = serde_json::from_str(text).ok()?;
+        let number = |key: &str| value.get(key)?.as_f64();
+        Some(Throttled {
+            times: value.get("times")?.as_u64()?,
+            seconds: number("seconds"),
+            from_s: number("from_s"),
+        })
+    }
+
+    /// What two parts of a run saw.
+    pub fn and(self, other: Throttled) -> Throttled {
+        Throttled {
+            times: self.times + other.times,
+            seconds: self.seconds.zip(other.seconds).map(|(a, b)| a + b),
+            from_s: self.from_s.or(other.from_s),
+        }
+    }
 }
 
 /// What the system stands on.
@@ -101,10 +151,14 @@ impl Environment {
     }
 
     /// Takes over what is known only once everything is measured: what other programs took in the sitting that has ended,
-    /// where that is more than in earlier ones.
-    pub fn note_others(&mut self, of_sitting: &Environment) {
+    /// where that is more than in earlier ones, and what a quota did in it.
+    pub fn note_surroundings(&mut self, of_sitting: &Environment) {
         let shares = [self.others_share, of_sitting.others_share];
         self.others_share = shares.into_iter().flatten().max_by(f64::total_cmp);
+        self.throttled = match (self.throttled, of_sitting.throttled) {
+            (Some(earlier), Some(now)) => Some(earlier.and(now)),
+            (earlier, now) => earlier.or(now),
+        };
     }
 
     /// The share of the CPUs that other programs took while this was measured, where that disturbed it.

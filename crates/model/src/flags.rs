@@ -70,7 +70,7 @@ flags! {
     Freq = 3, "freq", Remark;
     /// The sibling of a measured core was busy.
     SmtBusy = 4, "smt-busy", Shift;
-    /// A CPU quota or heat stopped or slowed the run, or the core clock fell for good.
+    /// Heat slowed a CPU, or the core clock fell for good.
     Throttled = 5, "throttled", Shift;
     /// Passes that lie apart in time disagree beyond their noise.
     Drift = 6, "drift", Shift;
@@ -111,6 +111,8 @@ flags! {
     PauseExits = 23, "pause-exits", Remark;
     /// Other programs took more than a tenth of the CPUs while this was measured.
     Load = 24, "load", Shift;
+    /// The CPU quota of the control group stopped the process while this was measured.
+    Quota = 25, "quota", Shift;
 }
 
 /// A set of flags.

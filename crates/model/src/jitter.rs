@@ -13,6 +13,8 @@ pub mod names {
     pub const LOST: &str = "lost_share";
     /// … and by cause: the thread gave its CPU up or lost it to another, …
     pub const SWITCH: &str = "switch_share";
+    /// … the quota of the control group, where one stopped the process, …
+    pub const QUOTA: &str = "quota_share";
     /// … the timer tick, …
     pub const TICK: &str = "tick_share";
     /// … other interrupts, …
@@ -22,8 +24,9 @@ pub mod names {
     /// … and what nothing explains.
     pub const UNEXPLAINED: &str = "unexplained_share";
     /// The causes, in the order of reports, and what a reader calls them.
-    pub const CAUSES: [(&str, &str); 5] = [
+    pub const CAUSES: [(&str, &str); 6] = [
         (SWITCH, "switch"),
+        (QUOTA, "quota"),
         (TICK, "tick"),
         (INTERRUPT, "interrupt"),
         (STEAL, "steal"),

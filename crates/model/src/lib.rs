@@ -6,6 +6,7 @@ pub mod advise;
 pub mod compare;
 pub mod contend;
 pub mod cpu;
+pub mod departure;
 pub mod environment;
 pub mod flags;
 pub mod formats;
@@ -27,6 +28,7 @@ pub mod topology;
 pub mod wait;
 
 pub use cpu::{CpuId, CpuSet};
+pub use departure::{Absence, Departure};
 pub use environment::{ClockFacts, Environment, Finding, Verdict};
 pub use flags::{Flag, Flags};
 pub use grade::Grade;

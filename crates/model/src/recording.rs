@@ -73,8 +73,10 @@ pub struct Disturbance {
     pub coordinator_shared: bool,
     /// A sibling of a measured core was busy with something else.
     pub sibling_busy: bool,
-    /// A quota stopped the process, or heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
+    /// Heat slowed a CPU of the trial, somewhere in the batch of rounds around it.
     pub throttled: bool,
+    /// The quota of the control group stopped the process, somewhere in the batch of rounds around it.
+    pub quota: bool,
     /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
     pub others_busy: bool,
 }
@@ -135,6 +137,11 @@ pub enum TrialFailure {
 }
 
 impl TrialFailure {
+    /// Whether a CPU was not there: it may be back later, and what failed without it can be tried again.
+    pub fn missed_a_cpu(&self) -> bool {
+        matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
+    }
+
     /// A failure that is one sentence, ready to follow "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());

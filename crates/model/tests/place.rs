@@ -26,7 +26,8 @@ fn settings(placements: usize) -> PlaceSettings {
 fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sample: u64) -> SeriesRecord {
     let mut record = SeriesRecord::new();
     let mut repetition = 0;
-    while standing(settings, &record, 0) == Standing::Open {
+    let all: Vec<usize> = (0..settings.placements.len()).collect();
+    while standing(settings, &record, 0, &all) == Standing::Open {
         for (placement, times) in times.iter().enumerate() {
             let key = Key::of(&[sample, u64::from(repetition), placement as u64]);
             let mut observed = Observed::default();

@@ -191,7 +191,7 @@ pub fn sit(
     let told = watcher.end();
     let (closed, (result, of_trials)) = sitting.close(measured, told, wish.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
-    environment.note_others(machine.environment());
+    environment.note_surroundings(machine.environment());
     header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
     let series = series.zip(of_trials).map(|((settings, _), result)| SeriesReport { settings, result });
     let mut report =
@@ -211,7 +211,8 @@ pub fn sit(
 fn nothing_measured(report: &RunReport) -> Option<String> {
     let result = &report.result;
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
-    if !result.complete || result.budget_ended || trials.into_iter().any(|trial| trial.passes > 0) {
+    let ended_by_itself = result.complete || !report.header.departed.is_empty();
+    if !ended_by_itself || result.budget_ended || trials.into_iter().any(|trial| trial.passes > 0) {
         return None;
     }
     let pairs = cells(&report.topology, &report.settings);

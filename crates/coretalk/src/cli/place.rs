@@ -96,7 +96,8 @@ fn sit(
     mut outputs: Outputs,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let Sitting { mut header, environment, findings, topology, requested, past, mut sink, path } = sitting;
+    let Sitting { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
+        sitting;
     let Requested { settings, works } = requested;
     announce(&settings, wish, path.as_deref());
     let asked = settings.to_series();
@@ -131,7 +132,8 @@ fn sit(
         writer.close().map_err(Failure::from).inspect_err(say_where)?;
     }
     let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;
-    told.inspect_err(say_where)?;
+    header.departed = told.inspect_err(say_where)?;
+    environment.note_surroundings(machine.environment());
     header.complete = result.complete;
     let report = RunReport {
         header,

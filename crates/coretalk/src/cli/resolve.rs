@@ -336,6 +336,20 @@ fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     }
 }
 
+/// Refuses CPUs that are switched off.
+///
+/// # Errors
+/// One is, and how to bring it back.
+pub(super) fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
+    match cpus.intersection(&machine.allowance().offline).first() {
+        None => Ok(()),
+        Some(cpu) => Err(Failure::Environment(format!(
+            "CPU {cpu} is offline: bring it back with `echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online`, or leave \
+             it out"
+        ))),
+    }
+}
+
 /// The CPUs meant, at least so many, and which pairs of them.
 pub(super) fn cpus_and_pairs(
     machine: &dyn Machine,
@@ -359,6 +373,7 @@ pub(super) fn cpus_and_pairs(
     let chosen = match &asked {
         Some(asked) => {
             let existing = topology.cpus();
+            online(machine, asked)?;
             if let Some(cpu) = asked.difference(existing).first() {
                 return Err(Failure::Usage(format!(
                     "CPU {cpu} does not exist: this machine has CPUs {existing}; choose among them with --cpus"

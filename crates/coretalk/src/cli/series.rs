@@ -150,7 +150,7 @@ fn sit(
     let told = watcher.end();
     let (closed, result) = sitting.close(measured, told, wish.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
-    environment.note_others(machine.environment());
+    environment.note_surroundings(machine.environment());
     header.complete = result.complete;
     let doubted =
         result.trials.iter().filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count();

@@ -12,7 +12,7 @@ use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slo
 use coretalk_measure::{Crew, Machine, Stop};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
-use coretalk_model::{Environment, Finding, Topology};
+use coretalk_model::{Departure, Environment, Finding, Topology};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use std::sync::{Arc, mpsc};
@@ -204,10 +204,10 @@ impl Sitting {
     pub fn close<R>(
         self,
         measured: Result<(R, Ended), RunError>,
-        told: Result<(), Failure>,
+        told: Result<Vec<Departure>, Failure>,
         talk: Talk,
     ) -> Result<(Closed, R), Failure> {
-        let Sitting { header, environment, findings, topology, sink, path: _ } = self;
+        let Sitting { mut header, environment, findings, topology, sink, path: _ } = self;
         let path = match sink {
             Keeper::File(writer) => Some(writer.close()?),
             Keeper::Nothing => None,
@@ -226,7 +226,7 @@ impl Sitting {
             }
             (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
         };
-        told.inspect_err(say_where)?;
+        header.departed = told.inspect_err(say_where)?;
         end.ended = ended;
         Ok((Closed { header, environment, findings, topology, end }, result))
     }

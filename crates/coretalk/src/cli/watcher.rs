@@ -11,7 +11,7 @@ use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::{LatencySettings, cells};
 use coretalk_model::series::{SeriesEntry, TrialSpec};
-use coretalk_model::{CpuId, Topology};
+use coretalk_model::{CpuId, Departure, Topology};
 use std::io::{self, IsTerminal, Stderr};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ pub struct Watcher<'a> {
     talk: Talk,
     stop: Stop,
     failure: Option<Failure>,
+    departed: Vec<Departure>,
 }
 
 impl<'a> Watcher<'a> {
@@ -68,6 +69,7 @@ impl<'a> Watcher<'a> {
             talk: wish.talk,
             stop: stop.clone(),
             failure: None,
+            departed: Vec::new(),
         }
     }
 
@@ -77,15 +79,18 @@ impl<'a> Watcher<'a> {
         self
     }
 
-    /// Takes progress off the terminal.
+    /// Takes progress off the terminal; gives the CPUs that went away.
     ///
     /// # Errors
     /// JSON lines could not be written; the run was stopped then.
-    pub fn end(mut self) -> Result<(), Failure> {
+    pub fn end(mut self) -> Result<Vec<Departure>, Failure> {
         if let Some(progress) = &mut self.progress {
             progress.clear();
         }
-        self.failure.map_or(Ok(()), Err)
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.departed),
+        }
     }
 
     fn stream_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), Failure> {
@@ -128,6 +133,9 @@ impl Observer for Watcher<'_> {
             // Nobody reads on, or the disk is full: going on would measure for nobody.
             self.failure = Some(failure);
             self.stop.raise();
+        }
+        if let Event::Departed { departure } = event {
+            self.departed.push(departure);
         }
         if let (Event::Phase { purpose }, Talk::Verbose) = (&event, self.talk) {
             output::remark(self.talk, Talk::Verbose, &text::plain(&format!("phase: {}", purpose.name())));

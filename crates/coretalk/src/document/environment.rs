@@ -39,6 +39,8 @@ pub struct EnvironmentDoc {
     load_1min: Option<f64>,
     /// Share of the CPUs that other programs took while this was measured, 0 to 1.
     others_share: Option<f64>,
+    /// What the CPU quota of the control group did while this was measured; `null` where no group counts it.
+    throttled: Option<ThrottledDoc>,
     compiler: Option<String>,
     build: Option<String>,
     /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
@@ -71,6 +73,17 @@ pub struct FindingDoc {
     verdict: &'static str,
     text: String,
     fix: Option<String>,
+}
+
+/// What a CPU quota did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ThrottledDoc {
+    /// Periods in which the process was stopped.
+    times: u64,
+    /// For how long, in seconds, summed over CPUs.
+    seconds: Option<f64>,
+    /// When it was first seen, in seconds since that part of the run began.
+    from_s: Option<f64>,
 }
 
 impl EnvironmentDoc {
@@ -112,6 +125,11 @@ impl EnvironmentDoc {
             isolated: environment.isolated.to_string(),
             load_1min: number(environment.load_1min),
             others_share: number(environment.others_share),
+            throttled: environment.throttled.map(|throttled| ThrottledDoc {
+                times: throttled.times,
+                seconds: number(throttled.seconds),
+                from_s: number(throttled.from_s),
+            }),
             compiler: environment.compiler,
             build: environment.build,
             libraries: environment.libraries,

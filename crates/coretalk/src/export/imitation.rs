@@ -7,7 +7,7 @@ use coretalk_model::latency::Imitated;
 use std::io::Write;
 
 /// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a line before it says
-/// so: nobody should take it for what the tool printed somewhere. `render` knows the formats of the tools and
+/// so: nobody should take it for what the tool printed somewhere. So does one of each CPU that went away. `render` knows the formats of the tools and
 /// lives beside their kernels.
 ///
 /// # Errors
@@ -20,6 +20,9 @@ pub fn write_imitations(
     if report.header.simulated {
         let machine = plain(report.environment.simulated.as_deref().unwrap_or("machine"));
         writeln!(out, "SIMULATED {machine}: these numbers say nothing about this computer")?;
+    }
+    for departure in &report.header.departed {
+        writeln!(out, "! {departure}: pairs with it are not measured to the end")?;
     }
     for imitated in &report.result.imitated {
         out.write_all(render(imitated).as_bytes())?;

@@ -95,8 +95,9 @@ fn table<'a>(
         ("p99.9", Align::Right),
         ("longest", Align::Right),
     ];
+    let causes = causes(trials);
     if width >= ROOMY {
-        heading.extend(names::CAUSES.map(|(_, title)| (title, Align::Right)));
+        heading.extend(causes.iter().map(|(_, title)| (*title, Align::Right)));
     }
     let mut table = Columns::new(&heading);
     for cpu in shown {
@@ -117,7 +118,7 @@ fn table<'a>(
             at(1.0),
         ];
         if width >= ROOMY {
-            row.extend(names::CAUSES.map(|(name, _)| match value(name) {
+            row.extend(causes.iter().map(|(name, _)| match value(name) {
                 Some(share) if cpu.lost > 0.0 => percent(share / cpu.lost),
                 _ => "·".to_owned(),
             }));
@@ -125,6 +126,13 @@ fn table<'a>(
         table.row(row);
     }
     table.lines(width)
+}
+
+/// Those of a table: a quota that stopped nothing is none.
+fn causes(trials: &[&TrialResult]) -> Vec<(&'static str, &'static str)> {
+    let lost = |trial: &&TrialResult| trial.values.get(names::QUOTA).is_some_and(|share| share.point > 0.0);
+    let has_quota = trials.iter().any(lost);
+    names::CAUSES.into_iter().filter(|(name, _)| has_quota || *name != names::QUOTA).collect()
 }
 
 /// `0.04 % to 0.08 %`, or one of both where they read alike.

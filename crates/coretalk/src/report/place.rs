@@ -7,7 +7,7 @@ use super::snippets::snippets;
 use super::table::{Align, Columns};
 use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
 use super::words;
-use crate::{PlaceReport, RunReport};
+use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
     Better, Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement,
     Preset, WorkSettings, Workload, effect, least_repetitions, why,
@@ -39,7 +39,7 @@ pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>,
     if let Screen::Shown(_) = screen {
         lines.extend(place.result.doubts.iter().flat_map(|doubt| streams(doubt, width)));
     }
-    lines.extend(ending(place, saved, width));
+    lines.extend(ending(&report.header, place, saved, width));
     lines.extend(words::doubt(report, width));
     lines.extend(next(saved, width));
     lines.join("\n") + "\n"
@@ -56,7 +56,7 @@ pub fn overview(report: &RunReport, place: &PlaceReport, width: usize) -> Vec<St
         wrap(&format!("{}: {}", plain(&work.name), told.trim_start_matches(" → ")), width, 2)
     });
     let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width));
-    sentences.chain(doubts).chain(ending(place, Saved::Not, width)).collect()
+    sentences.chain(doubts).chain(ending(&report.header, place, Saved::Not, width)).collect()
 }
 
 /// Threads up to which it is said line by line how to hold each on its CPU.
@@ -235,7 +235,13 @@ fn verdict(comparison: &Comparison) -> String {
 /// The table of one piece of work and what follows from its headline.
 fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], width: usize) -> Vec<String> {
     let Some(headline) = comparisons.first() else { return Vec::new() };
-    let runs = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
+    let runs = headline.arms.iter().map(|arm| arm.runs.len());
+    let (least_runs, most_runs) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
+    let runs = match (least_runs, most_runs) {
+        (least, most) if least == most => format!("{} on each placement", count(most as u64, "run")),
+        // One whose CPU went away has fewer.
+        (least, most) => format!("{least} to {} on a placement", count(most as u64, "run")),
+    };
     let threads = match place.settings.threads {
         Some(threads) if headline.work != COMMAND => {
             let kind = headline.work.parse::<Workload>().map(|workload| workload.kind);
@@ -246,16 +252,12 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
         _ => String::new(),
     };
     let work = if headline.work == COMMAND { "the command" } else { &headline.work };
-    let mut lines = wrap(
-        &format!(" {}{threads}, {} on each placement", plain(work), count(runs as u64, "run")),
-        width,
-        2,
-    );
+    let mut lines = wrap(&format!(" {}{threads}, {runs}", plain(work)), width, 2);
     let mut table = Columns::new(&heading());
     comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
     lines.extend(table.lines(width));
     if let Some(why) =
-        comparisons.iter().find_map(|comparison| without_memory(comparison)).filter(|_| runs > 0)
+        comparisons.iter().find_map(|comparison| without_memory(comparison)).filter(|_| least_runs > 0)
     {
         lines.extend(wrap(why, width, 3));
     }
@@ -322,10 +324,16 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     if headline.open() == Some(Open::BelowZero) {
         return Some("it has values below zero, and placements are compared by ratios".to_owned());
     }
-    let made = headline.arms.iter().map(|arm| arm.runs.len()).min().unwrap_or(0);
+    let fewest = headline.arms.iter().min_by_key(|arm| arm.runs.len())?;
+    let made = fewest.runs.len();
+    let where_made = match headline.arms.iter().all(|arm| arm.runs.len() == made) {
+        true => "each".to_owned(),
+        false => plain(&fewest.placement.name),
+    };
     let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
     let least = least_repetitions(&place.settings, work) as usize;
-    (made < least).then(|| format!("{} on each of the {least} that it takes", count(made as u64, "run")))
+    (made < least)
+        .then(|| format!("{} on {where_made} of the {least} that it takes", count(made as u64, "run")))
 }
 
 /// What is shown for some pairs where nobody beats all.
@@ -445,7 +453,11 @@ fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
     shown
 }
 
-fn ending(place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
+    if !header.departed.is_empty() {
+        let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
+        return words::departed(header, saved_as, width);
+    }
     let text = if !place.result.complete {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         format!(" Ended early{kept}.")

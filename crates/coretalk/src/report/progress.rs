@@ -162,18 +162,21 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     }
 }
 
+impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
+    fn remark(&mut self, text: &str) {
+        self.clear();
+        for line in super::text::wrap(&format!("coretalk: {}", super::plain(text)), self.look.width, 2) {
+            let _ = writeln!(self.out, "{line}");
+        }
+    }
+}
+
 impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Phase { purpose } => self.phase = purpose,
-            Event::Notice { text } => {
-                self.clear();
-                for line in
-                    super::text::wrap(&format!("coretalk: {}", super::plain(&text)), self.look.width, 2)
-                {
-                    let _ = writeln!(self.out, "{line}");
-                }
-            }
+            Event::Notice { text } => self.remark(&text),
+            Event::Departed { departure } => self.remark(&format!("{departure}; the run goes on without it")),
             Event::Passes { progress, left, .. } => {
                 self.of_series = true;
                 self.draw(progress, left.secs());

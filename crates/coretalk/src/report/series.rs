@@ -301,6 +301,10 @@ pub(super) fn ending(
     width: usize,
 ) -> Vec<String> {
     let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
+    if !report.header.departed.is_empty() {
+        let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
+        return if beside_a_map { Vec::new() } else { words::departed(&report.header, saved_as, width) };
+    }
     let text = if !series.result.complete {
         // What is said of the map holds for the whole run.
         if beside_a_map {

@@ -43,6 +43,12 @@ fn still(
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
     let but = if aside { ", but for passes that stood apart and are left out of the value" } else { "" };
     let held = match watch {
+        Some(watch) if value.flags.contains(Flag::Quota) => {
+            format!(
+                "A CPU quota stopped the process while it was watched for {}",
+                duration(watch.watched.secs())
+            )
+        }
         Some(watch) => format!("It held still for {}{but}", duration(watch.watched.secs())),
         None => "Too few passes to say whether it held still".to_owned(),
     };

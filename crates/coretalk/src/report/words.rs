@@ -3,7 +3,7 @@
 use super::heat_map::Drawn;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
 use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, wrap};
-use crate::RunReport;
+use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, Regime};
@@ -47,10 +47,23 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     flow(parts.iter().map(String::as_str), " · ", width, 2)
 }
 
-/// What other programs did to a run, where that casts doubt on it.
+/// What other programs or a CPU quota did to a run, where that casts doubt on it.
 pub fn disturbance(environment: &Environment) -> Option<String> {
-    let share = environment.disturbance()?;
-    Some(format!("disturbed: other programs took {} of the CPUs", percent(share)))
+    let others = environment.disturbance();
+    let others = others.map(|share| format!("other programs took {} of the CPUs", percent(share)));
+    let quota = environment.throttled.filter(|throttled| throttled.times > 0).map(|throttled| {
+        let long =
+            throttled.seconds.map_or(String::new(), |seconds| format!(", {} in all", duration(seconds)));
+        let from = throttled.from_s.filter(|from_s| *from_s >= 1.0);
+        let from = from.map_or(String::new(), |from_s| format!(", from {} on", duration(from_s)));
+        format!("the CPU quota stopped this process {}{long}{from}", times(throttled.times))
+    });
+    let parts: Vec<String> = others.into_iter().chain(quota).collect();
+    (!parts.is_empty()).then(|| format!("disturbed: {}", parts.join("; ")))
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as i64)) }
 }
 
 /// What the system stands on: only what there is evidence of.
@@ -405,9 +418,27 @@ pub fn isolated(report: &RunReport, width: usize) -> Vec<String> {
     wrap(&text, width, 1)
 }
 
+/// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
+pub fn departed(header: &RunHeader, saved_as: Option<&str>, width: usize) -> Vec<String> {
+    let all: Vec<String> = header.departed.iter().map(ToString::to_string).collect();
+    let Some((last, others)) = all.split_last() else { return Vec::new() };
+    let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    let back = if others.is_empty() { "it is" } else { "they are" };
+    let how =
+        saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
+    wrap(&format!(" ! {who}: what needs {} is not measured to the end{how}", pronoun(all.len())), width, 3)
+}
+
+fn pronoun(count: usize) -> &'static str {
+    if count == 1 { "it" } else { "them" }
+}
+
 /// How the run ended, where that matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
     let result = &report.result;
+    if !report.header.departed.is_empty() {
+        return departed(&report.header, saved_as, width);
+    }
     let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
     let text = if !result.complete || (trials_left && report.gathering().is_some()) {
         let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));

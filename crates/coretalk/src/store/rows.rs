@@ -1,11 +1,13 @@
 //! Stored rows: their own types, so that a change of the domain types is a decision about the format and not an
 //! accident.
 
+mod departed;
 mod environment;
 mod series;
 mod settings;
 mod topology;
 
+pub(super) use departed::read_departed;
 pub(super) use environment::{read_environment, read_findings, write_environment, write_findings};
 pub(super) use series::{
     read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,

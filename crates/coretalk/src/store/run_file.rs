@@ -79,6 +79,7 @@ impl RunFile {
         self.read(|db| {
             let mut tags = db.prepare("SELECT tag FROM tags ORDER BY created, tag")?;
             let tags = tags.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            let departed = rows::read_departed(db)?;
             db.query_row(
                 "SELECT id, started, command, seed, simulated, complete, tool_version,
                         (SELECT count(*) FROM segments)
@@ -95,6 +96,7 @@ impl RunFile {
                             .map_err(|error: std::num::ParseIntError| rows::conversion(3, error))?,
                         simulated: row.get(4)?,
                         complete: row.get(5)?,
+                        departed,
                         tags,
                         segments: row.get(7)?,
                         tool_version: row.get(6)?,

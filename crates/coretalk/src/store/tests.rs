@@ -57,6 +57,7 @@ fn sample(id: &str) -> Sample {
             seed: u64::MAX,
             simulated: false,
             complete: false,
+            departed: Vec::new(),
             tags: vec!["first".into()],
             segments: 1,
             tool_version: "0.1.0".into(),

@@ -7,6 +7,7 @@ mod claims;
 mod compared;
 mod comparing;
 mod contend;
+mod departing;
 mod effects;
 mod generated;
 mod jitter;

@@ -240,16 +240,6 @@ fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
     assert_eq!((&whole["run"]["complete"], &whole["run"]["segments"]), (&Value::from(true), &Value::from(2)));
 }
 
-#[test]
-fn a_refused_pin_is_the_environments_fault() {
-    let tool = Tool::new();
-    let scenario = "based_on = \"chiplet-16\"\n[failures]\nrefuse_pin = \"2\"\n";
-    std::fs::write(tool.path().join("refusing.toml"), scenario).unwrap();
-    let said = tool.call(&["latency", "--machine", "sim:refusing.toml"]);
-    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
-    assert!(said.err.contains("CPU 2"), "{}", said.err);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_ends_quietly() {

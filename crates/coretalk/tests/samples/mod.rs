@@ -85,6 +85,7 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
             seed: 1,
             simulated: simulated.is_some(),
             complete: true,
+            departed: Vec::new(),
             tags: Vec::new(),
             segments: 1,
             tool_version: "0.1.0".into(),

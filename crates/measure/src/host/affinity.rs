@@ -77,11 +77,28 @@ pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     }
 }
 
+/// The system's number of the calling thread.
+pub fn current_thread() -> i32 {
+    // SAFETY: asks for a number, no memory involved.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
 /// The CPUs that the calling thread may run on.
 ///
 /// # Errors
 /// The system's reason; the call does not exist on some emulators.
 pub fn current_mask() -> io::Result<CpuSet> {
+    mask_of(CALLING)
+}
+
+/// The number by which the system understands the calling thread.
+const CALLING: i32 = 0;
+
+/// The online CPUs that a thread of this process may run on.
+///
+/// # Errors
+/// As [`current_mask`], or the thread has ended.
+pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
     // The kernel answers EINVAL while the buffer is smaller than its own masks; machines beyond 1,024 CPUs need more
     // than the fixed `cpu_set_t`.
     let mut words = vec![0u64; 16];
@@ -89,7 +106,7 @@ pub fn current_mask() -> io::Result<CpuSet> {
         // SAFETY: the buffer is writable for the length given, and any bit pattern is a valid mask.
         let status = unsafe {
             libc::sched_getaffinity(
-                0,
+                thread,
                 size_of_val(words.as_slice()),
                 words.as_mut_ptr().cast::<libc::cpu_set_t>(),
             )
@@ -110,11 +127,20 @@ pub fn current_mask() -> io::Result<CpuSet> {
 /// # Errors
 /// The system's reason: none of the CPUs is online and inside the cpuset.
 pub fn set_mask(cpus: &CpuSet) -> io::Result<()> {
+    set_mask_of(CALLING, cpus)
+}
+
+/// Lets a thread of this process run on these CPUs only.
+///
+/// # Errors
+/// As [`set_mask`], or the thread has ended.
+pub fn set_mask_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
     // A buffer shorter than the kernel's mask is filled up with zeros by the kernel, a longer one is cut.
     let words = cpus.words();
     // SAFETY: the buffer is readable for the length given.
-    let status =
-        unsafe { libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast::<libc::cpu_set_t>()) };
+    let status = unsafe {
+        libc::sched_setaffinity(thread, size_of_val(words), words.as_ptr().cast::<libc::cpu_set_t>())
+    };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -23,7 +23,8 @@ pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, R
         None => online.clone(),
     };
     let mask = inherited_mask(root)?.map_or_else(|| cpuset.clone(), |mask| mask.intersection(online));
-    Ok(Allowance { cpuset, mask })
+    let present = root.list("/sys/devices/system/cpu/present")?.unwrap_or_default();
+    Ok(Allowance { cpuset, mask, offline: present.difference(online) })
 }
 
 /// The CPU set of this process's control group; `None` where none is in reach.
@@ -66,6 +67,8 @@ pub struct Quota {
     /// Periods in which some group of this process used its share up and was stopped, since the groups were made;
     /// `None` where no group counts them.
     pub throttled_periods: Option<u64>,
+    /// For how long, in microseconds, summed over CPUs.
+    pub throttled_us: Option<u64>,
 }
 
 /// The CPU quota; `None` where no CPU controller is in reach, so that nothing is known.
@@ -73,7 +76,7 @@ pub struct Quota {
 /// Groups above the root of a container's own name space are out of sight; their limits show only as throttling.
 pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
     let mut known = false;
-    let mut quota = Quota { limit_cpus: None, throttled_periods: None };
+    let mut quota = Quota { limit_cpus: None, throttled_periods: None, throttled_us: None };
     for hierarchy in hierarchy::of_controller(root, "cpu") {
         for directory in &hierarchy.directories {
             let limit = match hierarchy.version {
@@ -88,8 +91,9 @@ pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
                     quota.limit_cpus = Some(quota.limit_cpus.map_or(cpus, |least: f64| least.min(cpus)));
                 }
             }
-            if let Some(count) = throttled(root, directory) {
-                quota.throttled_periods = Some(quota.throttled_periods.unwrap_or(0).saturating_add(count));
+            if let Some((periods, us)) = throttled(root, directory) {
+                quota.throttled_periods = Some(quota.throttled_periods.unwrap_or(0).saturating_add(periods));
+                quota.throttled_us = us.map(|us| quota.throttled_us.unwrap_or(0).saturating_add(us));
             }
         }
     }
@@ -131,9 +135,14 @@ fn limit_v2(root: &SystemRoot, directory: &str) -> Limit {
     }
 }
 
-fn throttled(root: &SystemRoot, directory: &str) -> Option<u64> {
+/// Periods in which a group was stopped, and for how many microseconds: version 1 counts nanoseconds.
+fn throttled(root: &SystemRoot, directory: &str) -> Option<(u64, Option<u64>)> {
     let stat = root.peek(&format!("{directory}/cpu.stat"))?;
-    stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
+    let number = |name: &str| -> Option<u64> {
+        stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    };
+    let us = number("throttled_usec").or_else(|| number("throttled_time").map(|ns| ns / 1_000));
+    Some((number("nr_throttled")?, us))
 }
 
 /// The list of the nearest group that has one: a group without the controller follows its parent. An empty list
@@ -242,7 +251,7 @@ mod tests {
         assert_eq!(group_cpus(tree.root()).unwrap(), None);
         assert_eq!(
             read_allowance(tree.root(), &online).unwrap(),
-            Allowance { cpuset: online.clone(), mask: online }
+            Allowance { cpuset: online.clone(), mask: online, offline: CpuSet::new() }
         );
     }
 
@@ -269,11 +278,17 @@ mod tests {
     fn the_tightest_quota_on_the_way_up_counts() {
         let tree = v2("/a/b")
             .file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n")
-            .file("/sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 2\n")
+            .file(
+                "/sys/fs/cgroup/a/b/cpu.stat",
+                "usage_usec 5\nnr_periods 9\nnr_throttled 2\nthrottled_usec 500\n",
+            )
             .file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n")
-            .file("/sys/fs/cgroup/a/cpu.stat", "nr_throttled 40\n");
+            .file("/sys/fs/cgroup/a/cpu.stat", "nr_throttled 40\nthrottled_usec 1500\n");
         let quota = read_quota(tree.root()).unwrap();
-        assert_eq!(quota, Quota { limit_cpus: Some(1.5), throttled_periods: Some(42) });
+        assert_eq!(
+            quota,
+            Quota { limit_cpus: Some(1.5), throttled_periods: Some(42), throttled_us: Some(2_000) }
+        );
     }
 
     #[test]
@@ -286,7 +301,7 @@ mod tests {
             ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
         ]);
         let quota = read_quota(tree.root()).unwrap();
-        assert_eq!(quota, Quota { limit_cpus: Some(4.0), throttled_periods: None });
+        assert_eq!(quota, Quota { limit_cpus: Some(4.0), throttled_periods: None, throttled_us: None });
     }
 
     #[test]

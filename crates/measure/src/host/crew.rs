@@ -1,7 +1,7 @@
 //! [`Team`]: the workers of a run, one on each CPU.
 
 use super::priority::Priority;
-use super::worker::{Absence, Worker};
+use super::worker::{Unavailable, Worker};
 use super::{affinity, core_clock};
 use crate::machine::{Crew, MachineError};
 use coretalk_model::{CpuId, CpuSet, TickRate};
@@ -20,30 +20,37 @@ pub struct Team {
 }
 
 impl Team {
-    /// Starts every worker and lets its core reach its frequency.
+    /// Starts a worker on every CPU that takes one, and lets its core reach its frequency.
     ///
     /// # Errors
-    /// [`MachineError::Pin`], [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could
-    /// not take its place; the others are gone again then.
+    /// [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could not take its place, or
+    /// [`MachineError::Pin`] where no CPU takes one; there are none then.
     pub fn start(crew: &Crew, usable: &CpuSet, rate: TickRate) -> Result<Team, MachineError> {
         let wish = Priority::of(crew, usable)?;
         let mut team = Team { workers: BTreeMap::new(), priority: "normal".to_owned() };
+        let mut refused = None;
         for &cpu in &crew.cpus {
             if team.workers.contains_key(&cpu) {
                 continue;
             }
-            let (worker, granted) = Worker::start(cpu, wish).map_err(|absence| match absence {
-                Absence::Spawn(source) => MachineError::Spawn { cpu, source },
-                Absence::Pin(reason) => {
-                    MachineError::Pin { cpu, allowed: usable.clone(), source: reason.into_io() }
+            match Worker::start(cpu, wish) {
+                Ok((worker, granted)) => {
+                    team.workers.insert(cpu, worker);
+                    team.priority = granted;
                 }
-                Absence::Priority(reason) => MachineError::Priority {
-                    priority: wish.to_string(),
-                    reason: format!("{reason}; it needs CAP_SYS_NICE or a higher resource limit"),
-                },
-            })?;
-            team.workers.insert(cpu, worker);
-            team.priority = granted;
+                // It costs its own cells, and not the run.
+                Err(Unavailable::Pin(reason)) => refused = refused.or(Some((cpu, reason))),
+                Err(Unavailable::Spawn(source)) => return Err(MachineError::Spawn { cpu, source }),
+                Err(Unavailable::Priority(reason)) => {
+                    return Err(MachineError::Priority {
+                        priority: wish.to_string(),
+                        reason: format!("{reason}; it needs CAP_SYS_NICE or a higher resource limit"),
+                    });
+                }
+            }
+        }
+        if let (true, Some((cpu, reason))) = (team.workers.is_empty(), refused) {
+            return Err(MachineError::Pin { cpu, allowed: usable.clone(), source: reason.into_io() });
         }
         for worker in team.workers.values() {
             // A worker that has just started is idle, so it takes the task.
@@ -63,6 +70,11 @@ impl Team {
     /// The worker on a CPU.
     pub fn worker(&self, cpu: CpuId) -> Option<&Worker> {
         self.workers.get(&cpu)
+    }
+
+    /// Whether a worker is held on a CPU.
+    pub fn holds(&self, cpu: CpuId) -> bool {
+        self.worker(cpu).is_some_and(Worker::is_held)
     }
 
     /// The CPUs that have a worker.

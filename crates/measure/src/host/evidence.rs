@@ -4,7 +4,7 @@ use super::cgroup;
 use super::clock::os;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
-use coretalk_model::environment::DISTURBED_SHARE;
+use coretalk_model::environment::{DISTURBED_SHARE, Throttled};
 use coretalk_model::{CpuId, CpuSet, Picos};
 use std::time::Duration;
 
@@ -37,37 +37,90 @@ impl Switches {
     }
 }
 
-/// How often CPUs were held back so far: by the quota of a control group, which stops all of them, and by heat.
+/// How often heat held CPUs back so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Throttles {
     cpus: CpuSet,
-    /// Periods in which a group of this process used its share up.
-    by_quota: Option<u64>,
     /// Events of each CPU, in order; empty where the system counts none, as on most guests and on Arm.
-    by_heat: Vec<u64>,
+    counts: Vec<u64>,
 }
 
 impl Throttles {
     /// What the counters say of some CPUs.
     pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Throttles {
-        let by_quota = cgroup::read_quota(root).and_then(|quota| quota.throttled_periods);
         let of_cpu = |cpu: CpuId| {
             root.number::<u64>(&format!(
                 "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"
             ))
         };
         // One missing file tells that there are none, which saves a thousand looks.
-        let by_heat = cpus.iter().map_while(of_cpu).collect();
-        Throttles { cpus: cpus.clone(), by_quota, by_heat }
+        let counts = cpus.iter().map_while(of_cpu).collect();
+        Throttles { cpus: cpus.clone(), counts }
     }
 
     /// The CPUs that were held back since an earlier reading of the same ones.
     pub fn since(&self, earlier: &Throttles) -> CpuSet {
-        if self.by_quota.zip(earlier.by_quota).is_some_and(|(now, then)| now > then) {
-            return self.cpus.clone();
-        }
-        let counts = self.by_heat.iter().zip(&earlier.by_heat);
+        let counts = self.counts.iter().zip(&earlier.counts);
         self.cpus.iter().zip(counts).filter(|(_, (now, then))| now > then).map(|(cpu, _)| cpu).collect()
+    }
+}
+
+/// How often and how long the quotas of the groups of this process stopped it since the groups were made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stopped {
+    periods: u64,
+    /// Summed over CPUs; `None` where a group does not say.
+    us: Option<u64>,
+}
+
+impl Stopped {
+    fn read(root: &SystemRoot) -> Option<Stopped> {
+        let quota = cgroup::read_quota(root)?;
+        Some(Stopped { periods: quota.throttled_periods?, us: quota.throttled_us })
+    }
+}
+
+/// What a CPU quota does while this process measures.
+#[derive(Debug, Default)]
+pub struct QuotaWatch {
+    began: Picos,
+    first: Option<Stopped>,
+    latest: Option<Stopped>,
+    /// When it was first seen.
+    from: Option<Picos>,
+}
+
+impl QuotaWatch {
+    /// Watches from now on.
+    pub fn begin() -> QuotaWatch {
+        let first = Stopped::read(&SystemRoot::live());
+        QuotaWatch { began: os::monotonic(), first, latest: first, from: None }
+    }
+
+    /// Looks at the counters; gives whether the process was stopped since the last look.
+    pub fn look(&mut self) -> bool {
+        // Where nothing counts nothing will.
+        self.latest.is_some() && self.take(Stopped::read(&SystemRoot::live()), os::monotonic())
+    }
+
+    fn take(&mut self, now: Option<Stopped>, at: Picos) -> bool {
+        let stopped = now.zip(self.latest).is_some_and(|(now, before)| now.periods > before.periods);
+        self.latest = now.or(self.latest);
+        if stopped {
+            self.from.get_or_insert(at.saturating_sub(self.began));
+        }
+        stopped
+    }
+
+    /// What it did since the beginning; `None` where no group counts.
+    pub fn throttled(&self) -> Option<Throttled> {
+        let (first, latest) = self.first.zip(self.latest)?;
+        let us = first.us.zip(latest.us).map(|(first, latest)| latest.saturating_sub(first));
+        Some(Throttled {
+            times: latest.periods.saturating_sub(first.periods),
+            seconds: us.map(|us| us as f64 / 1e6),
+            from_s: self.from.map(Picos::secs),
+        })
     }
 }
 
@@ -165,15 +218,27 @@ mod tests {
     #[test]
     fn a_rising_counter_names_the_cpus_that_were_held_back() {
         let cpus = CpuSet::from_iter([CpuId(1), CpuId(3)]);
-        let at =
-            |by_quota, by_heat: &[u64]| Throttles { cpus: cpus.clone(), by_quota, by_heat: by_heat.to_vec() };
-        let before = at(Some(4), &[7, 9]);
-        assert!(at(Some(4), &[7, 9]).since(&before).is_empty());
-        assert_eq!(at(Some(4), &[7, 10]).since(&before), CpuSet::from_iter([CpuId(3)]));
-        assert_eq!(at(Some(5), &[7, 9]).since(&before), cpus, "a quota stops all");
-        assert!(at(None, &[]).since(&before).is_empty(), "unknown is not throttled");
+        let at = |counts: &[u64]| Throttles { cpus: cpus.clone(), counts: counts.to_vec() };
+        let before = at(&[7, 9]);
+        assert!(at(&[7, 9]).since(&before).is_empty());
+        assert_eq!(at(&[7, 10]).since(&before), CpuSet::from_iter([CpuId(3)]));
+        assert!(at(&[]).since(&before).is_empty(), "unknown is not throttled");
         let live = Throttles::read(&SystemRoot::live(), &cpus);
-        assert!(live.by_heat.len() <= cpus.len());
+        assert!(live.counts.len() <= cpus.len());
+    }
+
+    #[test]
+    fn a_quota_that_begins_in_the_middle_is_counted_from_then_on() {
+        let count = |periods, us| Some(Stopped { periods, us: Some(us) });
+        let began = Picos::from_ms(500);
+        let mut watch = QuotaWatch { began, first: count(4, 900), latest: count(4, 900), from: None };
+        assert!(!watch.take(count(4, 900), Picos::from_ms(700)));
+        assert!(watch.take(count(9, 400_900), Picos::from_ms(1_500)));
+        assert!(!watch.take(None, Picos::from_ms(1_600)), "a file that is gone for a moment");
+        assert!(watch.take(count(10, 450_900), Picos::from_ms(1_700)));
+        let throttled = watch.throttled().unwrap();
+        assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (6, Some(0.45), Some(1.0)));
+        assert_eq!(QuotaWatch::default().throttled(), None, "unknown is not zero");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::series::TrialOrder;
 use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{Environment, Finding, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{Absence, CpuId, CpuSet, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
 use std::convert::Infallible;
 
 /// The machine that this process runs on: none can be had here.
@@ -45,6 +45,9 @@ impl Machine for HostMachine {
         match self.0 {}
     }
     fn engage(&mut self, _crew: &Crew) -> Result<Granted, MachineError> {
+        match self.0 {}
+    }
+    fn absent(&self, _of: &CpuSet) -> Vec<(CpuId, Absence)> {
         match self.0 {}
     }
     fn perform_each(

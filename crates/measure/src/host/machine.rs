@@ -6,7 +6,7 @@ use super::clock::{ClockReport, offset, os};
 use super::command::guard::Guard;
 use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
-use super::evidence::{self, Others};
+use super::evidence::{self, Others, QuotaWatch};
 use super::memory::{Region, Residence};
 use super::priority::Priority;
 use super::surroundings;
@@ -18,7 +18,9 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::series::{PassOutcome, TrialSpec};
-use coretalk_model::{CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure,
+};
 use std::time::{Duration, Instant};
 
 /// The longest sleep before the wish to stop is looked at again.
@@ -40,6 +42,8 @@ pub struct HostMachine {
     crew: Crew,
     /// What other programs take while something is measured.
     others: Others,
+    /// What a CPU quota does meanwhile.
+    quota: QuotaWatch,
     /// Who ends what programs leave, should this process be killed: asked for with the first program.
     guard: Option<Option<Guard>>,
 }
@@ -67,6 +71,7 @@ impl HostMachine {
             aside: None,
             crew: Crew::default(),
             others: Others::default(),
+            quota: QuotaWatch::begin(),
             guard: None,
         })
     }
@@ -95,10 +100,8 @@ impl HostMachine {
 
     /// The system's numbers of the crew's threads, for tools that look at them from outside.
     pub fn threads(&self) -> Vec<i32> {
-        // SAFETY: asks for a number, no memory involved.
-        let number = || unsafe { libc::syscall(libc::SYS_gettid) } as i32;
         let Some(team) = &self.team else { return Vec::new() };
-        team.cpus().iter().filter_map(|cpu| team.ask(cpu, number)).collect()
+        team.cpus().iter().filter_map(|cpu| team.worker(cpu)).map(Worker::number).collect()
     }
 
     /// Whoever performs so many trials at the same time.
@@ -120,6 +123,13 @@ impl HostMachine {
         self.others.look();
         self.environment.others_share = self.others.share().or(self.environment.others_share);
         self.others.disturb()
+    }
+
+    /// Looks at what a quota does. Gives whether it stopped what was just measured.
+    fn look_at_quota(&mut self) -> bool {
+        let stopped = self.quota.look();
+        self.environment.throttled = self.quota.throttled();
+        stopped
     }
 
     /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
@@ -236,6 +246,7 @@ impl Machine for HostMachine {
         self.team = Some(team);
         self.crew = crew.clone();
         self.others = Others::watch(self.usable());
+        self.quota = QuotaWatch::begin();
         for node in nodes_of(&crew.cpus, &self.topology) {
             self.provide(node, 0)?;
         }
@@ -269,8 +280,19 @@ impl Machine for HostMachine {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
             trials.for_each(|recording| recording.disturbance.others_busy = true);
         }
+        if self.look_at_quota() {
+            let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
+            trials.for_each(|recording| recording.disturbance.quota = true);
+        }
         outcomes.into_iter().for_each(take);
         Ok(())
+    }
+
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+        let there = surroundings::Present::now();
+        let refuses = |&cpu: &CpuId| self.team.as_ref().is_some_and(|team| !team.holds(cpu));
+        let why = |cpu| there.absence(cpu).or(Some(Absence::PinRefused).filter(|_| refuses(&cpu)));
+        of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
@@ -279,8 +301,8 @@ impl Machine for HostMachine {
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let outcome = self.troupe(1).perform(order, stop);
-        let others_busy = self.look_at_others();
-        outcome.map(|outcome| PassOutcome { others_busy, ..outcome })
+        let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
+        outcome.map(|outcome| PassOutcome { others_busy, quota, ..outcome })
     }
 
     fn perform_trials(
@@ -289,8 +311,8 @@ impl Machine for HostMachine {
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
         let outcomes = self.troupe(orders.len()).perform_all(orders, stop);
-        let others_busy = self.look_at_others();
-        outcomes.into_iter().map(|outcome| Ok(PassOutcome { others_busy, ..outcome? })).collect()
+        let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
+        outcomes.into_iter().map(|outcome| Ok(PassOutcome { others_busy, quota, ..outcome? })).collect()
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
@@ -299,7 +321,8 @@ impl Machine for HostMachine {
         let guard = self.guard.get_or_insert_with(Guard::start).as_ref();
         let runner = Runner { rate: self.clock.rate, usable: &room, topology: &self.topology, guard };
         let done = runner.run(order, stop)?;
-        Ok(PassOutcome { started, elapsed: self.now().saturating_sub(started), ..done })
+        let quota = self.look_at_quota();
+        Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done })
     }
 
     fn is_busy(&self) -> Option<bool> {

@@ -1,14 +1,14 @@
 //! What the real machine takes from the system's files, in one place.
 
-use super::cgroup::read_allowance;
+use super::cgroup::{group_cpus, read_allowance};
 use super::clock::Spread;
 use super::doctor::{self, LiveFacts};
 use super::evidence::cpu_times;
 use super::facts::{libc_version, read_environment};
 use super::root::SystemRoot;
-use super::sysfs::read_topology;
+use super::sysfs::{listed_online, read_topology};
 use crate::machine::{Allowance, MachineError};
-use coretalk_model::{ClockFacts, Environment, Finding, Topology};
+use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, Environment, Finding, Topology};
 use std::time::Duration;
 
 /// Which CPUs share what, and which of them this process may use.
@@ -17,6 +17,34 @@ pub fn read() -> Result<(Topology, Allowance), MachineError> {
     let topology = read_topology(&root)?;
     let allowance = read_allowance(&root, topology.cpus())?;
     Ok((topology, allowance))
+}
+
+/// The CPUs that are online and in the cpuset of this process at a moment; `None` is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    online: Option<CpuSet>,
+    cpuset: Option<CpuSet>,
+}
+
+impl Present {
+    /// Those of now.
+    pub fn now() -> Present {
+        Present::read(&SystemRoot::live())
+    }
+
+    fn read(root: &SystemRoot) -> Present {
+        Present { online: listed_online(root).ok().flatten(), cpuset: group_cpus(root).ok().flatten() }
+    }
+
+    /// Why a CPU is not there; `None` for one that is, as far as files tell.
+    pub fn absence(&self, cpu: CpuId) -> Option<Absence> {
+        let lacks = |set: &Option<CpuSet>| set.as_ref().is_some_and(|set| !set.contains(cpu));
+        if lacks(&self.online) {
+            Some(Absence::Offline)
+        } else {
+            Some(Absence::Cpuset).filter(|_| lacks(&self.cpuset))
+        }
+    }
 }
 
 /// What numbers are measured under, but for clock, page size and priority.

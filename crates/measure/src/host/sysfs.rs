@@ -11,7 +11,7 @@ mod node;
 mod online;
 
 pub use node::{NumaNode, read_nodes};
-pub use online::online_cpus;
+pub use online::{listed_online, online_cpus};
 
 use super::root::{ReadError, SystemRoot};
 use crate::machine::MachineError;

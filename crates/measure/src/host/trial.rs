@@ -288,6 +288,7 @@ impl Trial {
             throttled: around.throttled,
             // Known once the window of the accounts ends that it lies in: see `HostMachine`.
             others_busy: false,
+            quota: false,
         };
         let core_ghz =
             logs.iter().map(|log| Some([log.core_ghz[0]? as f32, log.core_ghz[1]? as f32])).collect();

@@ -49,6 +49,7 @@ impl Troupe {
             coordinator_shared: self.coordinator_shared,
             company: self.company,
             others_busy: false,
+            quota: false,
             sentinel_ns: None,
         })
     }

@@ -3,7 +3,7 @@
 use super::affinity::{self, PinError};
 use super::futex;
 use super::priority::{self, Priority};
-use coretalk_model::CpuId;
+use coretalk_model::{CpuId, CpuSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU32;
@@ -20,13 +20,15 @@ pub type Task = Box<dyn FnOnce() + Send>;
 #[derive(Debug)]
 pub struct Worker {
     cpu: CpuId,
+    /// The system's number of the thread.
+    number: i32,
     desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Why a worker is not there.
 #[derive(Debug)]
-pub enum Absence {
+pub enum Unavailable {
     /// The system started no thread.
     Spawn(io::Error),
     /// The thread is not on its CPU.
@@ -64,8 +66,8 @@ impl Worker {
     /// Starts a thread, pins it, and returns once it is proven to be on its CPU; says what priority it got.
     ///
     /// # Errors
-    /// [`Absence`] says why there is no such worker.
-    pub fn start(cpu: CpuId, wish: Priority) -> Result<(Worker, String), Absence> {
+    /// [`Unavailable`] says why there is no such worker.
+    pub fn start(cpu: CpuId, wish: Priority) -> Result<(Worker, String), Unavailable> {
         let desk = Arc::new(Desk::default());
         let (ready, first_word) = mpsc::sync_channel(1);
         let of_thread = Arc::clone(&desk);
@@ -73,25 +75,29 @@ impl Worker {
             .name(format!("cpu {cpu}"))
             .spawn(move || {
                 let granted = affinity::pin_current_thread(cpu)
-                    .map_err(Absence::Pin)
-                    .and_then(|()| priority::apply(wish).map_err(Absence::Priority));
+                    .map_err(Unavailable::Pin)
+                    .and_then(|()| priority::apply(wish).map_err(Unavailable::Priority));
                 let failed = granted.is_err();
+                let granted = granted.map(|granted| (granted, affinity::current_thread()));
                 // Who started the thread is waiting for exactly this word; if it is gone, there is nothing to do.
                 if ready.send(granted).is_ok() && !failed {
                     of_thread.serve();
                 }
             })
-            .map_err(Absence::Spawn)?;
-        let mut worker = Worker { cpu, desk, thread: Some(thread) };
+            .map_err(Unavailable::Spawn)?;
+        let mut worker = Worker { cpu, number: 0, desk, thread: Some(thread) };
         match first_word.recv() {
-            Ok(Ok(granted)) => Ok((worker, granted)),
+            Ok(Ok((granted, number))) => {
+                worker.number = number;
+                Ok((worker, granted))
+            }
             Ok(Err(absence)) => {
                 worker.join();
                 Err(absence)
             }
             Err(_) => {
                 worker.join();
-                Err(Absence::Spawn(io::Error::other("the thread ended before it was ready")))
+                Err(Unavailable::Spawn(io::Error::other("the thread ended before it was ready")))
             }
         }
     }
@@ -99,6 +105,18 @@ impl Worker {
     /// Its CPU.
     pub fn cpu(&self) -> CpuId {
         self.cpu
+    }
+
+    /// The system's number of its thread.
+    pub fn number(&self) -> i32 {
+        self.number
+    }
+
+    /// Whether its thread is held on its CPU; sends it back where something moved it, and says whether it went.
+    pub fn is_held(&self) -> bool {
+        let only = CpuSet::from_iter([self.cpu]);
+        let is_held = || affinity::mask_of(self.number).is_ok_and(|mask| mask == only);
+        is_held() || (affinity::set_mask_of(self.number, &only).is_ok() && is_held())
     }
 
     /// Hands over a task. Only to an idle worker: one that is not gets nothing, and the task comes back.
@@ -217,6 +235,6 @@ mod tests {
 
     #[test]
     fn a_cpu_that_does_not_exist_has_no_worker() {
-        assert!(matches!(Worker::start(CpuId(9999), Priority::Inherited), Err(Absence::Pin(_))));
+        assert!(matches!(Worker::start(CpuId(9999), Priority::Inherited), Err(Unavailable::Pin(_))));
     }
 }

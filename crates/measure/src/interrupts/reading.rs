@@ -1,7 +1,7 @@
 //! [`Reading`]: interrupts from `/proc/interrupts`, steal from `/proc/stat`.
 
 use super::Evidence;
-use crate::host::{facts::CpuTimes, root::SystemRoot};
+use crate::host::{cgroup::read_quota, facts::CpuTimes, root::SystemRoot};
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 pub struct Reading {
     interrupts: Option<Interrupts>,
     times: Option<CpuTimes>,
+    throttled_us: Option<u64>,
 }
 
 impl Reading {
@@ -17,7 +18,8 @@ impl Reading {
     pub fn now() -> Reading {
         let root = SystemRoot::live();
         let interrupts = root.peek("/proc/interrupts").and_then(|text| Interrupts::parse(&text));
-        Reading { interrupts, times: CpuTimes::read(&root) }
+        let throttled_us = read_quota(&root).and_then(|quota| quota.throttled_us);
+        Reading { interrupts, times: CpuTimes::read(&root), throttled_us }
     }
 
     /// What came to a CPU since an earlier moment.
@@ -27,7 +29,9 @@ impl Reading {
         let times = self.times.as_ref().zip(earlier.times.as_ref());
         let stolen_ms =
             times.and_then(|(now, before)| now.since(before).steal_ms(&[cpu].into_iter().collect()));
-        Evidence { stolen_ms, ..counted }
+        let throttled = self.throttled_us.zip(earlier.throttled_us);
+        let throttled_ms = throttled.map(|(now, before)| now.saturating_sub(before) as f64 / 1e3);
+        Evidence { stolen_ms, throttled_ms, ..counted }
     }
 }
 
@@ -83,6 +87,7 @@ impl Interrupts {
             ticks: since.map(|since| since[0]),
             interrupts: since.map(|since| since[1]),
             stolen_ms: None,
+            throttled_ms: None,
         }
     }
 }

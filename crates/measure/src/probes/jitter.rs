@@ -85,6 +85,10 @@ impl SeriesProbe for Jitter {
         true
     }
 
+    fn watches_each_cpu(&self) -> bool {
+        true
+    }
+
     fn columns(&self) -> &'static [Column] {
         COLUMNS
     }

@@ -1,8 +1,9 @@
 //! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
 
 use super::latency::RunError;
+use super::presence::{Presence, Suspicion};
 use super::series::SeriesPast;
-use super::{Event, Kept, Observer, SeriesSink};
+use super::{Decision, Event, Kept, Observer, SeriesSink};
 use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
@@ -114,12 +115,14 @@ pub fn go_on(
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
     let began = machine.now();
-    let around =
+    let around: CpuSet =
         job.settings.placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
+    let presence = Presence::new(around.clone(), past.segments, began);
     let mut driver = Driver {
         machine,
         job,
         around,
+        presence,
         known: BTreeMap::new(),
         record: past.record,
         segment: past.segments,
@@ -144,6 +147,7 @@ struct Driver<'a> {
     job: PlaceJob<'a>,
     /// The CPUs of all placements.
     around: CpuSet,
+    presence: Presence,
     record: SeriesRecord,
     /// How long the last run of each trial took.
     known: BTreeMap<usize, Picos>,
@@ -162,6 +166,7 @@ const WARM_UP: u32 = u32::MAX;
 impl Driver<'_> {
     fn repetitions(&mut self) -> Result<PlaceEnded, RunError> {
         let works = self.job.works.len();
+        self.look_for_cpus(Suspicion::None)?;
         // One run of everything first: files come into memory, and what fails fails early.
         for work in 0..works {
             if let Some(ended) = self.repetition(work, WARM_UP)? {
@@ -192,7 +197,21 @@ impl Driver<'_> {
     }
 
     fn is_open(&self, work: usize) -> bool {
-        standing(self.job.settings, &self.record, work) == Standing::Open
+        let here = self.here();
+        here.len() > 1 && standing(self.job.settings, &self.record, work, &here) == Standing::Open
+    }
+
+    /// The placements of which every CPU is there.
+    fn here(&self) -> Vec<usize> {
+        let placements = self.job.settings.placements.iter().enumerate();
+        let here = placements.filter(|(_, placement)| self.presence.gone_of(&placement.cpus).is_none());
+        here.map(|(placement, _)| placement).collect()
+    }
+
+    /// Asks whether every CPU is still there.
+    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(), RunError> {
+        self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?;
+        Ok(())
     }
 
     /// One run of a piece of work on every placement.
@@ -204,6 +223,9 @@ impl Driver<'_> {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
         for placement in latin::turn(placements, repetition, key) {
+            if self.presence.gone_of(&self.job.settings.placements[placement].cpus).is_some() {
+                continue;
+            }
             if self.stop.is_raised() {
                 return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
             }
@@ -235,6 +257,12 @@ impl Driver<'_> {
             key: Key::of(&[settings.seed, u64::from(repetition)]).bits(trial as u64),
         };
         let outcome = self.machine.perform_work(&order, self.stop);
+        let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
+        self.look_for_cpus(if missed { Suspicion::Strong } else { Suspicion::None })?;
+        if self.presence.gone_of(&settings.placements[placement].cpus).is_some() {
+            // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
+            return Ok(None);
+        }
         if outcome == Err(TrialFailure::Interrupted) {
             return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
         }
@@ -332,8 +360,12 @@ impl Driver<'_> {
 
     fn finish(mut self, ended: PlaceEnded) -> Result<(PlaceResult, PlaceEnded), RunError> {
         self.commit()?;
+        for decision in Decision::of_surroundings(&*self.machine, self.segment) {
+            self.sink.decide(&decision)?;
+        }
         let of_budget = matches!(ended, PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. });
-        self.record.complete = of_budget || ended == PlaceEnded::Complete;
+        self.record.complete =
+            (of_budget || ended == PlaceEnded::Complete) && self.presence.gone().is_empty();
         self.record.budget_ended = of_budget;
         let result = analyse_places(self.job.settings, &self.record);
         let ended = match ended {

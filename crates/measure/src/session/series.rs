@@ -6,6 +6,7 @@ mod sentinel;
 use self::company::Company;
 use self::sentinel::Sentinel;
 use super::latency::{Ended, RunError};
+use super::presence::{Presence, Suspicion};
 use super::{Decision, Event, Kept, Observer, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
@@ -16,7 +17,8 @@ use coretalk_model::series::{
     SeriesSettings, TrialSpec, analyse_series, is_done,
 };
 use coretalk_model::stats::{Key, LOOKS};
-use coretalk_model::{Picos, Topology, TrialFailure};
+use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Commit slots lie at most half a second apart.
@@ -237,6 +239,23 @@ fn late_span(first: Picos, left: Picos, owed: f64) -> Picos {
     fitting.min(Picos(first.0 * LONGER)).clamp(SHORTEST_PASS, LONGEST_PASS)
 }
 
+/// What a pass says, or why it says nothing.
+type Outcome = Result<PassOutcome, TrialFailure>;
+
+/// Whether a thread of a pass was refused or moved.
+fn misses_a_cpu(outcome: &Outcome) -> bool {
+    match outcome {
+        Ok(pass) => pass.roles.iter().any(|role| role.migrated),
+        Err(failure) => failure.missed_a_cpu(),
+    }
+}
+
+/// The roles that these CPUs have among all.
+fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
+    let here = |(_, cpu): &(usize, &CpuId)| placement.contains(cpu);
+    whole.iter().enumerate().filter(here).map(|(role, _)| role).collect()
+}
+
 struct Driver<'a> {
     machine: &'a mut dyn Machine,
     topology: Topology,
@@ -248,6 +267,7 @@ struct Driver<'a> {
     /// What visits around passes so far say of the states of the machine.
     watch: SentinelWatch,
     sentinel: Sentinel,
+    presence: Presence,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
@@ -295,6 +315,11 @@ impl<'a> Driver<'a> {
             gate: CompanyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
+            presence: Presence::new(
+                settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect(),
+                past.segments,
+                began,
+            ),
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
@@ -310,6 +335,7 @@ impl<'a> Driver<'a> {
     }
 
     fn passes(&mut self) -> Result<Ended, RunError> {
+        self.look_for_cpus(Suspicion::None)?;
         loop {
             self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
             self.watch = SentinelWatch::of(self.settings, &self.record);
@@ -331,7 +357,12 @@ impl<'a> Driver<'a> {
             let pace = due.len() as f64 / rounds.len() as f64;
             let span = self.span(&open, fewest, pace);
             let began = self.machine.now();
-            for round in rounds {
+            for mut round in rounds {
+                // What a CPU that went away meanwhile leaves of it.
+                round.retain(|&trial| self.failures[trial] < PATIENCE);
+                if round.is_empty() {
+                    continue;
+                }
                 if self.stop.is_raised() {
                     return Ok(Ended::Interrupted);
                 }
@@ -376,8 +407,9 @@ impl<'a> Driver<'a> {
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.left().max(SHORTEST_PASS);
         let counted = self.settings.asked.number(MESSAGES).is_some();
-        let order = |&trial: &usize| {
-            let spec = &self.settings.trials[trial];
+        let specs: Vec<Cow<'_, TrialSpec>> = trials.iter().map(|&trial| self.possible(trial)).collect();
+        let order = |(index, &trial): (usize, &usize)| {
+            let spec: &TrialSpec = &specs[index];
             let pass = self.made(trial);
             let key = Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]);
             TrialOrder {
@@ -388,31 +420,77 @@ impl<'a> Driver<'a> {
                 key: key.bits(spec.id().0),
             }
         };
-        let orders: Vec<TrialOrder<'_>> = trials.iter().map(order).collect();
+        let orders: Vec<TrialOrder<'_>> = trials.iter().enumerate().map(order).collect();
         let longest = orders.iter().map(|order| order.span).max().unwrap_or(SHORTEST_PASS);
         if self.machine.now() + longest - self.committed >= SLOT {
             self.commit()?;
         }
         // Which state the machine is in, just before and just after: a pass in which it moves belongs to none.
         let before = self.sentinel.visit(self.machine, &orders, self.stop)?;
-        let outcomes = match &orders[..] {
+        let outcomes: Vec<Outcome> = match &orders[..] {
             [order] => vec![self.machine.perform_trial(order, self.stop)],
             orders => self.machine.perform_trials(orders, self.stop),
         };
         let after = self.sentinel.visit(self.machine, &orders, self.stop)?;
+        let placements: Vec<Vec<CpuId>> = orders.iter().map(|order| order.spec.placement.clone()).collect();
+        let suspicion = if outcomes.iter().any(misses_a_cpu) { Suspicion::Strong } else { Suspicion::None };
+        let lost = self.look_for_cpus(suspicion)?;
         let mut whole = true;
         for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
+            let placement = &placements[index];
             match outcome {
                 Err(TrialFailure::Interrupted) => whole = false,
-                Ok(pass) => self.keep(trial, Ok(PassOutcome { sentinel_ns: around, ..pass })),
-                failed => self.keep(trial, failed),
+                // Part of it was made on other CPUs than its own.
+                Ok(pass) if misses_a_cpu(&Ok(pass.clone())) && self.presence.gone_of(placement).is_some() => {
+                }
+                Ok(pass) => {
+                    let whole = &self.settings.trials[trial].placement;
+                    let pass = match placement.len() == whole.len() {
+                        true => pass,
+                        false => pass.of_roles(&roles_of(placement, whole), whole.len()),
+                    };
+                    self.keep(trial, Ok(PassOutcome { sentinel_ns: around, ..pass }));
+                }
+                Err(failure) => self.keep(trial, Err(failure)),
             }
         }
+        self.give_up(&lost);
         if whole && self.machine.now() - self.committed >= SLOT {
             self.commit()?;
         }
         Ok(whole)
+    }
+
+    /// Asks whether every CPU is still there; gives those that went away.
+    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<Departure>, RunError> {
+        Ok(self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?)
+    }
+
+    /// Gives up the open trials that need a CPU which went away; those without a value say so.
+    fn give_up(&mut self, departures: &[Departure]) {
+        for departure in departures {
+            for trial in 0..self.settings.trials.len() {
+                let placement = &self.settings.trials[trial].placement;
+                let goes_on = self.probes[trial].watches_each_cpu()
+                    && placement.iter().any(|&cpu| self.presence.gone_of(&[cpu]).is_none());
+                if placement.contains(&departure.cpu) && !goes_on && self.is_open(trial) {
+                    self.keep(trial, Err(departure.failure()));
+                    self.failures[trial] = PATIENCE;
+                }
+            }
+        }
+    }
+
+    /// A trial on those of its CPUs that are there, where it says something of each for itself.
+    fn possible(&self, trial: usize) -> Cow<'a, TrialSpec> {
+        let spec = &self.settings.trials[trial];
+        if !self.probes[trial].watches_each_cpu() || self.presence.gone_of(&spec.placement).is_none() {
+            return Cow::Borrowed(spec);
+        }
+        let here = |cpu: &CpuId| self.presence.gone_of(&[*cpu]).is_none();
+        let placement = spec.placement.iter().copied().filter(here).collect();
+        Cow::Owned(TrialSpec { placement, ..spec.clone() })
     }
 
     /// What a pass has of what is left where it ends with a count: a part for each trial that has no more passes, so that
@@ -425,12 +503,7 @@ impl<'a> Driver<'a> {
     }
 
     fn keep(&mut self, trial: usize, outcome: Result<PassOutcome, TrialFailure>) {
-        if let Err(failure) = &outcome {
-            self.failures[trial] += match failure {
-                TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
-                _ => 1,
-            };
-        }
+        self.failures[trial] += u32::from(outcome.is_err());
         let entry =
             SeriesEntry { segment: self.segment, pass: self.made(trial), trial: trial as u32, outcome };
         self.record.push(entry.clone());
@@ -541,13 +614,13 @@ impl<'a> Driver<'a> {
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
         self.commit()?;
-        if let Some(decision) = Decision::of_others(&*self.machine, self.segment) {
+        for decision in Decision::of_surroundings(&*self.machine, self.segment) {
             self.sink.decide(&decision)?;
         }
         if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
             return Err(RunError::Interrupted);
         }
-        self.record.complete = ended != Ended::Interrupted;
+        self.record.complete = ended != Ended::Interrupted && self.presence.gone().is_empty();
         self.record.budget_ended = ended == Ended::Budget;
         let result = analyse_series(&self.topology, self.settings, &self.record);
         self.sink.finish_series(&result)?;

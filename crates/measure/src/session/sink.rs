@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use coretalk_model::latency::{LatencyResult, Purpose, Visit};
 use coretalk_model::series::SeriesEntry;
-use coretalk_model::{Picos, Recording, TrialFailure};
+use coretalk_model::{Departure, Picos, Recording, TrialFailure};
 
 /// Where finished rounds go. Called between rounds only, with every worker parked.
 pub trait Sink {
@@ -93,10 +93,16 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What other programs took of the CPUs in a sitting; `None` where the machine cannot tell.
-    pub(super) fn of_others(machine: &dyn Machine, segment: u32) -> Option<Decision> {
-        let share = machine.environment().others_share?;
-        Some(Decision { key: format!("others-share:{segment}"), value: share.to_string() })
+    /// What went on around a sitting: what other programs took of the CPUs, and what a quota did. Nothing of what the
+    /// machine cannot tell.
+    pub(super) fn of_surroundings(machine: &dyn Machine, segment: u32) -> Vec<Decision> {
+        let environment = machine.environment();
+        let others = environment.others_share.map(|share| share.to_string());
+        let throttled = environment.throttled.map(|throttled| throttled.to_json());
+        [("others-share", others), ("throttled", throttled)]
+            .into_iter()
+            .filter_map(|(key, value)| Some(Decision { key: format!("{key}:{segment}"), value: value? }))
+            .collect()
     }
 }
 
@@ -125,6 +131,11 @@ pub enum Event<'a> {
         progress: f64,
         /// As in [`Event::Committed`].
         left: Picos,
+    },
+    /// A CPU went away, and the run goes on without it.
+    Departed {
+        /// Which, when and why.
+        departure: Departure,
     },
     /// Something that the user should know.
     Notice {

@@ -174,7 +174,15 @@ fn management() -> Stall {
 }
 
 fn stall(name: &str, per_second: f64, us: [f64; 2], seen_as: Evidence) -> Stall {
-    Stall { name: name.to_owned(), per_second, us, rhythm: Rhythm::Random, seen_as, cpus: None }
+    Stall {
+        name: name.to_owned(),
+        per_second,
+        us,
+        rhythm: Rhythm::Random,
+        seen_as,
+        from_ms: None,
+        cpus: None,
+    }
 }
 
 fn table(values: &[(Relation, f64)]) -> BTreeMap<Relation, f64> {

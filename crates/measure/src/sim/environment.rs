@@ -2,7 +2,7 @@
 
 use super::spec::{Arch, Spec};
 use crate::machine::BUSY_SHARE;
-use coretalk_model::{ClockFacts, CpuId, Environment, Finding, Topology, Verdict};
+use coretalk_model::{ClockFacts, CpuId, CpuSet, Environment, Finding, Topology, Verdict};
 
 /// What numbers are measured under.
 pub fn environment(spec: &Spec) -> Environment {
@@ -15,6 +15,7 @@ pub fn environment(spec: &Spec) -> Environment {
         bare_metal: Some(spec.hypervisor.is_none()),
         platform_evidence: Some("the scenario".to_owned()),
         others_share: Some(spec.failures.others),
+        isolated: spec.allowance.as_ref().map_or_else(CpuSet::new, |allowed| allowed.isolated.clone()),
         page_bytes: Some(2 << 20),
         clock: ClockFacts {
             source: "simulated".to_owned(),

@@ -1,7 +1,7 @@
 //! [`Spec`]: everything that a scenario file can say, with its defaults.
 
 use super::structure::{Reported, Structure};
-use coretalk_model::{CpuSet, Relation};
+use coretalk_model::{Absence, CpuId, CpuSet, Relation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -180,6 +180,9 @@ pub struct Stall {
     pub us: [f64; 2],
     pub rhythm: Rhythm,
     pub seen_as: Evidence,
+    /// When it begins; at once where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_ms: Option<u32>,
     /// The CPUs that it happens to; all where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
@@ -237,6 +240,9 @@ pub struct Allowed {
     pub cpuset: Option<CpuSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<CpuSet>,
+    /// What the kernel keeps from its scheduler (`isolcpus`): allowed, and not in the mask that programs inherit.
+    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    pub isolated: CpuSet,
 }
 
 /// What goes wrong, for tests of everything that has to survive it.
@@ -266,9 +272,9 @@ pub struct Failures {
     pub busy: bool,
     /// Share of the CPUs that other programs take while something is measured, as the accounts of the system would say.
     pub others: f64,
-    /// A CPU is taken away.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lose_cpu_at: Option<LoseCpu>,
+    /// CPUs that go away, and may come back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub departures: Vec<Away>,
     /// The counter jumps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStep>,
@@ -277,11 +283,22 @@ pub struct Failures {
     pub stop_at_ms: Option<u32>,
 }
 
+/// A CPU that is away for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LoseCpu {
-    pub cpu: u32,
+pub struct Away {
+    pub cpu: CpuId,
     pub at_ms: u32,
+    /// For ever where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_ms: Option<u32>,
+    /// What the system says of it.
+    #[serde(default = "offline")]
+    pub why: Absence,
+}
+
+fn offline() -> Absence {
+    Absence::Offline
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -400,7 +417,7 @@ impl Default for Failures {
             miscount_until_ms: None,
             busy: false,
             others: 0.0,
-            lose_cpu_at: None,
+            departures: Vec::new(),
             clock_step: None,
             stop_at_ms: None,
         }

@@ -37,6 +37,8 @@ pub enum HeldAs {
     Switch,
     /// The hypervisor counts it.
     Steal,
+    /// The control group counts it.
+    Quota,
     /// Nothing tells.
     Nothing,
 }
@@ -83,6 +85,7 @@ pub fn perform(
         coordinator_shared: false,
         company: active.saturating_sub(1) as u32,
         others_busy: world.spec.failures.others > DISTURBED_SHARE,
+        quota: evidence.quota || world.is_stopped_between(now, now + elapsed),
         sentinel_ns: None,
     });
     (outcome, elapsed)

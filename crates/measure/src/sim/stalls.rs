@@ -15,7 +15,7 @@ pub struct Stalls<'a> {
     jump: Option<(f64, f64)>,
     switches: u32,
     steal_ns: f64,
-    throttled: bool,
+    quota: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +35,7 @@ impl<'a> Stalls<'a> {
     ) -> Stalls<'a> {
         let mut sources = Vec::with_capacity(stalls.len() * cpus.len());
         for (index, stall) in stalls.iter().enumerate() {
+            let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
             let concerns = |cpu: &&CpuId| stall.cpus.as_ref().is_none_or(|of| of.contains(**cpu));
             for &cpu in cpus.iter().filter(concerns) {
                 let mut stream = Stream::of(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
@@ -48,14 +49,16 @@ impl<'a> Stalls<'a> {
                         (1.0 - into) * mean_ns
                     }
                 };
-                sources.push(Source { stall, stream, next_ns });
+                // What has not begun yet begins in the middle of the trial.
+                let wait_ns = begins.saturating_sub(started).ns();
+                sources.push(Source { stall, stream, next_ns: wait_ns + next_ns });
             }
         }
         let jump = step
             .map(|step| (Picos::from_ms(u64::from(step.at_ms)), f64::from(step.by_us) * 1e3))
             .filter(|(at, _)| *at >= started)
             .map(|(at, by_ns)| ((at - started).ns(), by_ns));
-        let mut all = Stalls { sources, next_ns: 0.0, jump, switches: 0, steal_ns: 0.0, throttled: false };
+        let mut all = Stalls { sources, next_ns: 0.0, jump, switches: 0, steal_ns: 0.0, quota: false };
         all.next_ns = all.soonest();
         all
     }
@@ -78,7 +81,7 @@ impl<'a> Stalls<'a> {
                 match source.stall.seen_as {
                     Evidence::Switch => self.switches += 1,
                     Evidence::Steal => self.steal_ns += lasted_ns,
-                    Evidence::Quota => self.throttled = true,
+                    Evidence::Quota => self.quota = true,
                     Evidence::Nothing => {}
                 }
                 let mean_ns = 1e9 / source.stall.per_second;
@@ -102,7 +105,8 @@ impl<'a> Stalls<'a> {
                     (Evidence::Switch, _) => HeldAs::Switch,
                     (Evidence::Steal, _) => HeldAs::Steal,
                     (Evidence::Nothing, Rhythm::Periodic) => HeldAs::Tick,
-                    (Evidence::Nothing | Evidence::Quota, _) => HeldAs::Nothing,
+                    (Evidence::Quota, _) => HeldAs::Quota,
+                    (Evidence::Nothing, _) => HeldAs::Nothing,
                 };
                 each.push((lasted_ns, held));
                 let mean_ns = 1e9 / source.stall.per_second;
@@ -122,7 +126,7 @@ impl<'a> Stalls<'a> {
             involuntary_switches: Some(self.switches),
             voluntary_switches: Some(0),
             steal_ms: Some((self.steal_ns / 1e6) as f32),
-            throttled: self.throttled,
+            quota: self.quota,
             ..Disturbance::default()
         }
     }

@@ -2,7 +2,7 @@
 
 use super::spec::Spec;
 use super::structure::Structure;
-use coretalk_model::{CpuId, CpuSet, Relation};
+use coretalk_model::{CpuSet, Relation};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -178,6 +178,7 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
         ("failures.miscount", Some(&failures.miscount)),
         ("allowance.cpuset", allowed.cpuset.as_ref()),
         ("allowance.mask", allowed.mask.as_ref()),
+        ("allowance.isolated", Some(&allowed.isolated)),
     ] {
         let strange = named.map(|named| named.difference(&there)).unwrap_or_default();
         if !strange.is_empty() {
@@ -189,11 +190,13 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
         let problem = "is empty: nothing could be measured".to_owned();
         return Err(Fault { key: "allowance.cpuset".to_owned(), problem });
     }
-    match failures.lose_cpu_at {
-        Some(lose) if !there.contains(CpuId(lose.cpu)) => Err(Fault {
-            key: "failures.lose_cpu_at".to_owned(),
-            problem: format!("names {}, but the machine has {there}", lose.cpu),
-        }),
-        _ => Ok(()),
+    for away in &failures.departures {
+        let problem = match away.back_ms {
+            _ if !there.contains(away.cpu) => format!("names {}, but the machine has {there}", away.cpu),
+            Some(back) if back <= away.at_ms => "a CPU comes back after it went, and not before".to_owned(),
+            _ => continue,
+        };
+        return Err(Fault { key: "failures.departures".to_owned(), problem });
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use super::clock::{CoreClocks, Counter};
 use super::noise::Contamination;
 use super::rng::hash;
-use super::spec::Spec;
+use super::spec::{Away, Evidence, Spec, Stall};
 use super::states::StateLine;
 use super::trial::Trial;
 use super::truth::Truth;
@@ -11,8 +11,8 @@ use super::{chase, pingpong, stamp};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use crate::stop::Stop;
-use coretalk_model::environment::DISTURBED_SHARE;
-use coretalk_model::{CpuId, CpuSet, Home, Picos, Recording, TrialFailure};
+use coretalk_model::environment::{DISTURBED_SHARE, Throttled};
+use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, Recording, TrialFailure};
 
 /// Everything that trials read and none changes.
 #[derive(Debug)]
@@ -128,9 +128,37 @@ impl World {
     }
 
     pub fn lost_cpu(&self, placement: &[CpuId], at: Picos) -> Option<CpuId> {
-        let lose = self.spec.failures.lose_cpu_at?;
-        let cpu = CpuId(lose.cpu);
-        (placement.contains(&cpu) && at >= Picos::from_ms(u64::from(lose.at_ms))).then_some(cpu)
+        placement.iter().copied().find(|&cpu| self.away(cpu, at).is_some())
+    }
+
+    /// Whether a quota stops the process within a span of time: of series, whose single stops are not followed.
+    pub fn is_stopped_between(&self, from: Picos, until: Picos) -> bool {
+        self.throttled(until).times > self.throttled(from).times
+    }
+
+    /// What a quota did up to a time.
+    pub fn throttled(&self, until: Picos) -> Throttled {
+        let of = |stall: &Stall| {
+            let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
+            let times = (until.saturating_sub(begins).secs() * stall.per_second) as u64;
+            let each_us = (stall.us[0] + stall.us[1]) / 2.0;
+            Throttled {
+                times,
+                seconds: Some(times as f64 * each_us / 1e6 * self.crew.len() as f64),
+                from_s: (times > 0).then(|| begins.secs()),
+            }
+        };
+        let quotas = self.spec.stalls.iter().filter(|stall| stall.seen_as == Evidence::Quota).map(of);
+        quotas.fold(Throttled { seconds: Some(0.0), ..Throttled::default() }, Throttled::and)
+    }
+
+    /// Why a CPU is away at a time.
+    pub fn away(&self, cpu: CpuId, at: Picos) -> Option<Absence> {
+        let ms = |ms: u32| Picos::from_ms(u64::from(ms));
+        let is_away = |away: &&Away| {
+            away.cpu == cpu && at >= ms(away.at_ms) && away.back_ms.is_none_or(|back| at < ms(back))
+        };
+        self.spec.failures.departures.iter().find(is_away).map(|away| away.why)
     }
 }
 

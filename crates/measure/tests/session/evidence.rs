@@ -188,12 +188,14 @@ fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
 #[test]
 fn what_held_the_run_back_is_flagged_and_a_calm_run_is_not() {
     let calm = flags_of("", Protocol::Cas);
-    assert!(calm.iter().all(|flags| !flags.contains(Flag::Throttled) && !flags.contains(Flag::Invalid)));
+    for flag in [Flag::Throttled, Flag::Quota, Flag::Invalid] {
+        assert!(calm.iter().all(|flags| !flags.contains(flag)), "{}", flag.name());
+    }
     let quota = "stalls = [{ name = 'quota', per_second = 400.0, us = [5.0, 9.0], rhythm = 'random', seen_as = 'quota' }]";
     let heat = "[core_clock]\nheld_back = { from_ms = 700, factor = 0.8 }";
-    for differs in [quota, heat] {
+    for (differs, flag) in [(quota, Flag::Quota), (heat, Flag::Throttled)] {
         let flags = flags_of(differs, Protocol::Cas);
-        assert!(flags.iter().all(|flags| flags.contains(Flag::Throttled)) && !flags.is_empty(), "{differs}");
+        assert!(flags.iter().all(|flags| flags.contains(flag)) && !flags.is_empty(), "{differs}");
     }
 }
 

@@ -35,7 +35,7 @@ fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
     check(&failing("hang = '3'\nhang_limit_ms = 200"), 3, "did not finish within");
     check(&failing("die = '3'"), 3, "stopped answering");
     check(&failing("miscount = '3'"), 3, "the two sides counted 1000 and 999");
-    check(&failing("lose_cpu_at = { cpu = 3, at_ms = 0 }"), 3, "was taken away during the run");
+    check(&failing("departures = [{ cpu = 3, at_ms = 0 }]"), 3, "refused the pin");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_cell_that_hangs_is_tried_three_times_by_the_map_and_by_nothing_after_it() {
 
 #[test]
 fn a_cpu_taken_away_in_the_middle_keeps_what_it_said_before() {
-    let run = failing("lose_cpu_at = { cpu = 3, at_ms = 350 }");
+    let run = failing("departures = [{ cpu = 3, at_ms = 350 }]");
     assert_eq!(run.ended, Ended::Complete);
     let fewer = run.values().into_iter().filter(|(pair, _)| pair.contains(&CpuId(3)));
     let passes: Vec<u32> = fewer.map(|(_, value)| value.passes).collect();

@@ -10,7 +10,9 @@ use coretalk_measure::{
 };
 use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{CpuId, Environment, Finding, Flag, Picos, Relation, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Flag, Picos, Relation, TickRate, Topology, TrialFailure,
+};
 use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -257,6 +259,9 @@ impl Machine for Watched {
     }
     fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
         self.machine.engage(crew)
+    }
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+        self.machine.absent(of)
     }
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         self.machine.perform_trial(order, stop)

@@ -8,7 +8,7 @@ use super::{
     watch,
 };
 use crate::grade;
-use crate::stats::{self, Correlation, MadScale, Pass, Pool};
+use crate::stats::{self, Correlation, LOOKS, MadScale, Pass, Pool};
 use crate::{
     CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
 };
@@ -272,7 +272,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
             value.flags.set(Flag::VcpuUnpinned);
         }
         cell::grade(value, repeats);
-        if let Some(lost) = lost(survey, index) {
+        if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < LOOKS[0]) {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
             value.reason = Some(format!("{lost}; what is shown was measured before"));
@@ -284,7 +284,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
 /// Why a cell that had passes got no more of them, where that is for good.
 fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
     let failure = survey.record.passes(cell)?.failure?;
-    matches!(failure, TrialFailure::CpuLost { .. } | TrialFailure::NotPinned { .. }).then_some(failure)
+    failure.missed_a_cpu().then_some(failure)
 }
 
 fn missing(survey: &Survey<'_>, cell: usize) -> String {

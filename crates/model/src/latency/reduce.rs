@@ -160,10 +160,14 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.throttled {
         flags.set(Flag::Throttled);
     }
+    if seen.quota {
+        flags.set(Flag::Quota);
+    }
     if seen.others_busy {
         flags.set(Flag::Load);
     }
-    if core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
+    // A thread that a quota stops while its clock is probed reads a slow one.
+    if !seen.quota && core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
         flags.set(Flag::Freq);
     }
     let coarse = scale.step_ns.is_some_and(|step| {

@@ -59,10 +59,10 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
 }
 
 /// Whether one piece of work has run often enough: as often as asked, often enough that its tests can reach
-/// [`ALPHA`] at all, and until every difference of its headline is known to the precision asked for.
-pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Standing {
-    let made = repetitions(settings, record, work);
-    let count = settings.placements.len();
+/// [`ALPHA`] at all, and until every difference of its headline is known to the precision asked for. `here` are the
+/// placements that can still be run.
+pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> Standing {
+    let made = whole(settings, record, work, here).len() as u32;
     if made < least_repetitions(settings, work) {
         return Standing::Open;
     }
@@ -70,8 +70,8 @@ pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize) ->
         return Standing::Done;
     }
     let headline = &settings.works[work].metrics[0];
-    let wide = pairs(count).any(|(a, b)| {
-        let ratios = log_ratios(&both(settings, record, work, [a, b], &headline.name));
+    let wide = pairs(here.len()).any(|(a, b)| {
+        let ratios = log_ratios(&both(settings, record, work, [here[a], here[b]], &headline.name));
         ratios
             .and_then(|ratios| paired_shift(&ratios, SHOWN_ALPHA))
             .is_some_and(|shift| shift.half_width() > settings.precision)
@@ -91,18 +91,23 @@ pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
 /// Beyond, the interval is narrower than anything that the machine does from one hour to the next.
 pub const MOST_REPETITIONS: u32 = 200;
 
-/// Repetitions that every placement has.
-fn repetitions(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> u32 {
-    whole(settings, record, work).len() as u32
-}
-
-/// The numbers of the repetitions that every placement has: one that was broken off compares nothing.
-fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> BTreeSet<u32> {
+/// The numbers of the repetitions that all of some placements have: one that was broken off compares nothing.
+fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {
     let of = |placement: usize| -> BTreeSet<u32> {
         let passes = record.passes(settings.trial(work, placement)).iter();
         passes.filter(|pass| pass.outcome.is_ok()).map(|pass| pass.pass).collect()
     };
-    (0..settings.placements.len()).map(of).reduce(|all, of| &all & &of).unwrap_or_default()
+    here.iter().map(|&placement| of(placement)).reduce(|all, of| &all & &of).unwrap_or_default()
+}
+
+/// The placements that ran to the end: those of a run that was broken off differ by one repetition, and one that a CPU left
+/// lags behind.
+fn lasting(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<usize> {
+    let placements = 0..settings.placements.len();
+    let runs = placements.map(|placement| record.outcomes(settings.trial(work, placement)).count());
+    let runs: Vec<usize> = runs.collect();
+    let most = runs.iter().copied().max().unwrap_or(0);
+    (0..runs.len()).filter(|&placement| runs[placement] + 1 >= most).collect()
 }
 
 fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -191,7 +196,7 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
 }
 
 fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &Metric) -> Vec<Arm> {
-    let whole = whole(settings, record, work);
+    let whole = whole(settings, record, work, &lasting(settings, record, work));
     let arm = |(number, placement): (usize, &super::Placement)| {
         // Before any repetition is whole, what is there says more than nothing.
         let counts = |repetition: &u32| whole.is_empty() || whole.contains(repetition);

@@ -1,6 +1,7 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
 use super::judge::{FEWEST_PASSES, judge};
+use super::outcome::OF_ROLE;
 use super::states::{Part, SentinelWatch, split};
 use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
@@ -8,7 +9,7 @@ use super::{
 };
 use crate::latency::cell::TAINTED_SHARE;
 use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
-use crate::{Flag, Flags, Histogram, Topology, jitter};
+use crate::{CpuId, Flag, Flags, Histogram, Topology, jitter};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
@@ -209,9 +210,6 @@ fn told(
     parts.iter().filter_map(state).collect()
 }
 
-/// What stands between a name and the number of the role that it is of.
-const OF_ROLE: char = '@';
-
 /// A trial in which every role says something for itself, under names such as `gaps@3`, is a result for each of them.
 fn by_role(whole: TrialResult) -> Vec<TrialResult> {
     let names = whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys());
@@ -220,16 +218,33 @@ fn by_role(whole: TrialResult) -> Vec<TrialResult> {
     }
     let roles = whole.spec.placement.iter().enumerate();
     roles
-        .map(|(role, &cpu)| TrialResult {
-            spec: TrialSpec { placement: vec![cpu], ..whole.spec.clone() },
-            values: of_role(&whole.values, role),
-            medians_ns: of_role(&whole.medians_ns, role),
-            histograms: of_role(&whole.histograms, role),
-            counts: of_role(&whole.counts, role),
-            busy: whole.busy.get(role).copied().into_iter().collect(),
-            ..whole.clone()
+        .map(|(role, &cpu)| {
+            let mut result = of_one(&whole, role, cpu);
+            if !told_of(&whole, role) {
+                (result.passes, result.grade) = (0, None);
+                result.reason = Some(format!("CPU {cpu} was not there").into());
+            }
+            result
         })
         .collect()
+}
+
+/// Whether a role said anything of its own.
+fn told_of(whole: &TrialResult, role: usize) -> bool {
+    let of_role = |name: &String| name.ends_with(&format!("{OF_ROLE}{role}"));
+    whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys()).any(of_role)
+}
+
+fn of_one(whole: &TrialResult, role: usize, cpu: CpuId) -> TrialResult {
+    TrialResult {
+        spec: TrialSpec { placement: vec![cpu], ..whole.spec.clone() },
+        values: of_role(&whole.values, role),
+        medians_ns: of_role(&whole.medians_ns, role),
+        histograms: of_role(&whole.histograms, role),
+        counts: of_role(&whole.counts, role),
+        busy: whole.busy.get(role).copied().into_iter().collect(),
+        ..whole.clone()
+    }
 }
 
 /// What a role says, and what is said of all.
@@ -369,7 +384,9 @@ fn evidence(pass: &PassOutcome) -> Flags {
         (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
         (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
         (Flag::Load, pass.others_busy),
-        (Flag::Freq, pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
+        (Flag::Quota, pass.quota),
+        // A thread that a quota stops while its clock is probed reads a slow one.
+        (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
     ] {
         if found {
             seen.set(flag);

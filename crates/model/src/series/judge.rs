@@ -53,7 +53,11 @@ pub(super) fn judge(
     let of_passes = width(settings, result);
     widen_to_steps(settings, result);
     let widths = of_passes.zip(width(settings, result)).map(|(of_passes, whole)| Widths { of_passes, whole });
-    let failure = record.passes(index).iter().rev().find_map(|entry| entry.outcome.as_ref().err());
+    let entries = record.passes(index);
+    // A CPU that was away and came back leaves nothing to say.
+    let is_back = entries.last().is_some_and(|entry| entry.outcome.is_ok());
+    let mut failures = entries.iter().rev().filter_map(|entry| entry.outcome.as_ref().err());
+    let failure = failures.find(|failure| !(is_back && failure.missed_a_cpu()));
     if result.passes == 0 {
         result.reason = Some(match failure {
             Some(failure) => failure.to_string().into(),
@@ -114,6 +118,7 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::Preempted => "the scheduler took a CPU away".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
         Flag::Steal => "the hypervisor or interrupts took time".into(),
+        Flag::Quota => "the CPU quota stopped the process".into(),
         Flag::Load => "other programs took CPUs while it was measured".into(),
         Flag::WideCi => Reason::too_wide(width),
         Flag::CoarseClock => Reason::too_coarse(width),

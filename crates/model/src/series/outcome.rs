@@ -36,6 +36,20 @@ impl Observed {
     }
 }
 
+/// What stands between a name and the number of the role that it is of: `gaps@3`.
+pub(super) const OF_ROLE: char = '@';
+
+/// The name with the number of the role that it stands for among `roles`.
+fn of_other_role(name: String, roles: &[usize]) -> String {
+    match name.split_once(OF_ROLE) {
+        Some((stem, role)) => match role.parse().ok().and_then(|role: usize| roles.get(role)) {
+            Some(role) => format!("{stem}{OF_ROLE}{role}"),
+            None => name,
+        },
+        None => name,
+    }
+}
+
 /// What the system says of one role of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -71,8 +85,41 @@ pub struct PassOutcome {
     pub company: u32,
     /// Other programs took more than a tenth of the CPUs around it.
     pub others_busy: bool,
+    /// The quota of the control group stopped the process meanwhile.
+    pub quota: bool,
     /// Half a round trip of CAS without pause between the [ends](super::TrialSpec::ends) of the trial just before and just
     /// after the pass, in nanoseconds: which state the machine was in. `None` where the trial has one CPU, in files of
     /// older versions, and where the visit said nothing.
     pub sentinel_ns: Option<[f32; 2]>,
+}
+
+impl PassOutcome {
+    /// What a pass that only some roles of a trial played says of the trial: `roles` are their numbers, rising, among
+    /// `all`. Of the others nothing is said.
+    ///
+    /// ```
+    /// use coretalk_model::series::PassOutcome;
+    ///
+    /// let mut pass = PassOutcome::default();
+    /// pass.observed.value("lost_share@1", 0.02);
+    /// let whole = pass.of_roles(&[0, 2], 3);
+    /// assert_eq!((whole.observed.values["lost_share@2"], whole.roles.len()), (0.02, 3));
+    /// ```
+    pub fn of_roles(self, roles: &[usize], all: usize) -> PassOutcome {
+        fn renamed<T>(by_name: BTreeMap<String, T>, roles: &[usize]) -> BTreeMap<String, T> {
+            by_name.into_iter().map(|(name, value)| (of_other_role(name, roles), value)).collect()
+        }
+        let Observed { values, histograms, counts, flags } = self.observed;
+        let observed = Observed {
+            values: renamed(values, roles),
+            histograms: renamed(histograms, roles),
+            counts: renamed(counts, roles),
+            flags,
+        };
+        let mut evidence = vec![RoleEvidence::default(); all];
+        for (&role, said) in roles.iter().zip(self.roles) {
+            evidence[role] = said;
+        }
+        PassOutcome { observed, roles: evidence, ..self }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::PlaceArgs;
 use crate::cli::args::Global;
-use crate::cli::resolve::cpus_and_pairs;
+use crate::cli::resolve::{cpus_and_pairs, online};
 use crate::exit::Failure;
 use crate::report::text::count;
 use coretalk_measure::{CommandLine, Machine, Work};
@@ -222,6 +222,7 @@ pub(in crate::cli) fn placement(
         }
         PlacementName::Listed { name, cpus } => (name, cpus),
     };
+    online(machine, &cpus.iter().copied().collect())?;
     let missing = |among: &CpuSet| cpus.iter().copied().find(|cpu| !among.contains(*cpu));
     let existing = machine.topology().cpus();
     if let Some(cpu) = missing(existing) {

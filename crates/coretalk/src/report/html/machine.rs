@@ -56,6 +56,7 @@ fn environment(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section
         ("isolated CPUs", text("/isolated")),
         ("load before", text("/load_1min")),
         ("other programs", number("/others_share").map(|share| format!("{} of the CPUs", percent(share)))),
+        ("stopped by a CPU quota", number("/throttled/times").map(|times| format!("{times} times"))),
         ("mitigations", pairs("/mitigations")),
         ("C library", text("/libc")),
         ("clock", text("/clock/source")),

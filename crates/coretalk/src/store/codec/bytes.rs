@@ -138,7 +138,10 @@ impl Writer {
 
 /// Takes numbers off a blob. Nothing is reserved on the word of the blob alone: see [`Reader::count`].
 #[derive(Debug)]
-pub struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    version: u8,
+}
 
 impl<'a> Reader<'a> {
     /// Checks the sum and the version.
@@ -151,12 +154,17 @@ impl<'a> Reader<'a> {
         if version == 0 || version > known {
             return Err(Damage::Version { found: version, known });
         }
-        Ok(Reader(rest))
+        Ok(Reader { rest, version })
+    }
+
+    /// The version of the blob.
+    pub fn version(&self) -> u8 {
+        self.version
     }
 
     pub fn byte(&mut self) -> Result<u8, Damage> {
-        let (&first, rest) = self.0.split_first().ok_or(Damage::Short)?;
-        self.0 = rest;
+        let (&first, rest) = self.rest.split_first().ok_or(Damage::Short)?;
+        self.rest = rest;
         Ok(first)
     }
 
@@ -182,8 +190,8 @@ impl<'a> Reader<'a> {
     }
 
     pub fn float(&mut self) -> Result<f32, Damage> {
-        let (bytes, rest) = self.0.split_first_chunk::<4>().ok_or(Damage::Short)?;
-        self.0 = rest;
+        let (bytes, rest) = self.rest.split_first_chunk::<4>().ok_or(Damage::Short)?;
+        self.rest = rest;
         Ok(f32::from_bits(u32::from_le_bytes(*bytes)))
     }
 
@@ -199,18 +207,18 @@ impl<'a> Reader<'a> {
     /// larger than a small multiple of the blob is ever reserved.
     pub fn count(&mut self, what: &'static str, least_bits: usize) -> Result<usize, Damage> {
         let value = self.varint()?;
-        let most = (self.0.len() * 8 / least_bits.max(1)) as u64;
+        let most = (self.rest.len() * 8 / least_bits.max(1)) as u64;
         if value > most { Err(Damage::Value { what, value }) } else { Ok(value as usize) }
     }
 
     /// What is left.
     pub fn left(&self) -> usize {
-        self.0.len()
+        self.rest.len()
     }
 
     /// Nothing may be left.
     pub fn finish(self) -> Result<(), Damage> {
-        if self.0.is_empty() { Ok(()) } else { Err(Damage::Long(self.0.len())) }
+        if self.rest.is_empty() { Ok(()) } else { Err(Damage::Long(self.rest.len())) }
     }
 }
 

@@ -8,7 +8,9 @@ use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::Reducer;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Up to it the bits of evidence are a byte.
+const EVIDENCE_IN_A_BYTE: u8 = 1;
 
 /// Encodes recordings that stand beside a summary, each with the position of its trial in the round; `None` where there
 /// is none.
@@ -71,6 +73,7 @@ pub fn decode_recordings(
     context: &[u8],
 ) -> Result<Vec<(usize, Recording)>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
+    let evidence = Evidence::of(&from, EVIDENCE_IN_A_BYTE);
     let count = from.count("the number of recordings", 6 * 8)?;
     let mut recordings = Vec::with_capacity(count);
     for _ in 0..count {
@@ -79,17 +82,36 @@ pub fn decode_recordings(
         let kernels = shapes
             .get(shape)
             .ok_or(Damage::Value { what: "the number of a shape", value: u64::from(shape) })?;
-        recordings.push((position, read_recording(&mut from, started, kernels)?));
+        recordings.push((position, read_recording(&mut from, evidence, started, kernels)?));
     }
     from.finish()?;
     Ok(recordings)
 }
 
+/// How the bits of evidence stand in a blob: they outgrew the byte of its first versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    Byte,
+    Varint,
+}
+
+impl Evidence {
+    /// In a blob whose versions up to `last` have a byte.
+    pub fn of(from: &Reader<'_>, last: u8) -> Evidence {
+        if from.version() <= last { Evidence::Byte } else { Evidence::Varint }
+    }
+}
+
 /// Reads what [`write_recording`] wrote, of this shape.
-pub fn read_recording(from: &mut Reader<'_>, started: Picos, kernels: &Shape) -> Result<Recording, Damage> {
+pub fn read_recording(
+    from: &mut Reader<'_>,
+    evidence: Evidence,
+    started: Picos,
+    kernels: &Shape,
+) -> Result<Recording, Damage> {
     let started = Picos(started.0.wrapping_add(from.signed()? as u64));
     let elapsed = Picos(from.varint()?);
-    let disturbance = read_disturbance(from)?;
+    let disturbance = read_disturbance(from, evidence)?;
     let roles = from.count("the number of roles", 8)?;
     let mut near = CLOCK_START_GHZ;
     let mut core_ghz = Vec::with_capacity(roles);
@@ -170,8 +192,9 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
         found.sibling_busy,
         found.throttled,
         found.others_busy,
+        found.quota,
     ];
-    out.byte(known.iter().enumerate().fold(0, |bits, (bit, &set)| bits | u8::from(set) << bit));
+    out.varint(known.iter().enumerate().fold(0, |bits, (bit, &set)| bits | u64::from(set) << bit));
     for count in [found.involuntary_switches, found.voluntary_switches].into_iter().flatten() {
         out.varint(u64::from(count));
     }
@@ -185,8 +208,11 @@ fn read_known(from: &mut Reader<'_>, near: f32) -> Result<f32, Damage> {
     from.float_near(near)?.ok_or(Damage::Value { what: "a float that must be known", value: 0 })
 }
 
-fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
-    let bits = from.byte()?;
+fn read_disturbance(from: &mut Reader<'_>, evidence: Evidence) -> Result<Disturbance, Damage> {
+    let bits = match evidence {
+        Evidence::Byte => u64::from(from.byte()?),
+        Evidence::Varint => from.varint()?,
+    };
     let set = |bit: u8| bits >> bit & 1 == 1;
     let switches = "the number of context switches";
     Ok(Disturbance {
@@ -198,5 +224,31 @@ fn read_disturbance(from: &mut Reader<'_>) -> Result<Disturbance, Damage> {
         sibling_busy: set(5),
         throttled: set(6),
         others_busy: set(7),
+        quota: set(8),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_that_is_a_byte_is_read_as_one() {
+        // Other programs were busy, and nothing else is known: as version 1 wrote it, and as a varint.
+        for (version, bits) in [(1, vec![0x80]), (2, vec![0x80, 0x01])] {
+            let mut out = Writer::new(version);
+            out.varint(1);
+            out.varint(0);
+            out.varint(0);
+            out.signed(0);
+            out.varint(1_000);
+            bits.iter().for_each(|&byte| out.byte(byte));
+            out.varint(0);
+            let mut shapes = Shapes::default();
+            assert_eq!(shapes.number(std::iter::empty()), 0);
+            let recordings = decode_recordings(&out.seal(b""), Picos::ZERO, &shapes, b"").unwrap();
+            let expected = Disturbance { others_busy: true, ..Disturbance::default() };
+            assert_eq!(recordings[0].1.disturbance, expected, "version {version}");
+        }
+    }
 }

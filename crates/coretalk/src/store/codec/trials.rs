@@ -1,14 +1,16 @@
 //! The trials of one round: what each visit said, or why it said nothing.
 
 use super::bytes::{Damage, Reader, Writer};
-use super::recordings::{read_recording, saying_all, shape_of, write_recording};
+use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_recording};
 use super::shapes::Shapes;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Reducer, SpanSummary, Visit};
 use coretalk_model::{CommandEnd, CpuId, Flags, Picos, Recording, TrialFailure};
 
 /// Version 1 had a summary of every trial, and no recording.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Up to it the bits of evidence of a recording are a byte.
+const EVIDENCE_IN_A_BYTE: u8 = 2;
 const ONLY_SUMMARIES: u8 = 1;
 
 /// Where differences of core clocks begin: any value of the usual size would do.
@@ -72,6 +74,7 @@ pub fn decode_trials(
     context: &[u8],
 ) -> Result<Vec<RecordedTrial>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
+    let evidence = Evidence::of(&from, EVIDENCE_IN_A_BYTE);
     let only_summaries = blob.first() == Some(&ONLY_SUMMARIES);
     let count = from.count("the number of trials", 3 * 8)?;
     let mut trials = Vec::with_capacity(count);
@@ -92,7 +95,7 @@ pub fn decode_trials(
             .and_then(|number| shapes.get(number))
             .ok_or(Damage::Value { what: "the number of a shape", value: shape })?;
         if is_recording {
-            let recording = read_recording(&mut from, started, kernels)?;
+            let recording = read_recording(&mut from, evidence, started, kernels)?;
             let damage = Damage::Value { what: "the sitting of a recording", value: 0 };
             let visit = reducer.as_mut().ok_or(damage)?.visit(cell, &recording);
             trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(recording) });

@@ -1,6 +1,7 @@
 //! The rows of `environment` and `findings`.
 
 use super::{named, read_keys, write_keys};
+use coretalk_model::environment::Throttled;
 use coretalk_model::{ClockFacts, Environment, Finding, Verdict};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,8 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
         isolated,
         load_1min,
         others_share,
+        // Stands among the decisions: it is known once everything is measured.
+        throttled: _,
         compiler,
         build,
         tool_version,
@@ -173,6 +176,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         isolated: row.isolated.parse().map_err(|error| super::conversion(1, error))?,
         load_1min: row.load_1min,
         others_share: most(row.others_share, others_of_sittings(db)?),
+        throttled: throttled_of_sittings(db)?,
         compiler: row.compiler,
         build: row.build,
         tool_version: row.tool_version,
@@ -189,6 +193,19 @@ fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let mut all = None;
     for share in shares {
         all = most(all, share?.parse().ok());
+    }
+    Ok(all)
+}
+
+/// What a quota did in all sittings, each of which notes it at its end.
+fn throttled_of_sittings(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
+    let mut select =
+        db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;
+    let mut all: Option<Throttled> = None;
+    for text in select.query_map([], |row| row.get::<_, String>(0))? {
+        if let Some(of_sitting) = Throttled::from_json(&text?) {
+            all = Some(all.map_or(of_sitting, |earlier| earlier.and(of_sitting)));
+        }
     }
     Ok(all)
 }

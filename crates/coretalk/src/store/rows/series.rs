@@ -40,6 +40,8 @@ struct SaidRow {
     company: u32,
     #[serde(skip_serializing_if = "is_calm")]
     others_busy: bool,
+    #[serde(skip_serializing_if = "is_calm")]
+    quota: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     sentinel_ns: Option<[f32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,6 +181,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             coordinator_shared: said.coordinator_shared,
             company: said.company,
             others_busy: said.others_busy,
+            quota: said.quota,
             sentinel_ns: said.sentinel_ns,
         }),
     };
@@ -195,6 +198,7 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         coordinator_shared,
         company,
         others_busy,
+        quota,
         sentinel_ns,
     } = outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
@@ -207,14 +211,15 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         coordinator_shared: *coordinator_shared,
         company: *company,
         others_busy: *others_busy,
+        quota: *quota,
         sentinel_ns: *sentinel_ns,
         failure: None,
     }
 }
 
-/// The same of others.
-fn is_calm(others_busy: &bool) -> bool {
-    !others_busy
+/// The same of what disturbs.
+fn is_calm(disturbed: &bool) -> bool {
+    !disturbed
 }
 
 /// Most passes are, and say nothing of it.

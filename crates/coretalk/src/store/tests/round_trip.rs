@@ -235,11 +235,11 @@ fn a_recording() -> impl Strategy<Value = Recording> {
             samples,
         });
     let clocks = proptest::collection::vec(any::<Option<[f32; 2]>>(), 0..3);
-    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 5]>()).prop_map(
+    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 6]>()).prop_map(
         |(
             [involuntary_switches, voluntary_switches],
             steal_ms,
-            [migrated, coordinator_shared, sibling_busy, throttled, others_busy],
+            [migrated, coordinator_shared, sibling_busy, throttled, quota, others_busy],
         )| {
             Disturbance {
                 involuntary_switches,
@@ -249,6 +249,7 @@ fn a_recording() -> impl Strategy<Value = Recording> {
                 coordinator_shared,
                 sibling_busy,
                 throttled,
+                quota,
                 others_busy,
             }
         },

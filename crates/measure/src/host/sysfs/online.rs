@@ -2,7 +2,7 @@
 
 use super::{CPU, TopologyError};
 use crate::host::cgroup::inherited_mask;
-use crate::host::root::SystemRoot;
+use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::{CpuId, CpuSet};
 
 /// Every CPU that is online: from `online`, else from the entries of sysfs, else from `/proc/cpuinfo`, else from the
@@ -11,7 +11,7 @@ use coretalk_model::{CpuId, CpuSet};
 /// # Errors
 /// [`TopologyError::NoCpus`] where none of them says anything.
 pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
-    if let Some(cpus) = root.list(&format!("{CPU}/online"))?.filter(|cpus| !cpus.is_empty()) {
+    if let Some(cpus) = listed_online(root)? {
         return Ok(cpus);
     }
     let entries = entries_of_sysfs(root);
@@ -26,6 +26,14 @@ pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
         _ if !listed.is_empty() => Ok(listed),
         _ => Err(TopologyError::NoCpus),
     }
+}
+
+/// The CPUs that the kernel itself lists as online; `None` where it lists none.
+///
+/// # Errors
+/// The file holds no CPU list.
+pub fn listed_online(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
+    Ok(root.list(&format!("{CPU}/online"))?.filter(|cpus| !cpus.is_empty()))
 }
 
 /// The CPUs with a directory. Those that cannot be switched off have no file `online`.

@@ -15,6 +15,8 @@ pub struct Account {
     gaps: Tally,
     /// Ticks lost in gaps in which the thread was switched out.
     switched: u64,
+    /// Length of each of those, in ticks.
+    switches: Vec<u64>,
     /// Length of the others, in ticks.
     others: Vec<u64>,
     /// Ticks that were watched, looks among them.
@@ -28,12 +30,18 @@ pub struct Account {
 /// Gaps that are kept one by one in a pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
 const MOST_KEPT: usize = 50_000;
 
+/// The same of those with a switch: ten times what a scheduler does in the longest pass.
+const MOST_SWITCHES: usize = 10_000;
+/// A quota stops a process for milliseconds.
+const SHORTEST_STOP_NS: f64 = 1e6;
+
 impl Account {
     /// Nothing seen yet; takes all memory that it will need.
     pub fn new() -> Account {
         Account {
             gaps: Tally::new(),
             switched: 0,
+            switches: Vec::with_capacity(MOST_SWITCHES),
             others: Vec::with_capacity(MOST_KEPT),
             watched: 0,
             looks: 0,
@@ -46,6 +54,9 @@ impl Account {
         self.gaps.count(ticks);
         if switched {
             self.switched += ticks;
+            if self.switches.len() < MOST_SWITCHES {
+                self.switches.push(ticks);
+            }
         } else if self.others.len() < MOST_KEPT {
             self.others.push(ticks);
         }
@@ -64,7 +75,20 @@ impl Account {
         value(names::RATE, gaps as f64 / watched_ns * 1e9);
         value(names::LOOK_NS, (watched_ns - lost_ns) / self.looks.max(1) as f64);
         let switched_ns = rate.ns(self.switched as f64);
-        value(names::SWITCH, share(switched_ns));
+        let mut stopped_ns = 0.0;
+        if let Some(throttled_ms) = evidence.throttled_ms {
+            self.switches.sort_unstable();
+            let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
+            for gap_ns in long.take_while(|gap_ns| *gap_ns >= SHORTEST_STOP_NS) {
+                // Whoever comes late after a stop counts for it, too.
+                if stopped_ns >= throttled_ms * 1e6 {
+                    break;
+                }
+                stopped_ns += gap_ns;
+            }
+            value(names::QUOTA, share(stopped_ns));
+        }
+        value(names::SWITCH, share(switched_ns - stopped_ns));
         self.others.sort_unstable();
         let ns: Vec<f64> = self.others.iter().map(|&ticks| rate.ns(ticks as f64)).collect();
         let counted = evidence.ticks.zip(evidence.interrupts);
@@ -116,13 +140,20 @@ mod tests {
 
     #[test]
     fn only_what_is_evident_has_a_cause() {
-        let known = shares(&Evidence { ticks: Some(1), interrupts: Some(1), stolen_ms: Some(10.0) });
-        let expected = [0.005, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
+        let known = shares(&Evidence {
+            ticks: Some(1),
+            interrupts: Some(1),
+            stolen_ms: Some(10.0),
+            throttled_ms: Some(0.0),
+        });
+        let expected = [0.005, 0.0, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
         for (found, expected) in known.iter().zip(expected) {
             assert!((found.unwrap() - expected).abs() < 1e-9, "{known:?}");
         }
         let unknown = shares(&Evidence::default());
-        assert_eq!((unknown[1], unknown[2], unknown[3]), (None, None, None));
-        assert!((unknown[4].unwrap() - 0.009_405).abs() < 1e-9, "{unknown:?}");
+        assert_eq!(unknown[1..5], [None; 4]);
+        assert!((unknown[5].unwrap() - 0.009_405).abs() < 1e-9, "{unknown:?}");
+        let stopped = shares(&Evidence { throttled_ms: Some(4.0), ..Evidence::default() });
+        assert_eq!((stopped[0], stopped[1]), (Some(0.0), Some(0.005)), "{stopped:?}");
     }
 }

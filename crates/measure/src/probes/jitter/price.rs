@@ -16,14 +16,16 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     let span_ns = order.span.ns();
     for (role, &cpu) in stage.placement().iter().enumerate() {
         let mut account = Account::new();
-        let mut evidence = Evidence { ticks: Some(0), interrupts: Some(0), stolen_ms: Some(0.0) };
+        let mut evidence =
+            Evidence { ticks: Some(0), interrupts: Some(0), stolen_ms: Some(0.0), throttled_ms: Some(0.0) };
         let mut lost_ns = 0.0;
         for (ns, held) in stage.holds(cpu, span_ns) {
             lost_ns += ns;
-            account.gap(stage.ticks(ns), held == HeldAs::Switch);
+            account.gap(stage.ticks(ns), matches!(held, HeldAs::Switch | HeldAs::Quota));
             match held {
                 HeldAs::Tick => evidence.ticks = evidence.ticks.map(|count| count + 1),
                 HeldAs::Steal => evidence.stolen_ms = evidence.stolen_ms.map(|ms| ms + ns / 1e6),
+                HeldAs::Quota => evidence.throttled_ms = evidence.throttled_ms.map(|ms| ms + ns / 1e6),
                 HeldAs::Switch | HeldAs::Nothing => {}
             }
         }

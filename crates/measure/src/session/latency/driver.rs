@@ -7,6 +7,7 @@ use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
 use crate::series::TrialOrder;
+use crate::session::presence::{Presence, Suspicion};
 use crate::session::{Decision, Event, Kept, Observer, Sink};
 use crate::stop::Stop;
 use coretalk_model::latency::{
@@ -15,6 +16,7 @@ use coretalk_model::latency::{
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -53,6 +55,7 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that a look found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
+    presence: Presence,
     sink: &'a mut dyn Sink,
     observer: &'a mut dyn Observer,
     stop: &'a Stop,
@@ -91,6 +94,7 @@ impl<'a> Driver<'a> {
         choices.budget_ended = false;
         let began = machine.now();
         Ok(Driver {
+            presence: Presence::new(settings.cpus.iter().copied().collect(), past.segments, began),
             ledger: Ledger::new(settings, scale, past.record, past.segments, pairs.len()),
             topology,
             pairs,
@@ -155,6 +159,26 @@ impl<'a> Driver<'a> {
         self.stop.is_raised()
     }
 
+    /// Asks whether every CPU is still there, and gives up what needs one that is not; gives whether there is such a one.
+    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<bool, RunError> {
+        let departures = self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?;
+        for departure in &departures {
+            let of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&departure.cpu));
+            self.ledger.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.machine.now());
+        }
+        Ok(!departures.is_empty())
+    }
+
+    /// Rounds without the cells that need a CPU which is not there any more.
+    fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
+        if self.presence.gone().is_empty() {
+            return Cow::Borrowed(rounds);
+        }
+        let possible = |cell: &u32| self.presence.gone_of(&self.pairs[*cell as usize]).is_none();
+        let rounds = rounds.iter().map(|round| round.iter().copied().filter(possible).collect::<CellRound>());
+        Cow::Owned(rounds.filter(|round| !round.is_empty()).collect())
+    }
+
     /// Performs rounds in order, batch by batch, until they, the budget or the patience of the user end.
     pub fn perform(
         &mut self,
@@ -163,6 +187,8 @@ impl<'a> Driver<'a> {
         rounds: &[CellRound],
         orders: &dyn Fn(&Menu, usize) -> Arc<[SpanOrder]>,
     ) -> Result<Flow, RunError> {
+        self.look_for_cpus(Suspicion::None)?;
+        let mut rounds = self.possible(rounds);
         let mut next = 0;
         while next < rounds.len() {
             if self.stop.is_raised() {
@@ -177,12 +203,19 @@ impl<'a> Driver<'a> {
                 rounds[next..end].iter().map(|round| self.round(purpose, pass, round, orders)).collect();
             let Driver { machine, ledger, relations, stop, .. } = self;
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
-            next += clerk::perform(&mut **machine, ledger, of_batch, &batch, stop)?;
+            let performed = clerk::perform(&mut **machine, ledger, of_batch, &batch, stop)?;
+            let suspicion = if ledger.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
+            let left = self.look_for_cpus(suspicion)?;
             if self.machine.now() - self.committed >= SLOT {
                 self.commit()?;
             }
+            next += performed;
             if next < end {
                 return self.stopped();
+            }
+            if left {
+                rounds = Cow::Owned(self.possible(&rounds[next..]).into_owned());
+                next = 0;
             }
         }
         Ok(Flow::On)
@@ -283,12 +316,12 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Notes what other programs took meanwhile.
-    fn note_others(&mut self) -> Result<(), RunError> {
-        match Decision::of_others(&*self.machine, self.ledger.segment) {
-            Some(decision) => Ok(self.sink.decide(&decision)?),
-            None => Ok(()),
+    /// Notes what went on around this part of the run.
+    fn note_surroundings(&mut self) -> Result<(), RunError> {
+        for decision in Decision::of_surroundings(&*self.machine, self.ledger.segment) {
+            self.sink.decide(&decision)?;
         }
+        Ok(())
     }
 
     /// Ends the run: commits what is pending, notes how it ended, and says what follows from it.
@@ -302,10 +335,10 @@ impl<'a> Driver<'a> {
             Flow::BudgetEnded => Ended::Budget,
             Flow::Stopped => Ended::Interrupted,
         };
-        self.choices.complete = ended != Ended::Interrupted;
+        self.choices.complete = ended != Ended::Interrupted && self.presence.gone().is_empty();
         self.choices.budget_ended = ended == Ended::Budget;
         self.decide()?;
-        self.note_others()?;
+        self.note_surroundings()?;
         let stop = self.stop;
         let go_on = || !stop.is_raised();
         let result = match self.analysed(&go_on) {

@@ -5,7 +5,7 @@ use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
 use crate::session::{RecordedRound, RecordedTrial, Slot};
 use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale};
-use coretalk_model::{Relation, TrialFailure};
+use coretalk_model::{Picos, Relation, TrialFailure};
 use std::collections::BTreeMap;
 
 /// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
@@ -20,6 +20,8 @@ pub struct Ledger<'a> {
     pending: Slot,
     /// How many trials of a cell gave nothing: in the map, and beside it.
     failures: BTreeMap<(Side, u32), u32>,
+    /// A trial missed a CPU since somebody asked.
+    missed_a_cpu: bool,
     /// Mean time of a round by purpose and slowest relation in it, and how many it is the mean of.
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
 }
@@ -52,6 +54,7 @@ impl<'a> Ledger<'a> {
             settings,
             reducer: Reducer::new(scale, settings.counts),
             pending: Slot::default(),
+            missed_a_cpu: false,
             round_time: BTreeMap::new(),
         }
     }
@@ -128,25 +131,50 @@ impl<'a> Ledger<'a> {
         self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
     }
 
+    /// Whether a trial since the last call missed a CPU: it refused a thread, or lost one.
+    pub fn has_lost_a_cpu(&mut self) -> bool {
+        std::mem::take(&mut self.missed_a_cpu)
+    }
+
+    /// Gives up cells that miss a CPU; those without a value say so.
+    pub fn lose(&mut self, cells: impl Iterator<Item = u32>, failure: &TrialFailure, now: Picos) {
+        let mut told = Vec::new();
+        for cell in cells {
+            for side in [Side::Map, Side::Beside] {
+                self.failures.insert((side, cell), PATIENCE);
+            }
+            if self.record.passes(cell as usize).is_some_and(|passes| passes.failure.is_some()) {
+                continue;
+            }
+            told.push(RecordedTrial { cell, outcome: Err(failure.clone()), raw: None });
+        }
+        let (purpose, pass) = (Purpose::Map, 0);
+        self.note(purpose, pass, &told);
+        self.pending.rounds.push(RecordedRound {
+            purpose,
+            pass,
+            started: now,
+            elapsed: Picos::ZERO,
+            trials: told,
+        });
+    }
+
     fn note_failure(&mut self, purpose: Purpose, cell: u32, failure: &TrialFailure) {
         let side = if purpose == Purpose::Map { Side::Map } else { Side::Beside };
-        *self.failures.entry((side, cell)).or_default() += weight(failure);
+        *self.failures.entry((side, cell)).or_default() += 1;
+        self.missed_a_cpu |= failure.missed_a_cpu();
     }
 }
 
-/// How much of the patience a failure costs: a CPU that is gone or refuses will not be there a moment later.
-fn weight(failure: &TrialFailure) -> u32 {
-    match failure {
-        TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. } => PATIENCE,
-        _ => 1,
-    }
-}
-
-/// What earlier sittings got nothing of is not tried again.
+/// What earlier sittings got nothing of is not tried again, unless a CPU was away then: a run goes on when it is back.
 fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
-    let beside = purposes.filter(|entry| entry.outcome.is_err()).map(|entry| (Side::Beside, entry.cell));
-    let in_map = |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some());
+    let failed = |failure: &TrialFailure| !failure.missed_a_cpu();
+    let beside = purposes
+        .filter(|entry| entry.outcome.as_ref().is_err_and(failed))
+        .map(|entry| (Side::Beside, entry.cell));
+    let in_map =
+        |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some_and(failed));
     beside
         .chain((0..cells as u32).filter(in_map).map(|cell| (Side::Map, cell)))
         .map(|cell| (cell, PATIENCE))

@@ -1,0 +1,231 @@
+//! CPUs that go away while a simulated machine is measured, at seeded times in every phase of every probe: what was
+//! measured stays, the CPU is named, and the run goes on once it is back.
+
+use super::tool::{Said, Tool};
+use serde_json::Value;
+
+/// Every command that measures, and what it needs to take a few seconds of machine time on eight CPUs.
+const COMMANDS: [&[&str]; 13] = [
+    &["latency", "--budget", "4s"],
+    &["latency", "--as", "core-to-core-latency"],
+    &["latency", "--gap", "1us,100us", "--budget", "4s"],
+    &["latency", "--protocol", "one-way", "--budget", "4s"],
+    &["wait", "--pairs", "all", "--strategy", "busy,futex", "--budget", "4s"],
+    &["wake", "--pairs", "all", "--primitive", "semaphore,park", "--budget", "4s"],
+    &["queue", "--queue", "spsc,mutex", "--capacity", "1,100", "--budget", "4s"],
+    &["spawn", "--kind", "thread", "--budget", "4s"],
+    &["contend", "--method", "fetch-add,std-mutex", "--threads", "1,2,8", "--budget", "4s"],
+    &["sharing", "--budget", "4s"],
+    &["broadcast", "--budget", "4s"],
+    &["jitter", "--duration", "3s"],
+    &[
+        "place",
+        "--threads",
+        "2",
+        "--placement",
+        "a=0,1",
+        "--placement",
+        "b=2,3",
+        "--placement",
+        "c=4,5",
+        "--workload",
+        "ring",
+    ],
+];
+
+/// The machine, and what happens to its CPUs.
+fn scenario(tool: &Tool, failures: &str) {
+    let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}\n");
+    std::fs::write(tool.path().join("machine.toml"), text).unwrap();
+}
+
+fn measured(tool: &Tool, words: &[&str], more: &[&str]) -> (Said, Value) {
+    let machine = ["--machine", "sim:machine.toml", "--seed", "3", "-q", "--format", "json"];
+    let said = tool.call(&[words, &machine, more].concat());
+    let document = serde_json::from_str(&said.out).unwrap_or(Value::Null);
+    (said, document)
+}
+
+/// CPU 3 leaves at a time; gives whether the run missed it.
+fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
+    let tool = Tool::new();
+    let told = format!("{words:?}, {why} at {at_ms} ms");
+    scenario(&tool, &format!("departures = [{{ cpu = 3, at_ms = {at_ms}, why = '{why}' }}]"));
+    let (said, document) = measured(&tool, words, &[]);
+    assert_eq!(said.code, 0, "{told}: {}", said.err);
+    let run = &document["run"];
+    if run["departed"].as_array().is_none_or(Vec::is_empty) {
+        // It had ended by then.
+        assert_eq!(run["complete"], true, "{told}");
+        return false;
+    }
+    assert_eq!(
+        (run["complete"].as_bool(), &run["departed"][0]["cpu"]),
+        (Some(false), &Value::from(3)),
+        "{told}"
+    );
+    assert_eq!(
+        (run["departed"].as_array().unwrap().len(), &run["departed"][0]["why"]),
+        (1, &Value::from(why)),
+        "{told}"
+    );
+    let at_s = run["departed"][0]["at_s"].as_f64().unwrap();
+    assert!(at_s <= f64::from(at_ms) / 1e3 + 0.8, "{told}: missed after {at_s} s");
+    // The screen names it.
+    let screen = tool.done(&["runs", "show", "latest"]).out;
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("! CPU 3 ")
+            && (words.contains(&"--as") || flat.contains("once it is back: coretalk --resume")),
+        "{told}: {screen}"
+    );
+    assert!(!flat.contains("Interrupted"), "{told}: {screen}");
+    let page = tool.done(&["report", "latest", "-o", "page.html"]);
+    assert_eq!(page.code, 0);
+    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    assert!(page.contains("CPU 3 "), "{told}");
+    // Cells and trials without the CPU have values, or the budget ended.
+    let budget_ended = run["budget_ended"] == true;
+    for cell in
+        document["matrices"].as_array().unwrap().iter().flat_map(|matrix| matrix["cells"].as_array().unwrap())
+    {
+        let with_it = cell["from"] == 3 || cell["to"] == 3;
+        assert!(
+            with_it || budget_ended || cell["reason"].is_null() || !cell["ns"].is_null(),
+            "{told}: {cell}"
+        );
+    }
+    for trial in document["series"].as_array().unwrap() {
+        let with_it = trial["placement"].as_array().is_some_and(|cpus| cpus.contains(&Value::from(3)));
+        let has_passes = trial["passes"].as_u64().is_some_and(|passes| passes > 0);
+        assert!(with_it || has_passes || budget_ended, "{told}: {trial}");
+        assert!(has_passes || !trial["reason"].is_null(), "{told}: {trial}");
+    }
+    // The CPU is back.
+    scenario(&tool, "");
+    let resumed =
+        tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
+    assert_eq!(resumed.code, 0, "{told}: {}", resumed.err);
+    let document: Value = serde_json::from_str(&resumed.out).unwrap();
+    assert_eq!(document["run"]["complete"], true, "{told}, resumed");
+    assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{told}, resumed");
+    let missing = |entry: &&Value| entry["reason"].as_str().is_some_and(|reason| reason.contains("CPU 3"));
+    let cells = document["matrices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|matrix| matrix["cells"].as_array().unwrap());
+    let trials = document["series"].as_array().unwrap().iter();
+    let left: Vec<&Value> = cells.chain(trials).filter(missing).collect();
+    assert!(left.is_empty(), "{told}, resumed: {left:?}");
+    true
+}
+
+#[test]
+fn every_probe_goes_on_without_a_cpu_that_leaves_and_with_it_once_it_is_back() {
+    // Before the first pass, in the first, in the middle and late; each probe sees another time and reason.
+    let times = [0, 40, 350, 900, 1_700, 2_600];
+    for (number, words) in COMMANDS.into_iter().enumerate() {
+        let mut missed = 0;
+        for turn in 0..3 {
+            let at_ms = times[(number + 2 * turn) % times.len()];
+            let why = ["offline", "cpuset", "pin-refused"][(number + turn) % 3];
+            missed += u32::from(leaves(words, at_ms, why));
+        }
+        assert!(missed > 0, "{words:?} ended before any CPU left");
+    }
+}
+
+#[test]
+fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
+    let quota = "[[stalls]]\nname = 'quota'\nper_second = 10.0\nus = [20000.0, 20000.0]\nrhythm = 'periodic'\nseen_as = 'quota'\nfrom_ms = 1200\n";
+    for words in COMMANDS {
+        let tool = Tool::new();
+        let text = format!("based_on = 'laptop-smt'\n{quota}");
+        std::fs::write(tool.path().join("machine.toml"), text).unwrap();
+        let (said, document) = measured(&tool, words, &[]);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let throttled = &document["environment"]["throttled"];
+        if throttled["times"] == 0 {
+            continue;
+        }
+        assert!(throttled["from_s"].as_f64().is_some_and(|from_s| from_s > 0.5), "{words:?}: {throttled}");
+        let screen = tool.done(&["runs", "show", "latest"]).out;
+        let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("the CPU quota stopped this process"), "{words:?}: {screen}");
+        assert!(!flat.contains("It held still"), "{words:?}: {screen}");
+        // What the quota slowed down carries its flag and no other reason for it.
+        let flagged = |flag: &str| {
+            let cells = document["matrices"].as_array().unwrap().iter();
+            let cells = cells.flat_map(|matrix| matrix["cells"].as_array().unwrap());
+            let all = cells.chain(document["series"].as_array().unwrap());
+            all.filter(|entry| {
+                entry["flags"].as_array().is_some_and(|flags| flags.iter().any(|it| it == flag))
+            })
+            .count()
+        };
+        assert_eq!(flagged("freq"), 0, "{words:?}");
+        if words[0] == "jitter" {
+            assert!(screen.contains("quota"), "{screen}");
+        }
+    }
+}
+
+#[test]
+fn isolated_cpus_are_left_out_and_named() {
+    let tool = Tool::new();
+    std::fs::write(
+        tool.path().join("machine.toml"),
+        "based_on = 'laptop-smt'\n[allowance]\nisolated = '6-7'\n",
+    )
+    .unwrap();
+    let (said, document) = measured(&tool, &["latency", "--budget", "4s"], &[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(document["environment"]["isolated"], "6,7");
+    assert_eq!(document["matrices"][0]["cpus"].as_array().unwrap().len(), 6);
+    let screen = tool.done(&["runs", "show", "latest"]).out;
+    assert!(screen.contains("CPUs 6,7 are isolated and were left out"), "{screen}");
+    // Whoever names one gets it.
+    let (said, document) = measured(&tool, &["latency", "--cpus", "5-7", "--budget", "4s"], &["--no-save"]);
+    assert_eq!(
+        (said.code, document["matrices"][0]["cpus"].as_array().unwrap().len()),
+        (0, 3),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn an_offline_cpu_is_offline_and_one_that_refuses_costs_itself_alone() {
+    let tool = Tool::new();
+    scenario(&tool, "departures = [{ cpu = 3, at_ms = 0 }]");
+    let call =
+        |words: &[&str]| tool.call(&[words, &["--machine", "sim:machine.toml", "--seed", "1"]].concat());
+    for words in [
+        &["latency", "--cpus", "2,3"][..],
+        &["wait", "--cpus", "2,3"],
+        &["place", "--placement", "a=2,3", "--placement", "b=0,1", "--workload", "ring"],
+    ] {
+        let said = call(words);
+        assert_eq!(
+            (said.code, said.err.lines().count(), said.out.as_str()),
+            (3, 1, ""),
+            "{words:?}: {}",
+            said.err
+        );
+        assert!(said.err.contains("CPU 3 is offline") && said.err.contains("cpu3/online"), "{}", said.err);
+    }
+    // Those that are there are measured without being asked.
+    let said = call(&["latency", "--budget", "4s", "--format", "json"]);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &document["run"]["complete"]), (0, &Value::Bool(true)), "{}", said.err);
+    scenario(&tool, "refuse_pin = '3'");
+    let said = call(&["latency", "--cpus", "2,3", "--budget", "4s"]);
+    assert_eq!(said.code, 3, "one CPU is too few: {}", said.err);
+    assert!(said.err.contains("CPU 3 refused the pin"), "{}", said.err);
+    let said = call(&["latency", "--budget", "4s"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("CPU 3 refused the pin"), "{}", said.out);
+    let said = call(&["latency", "--budget", "4s", "--strict"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+}
