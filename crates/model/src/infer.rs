@@ -32,7 +32,7 @@ mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
 pub use error::InferError;
-pub use findings::{Findings, Refusal, levels_changed};
+pub use findings::{Beside, Findings, Refusal, levels_changed};
 pub use layout::Layout;
 pub use observation::{Observation, observations};
 pub use repeat::repeatability;
