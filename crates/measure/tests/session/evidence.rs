@@ -3,6 +3,7 @@
 use crate::vocabulary::{bad_cells, builtin, run, toml};
 use coretalk_measure::Machine;
 use coretalk_measure::probes::kernel_by_id;
+use coretalk_model::infer::{Shape, infer, observations};
 use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
 use coretalk_model::{CpuId, Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
 
@@ -212,5 +213,22 @@ fn clocks_that_lie_apart_are_flagged() {
     }
     for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
         assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
+    // One pair of fast cores among pairs of slow ones, and of both kinds.
+    for seed in [1, 20] {
+        let run = run(builtin("hybrid"), seed, |settings| {
+            settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
+        });
+        let doubted: Vec<_> =
+            run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
+        assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
+        // Five of 21 pairs are of other kinds: the latencies alone do not call them exceptions of one kind.
+        let structure = infer(&observations(&run.result.maps[0])).unwrap();
+        let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+        assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
     }
 }
