@@ -5,7 +5,7 @@ use coretalk_measure::Machine;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_model::infer::{Shape, infer, observations};
 use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
-use coretalk_model::{CpuId, Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
+use coretalk_model::{CpuId, Flag, Flags, Grade, Home, KernelId, Picos, Protocol, Tool};
 
 #[test]
 fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
@@ -230,5 +230,17 @@ fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
         let structure = infer(&observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
+    }
+}
+
+#[test]
+fn what_was_measured_under_load_and_repeats_is_graded_as_a_trial_is() {
+    let run = run(toml("based_on = 'chiplet-16'\n[failures]\nothers = 0.5"), 3, |settings| {
+        settings.cpus.truncate(6);
+    });
+    assert!(!run.values().is_empty());
+    for (pair, value) in run.values() {
+        assert!(value.flags.contains(Flag::Load), "{pair:?}");
+        assert_eq!(value.grade, Grade::C, "{pair:?}: {:?} {:?}", value.flags, value.latency_ns);
     }
 }

@@ -252,6 +252,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
     let again = again(survey, |_| true);
     let mut scratch = Scratch::default();
     let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
+    let mut agree: Vec<bool> = Vec::with_capacity(survey.len());
     for cell in 0..survey.len() {
         // Each takes a microsecond or two.
         if cell.is_multiple_of(1024) && !go_on() {
@@ -261,6 +262,8 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
             Some(value) => Cell::Measured(Box::new(value)),
             None => Cell::Missing { reason: missing(survey, cell) },
         });
+        let number = cells[cell].value().map(|value| value.latency_ns.point);
+        agree.push(number.is_some_and(|number| scratch.repeats(number)));
     }
     flag_outliers(survey, &mut cells);
     let refused: BTreeMap<Relation, &GateOutcome> = survey
@@ -272,7 +275,11 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
         let Cell::Measured(value) = cell else { continue };
-        let repeats = again.get(&index).is_some_and(|second| settle(value, second, survey.settings));
+        let repeats = match again.get(&index) {
+            Some(second) => settle(value, second, survey.settings),
+            // On the same lines a cell that fits no other only says the same again.
+            None => agree[index] && !value.flags.contains(Flag::ModelOutlier),
+        };
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
