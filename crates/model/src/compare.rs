@@ -15,6 +15,7 @@ mod conditions;
 mod effect;
 mod judge;
 mod judged;
+mod kinds;
 mod levels;
 mod meaning;
 mod nest;

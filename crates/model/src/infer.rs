@@ -32,7 +32,7 @@ mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
 pub use error::InferError;
-pub use findings::{Findings, Refusal, levels_changed};
+pub use findings::{Beside, Findings, Refusal, levels_changed};
 pub use layout::Layout;
 pub use observation::{Observation, observations};
 pub use repeat::repeatability;
@@ -51,6 +51,8 @@ use tree::Tree;
 
 /// Cells that scatter less than this around one value are alike; more is more than noise and slices explain.
 const UNIFORM: f64 = 0.06;
+/// Where more than one of so many pairs lie apart from the others, all are not alike: cores of several kinds.
+const MOST_UNLIKE: usize = 10;
 /// Fewer CPUs than this make no mesh that could be told from anything else: ten pairs or fewer.
 const LEAST_OF_A_MESH: usize = 6;
 
@@ -79,7 +81,7 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
     Ok(Structure {
         levels: described(&found.levels, &distances),
         hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
-        shape: shape(&found, &distances),
+        shape: shape(&found, &suspects, &distances),
         suspects,
         cpus: distances.cpus,
         left_out: distances.left_out,
@@ -261,15 +263,17 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .collect()
 }
 
-fn shape(found: &Found, distances: &Distances) -> Shape {
+fn shape(found: &Found, suspects: &[Suspect], distances: &Distances) -> Shape {
     if !found.levels.is_empty() {
         return Shape::Grouped;
     }
     let n = distances.len();
     let scatter = scatter(distances);
+    let unlike = suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count();
+    let most_unlike = (n * (n - 1) / 2 / MOST_UNLIKE).max(1);
     if n == 3 || found.hints.iter().any(|hint| hint.but.is_some()) {
         Shape::TooFew
-    } else if scatter <= UNIFORM {
+    } else if scatter <= UNIFORM && unlike <= most_unlike {
         Shape::Uniform { scatter }
     } else if n < LEAST_OF_A_MESH {
         Shape::TooFew

@@ -15,7 +15,7 @@ mod view;
 pub use finding::{Doubt, Kind};
 
 use crate::formats::ImportedMatrix;
-use crate::infer::{Observation, infer};
+use crate::infer::{Observation, Structure, Suspect, infer};
 use view::View;
 
 /// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
@@ -41,5 +41,12 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     doubts.extend(pinning::check(&view, structure.as_ref()));
     doubts.extend(odd::first(&view, step));
     doubts.extend(odd::rows(&view));
+    doubts.extend(structure.as_ref().and_then(unfit));
     doubts
+}
+
+/// Pairs that the inference could not fit in.
+fn unfit(structure: &Structure) -> Option<Doubt> {
+    let cells: Vec<Suspect> = structure.unfit().copied().collect();
+    (!cells.is_empty()).then_some(Doubt::Unfit { cells, has_groups: !structure.levels.is_empty() })
 }

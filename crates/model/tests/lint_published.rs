@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_model::formats::read_matrices;
-use coretalk_model::infer::{Doubt, Observation, Shape, infer};
-use coretalk_model::lint::{Kind, lint};
+use coretalk_model::infer::{Observation, Shape, infer};
+use coretalk_model::lint::{Doubt, Kind, lint};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,8 +79,11 @@ fn doubts_about_published_matrices_are_those_that_are_known() {
         let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, kinds)| kinds);
         let known: BTreeSet<Kind> = known.iter().copied().collect();
         let directed = is_directed(&file);
-        let beyond: Vec<&Kind> =
-            found.difference(&known).filter(|kind| !(directed && **kind == Kind::Asymmetry)).collect();
+        // Which pairs fit is the inference's to say: `what_is_doubted_is_what_is_inferred`.
+        let beyond: Vec<&Kind> = found
+            .difference(&known)
+            .filter(|kind| **kind != Kind::Unfit && !(directed && **kind == Kind::Asymmetry))
+            .collect();
         let missed: Vec<&Kind> = known.difference(&found).collect();
         let words =
             |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
@@ -107,7 +110,7 @@ fn what_is_doubted_and_what_is_inferred_do_not_contradict_each_other() {
             if unpinned && !structure.levels.is_empty() {
                 wrong.push(format!("{}: not pinned, and groups", file.display()));
             }
-            let unlike = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count();
+            let unlike = structure.unfit().count();
             let pairs = imported.matrix.len() * (imported.matrix.len() - 1) / 2;
             if matches!(structure.shape, Shape::Uniform { .. }) && unlike * 10 > pairs {
                 wrong.push(format!("{}: all pairs alike, and {unlike} of {pairs} unlike", file.display()));
@@ -115,4 +118,25 @@ fn what_is_doubted_and_what_is_inferred_do_not_contradict_each_other() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_is_doubted_is_what_is_inferred() {
+    let Some(data) = data() else { return };
+    for file in files(&data) {
+        for imported in read_matrices(&fs::read(&file).unwrap()).unwrap() {
+            let Ok(structure) = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))) else {
+                continue;
+            };
+            let inferred: Vec<_> = structure.unfit().map(|suspect| suspect.pair).collect();
+            let doubts = lint(&imported);
+            let unfit = doubts.iter().find(|doubt| doubt.kind() == Kind::Unfit);
+            assert_eq!(unfit.map_or_else(Vec::new, Doubt::pairs), inferred, "{}", file.display());
+            for doubt in &doubts {
+                if let (Doubt::Unpinned { spread, .. }, Some(scatter)) = (doubt, structure.scatter()) {
+                    assert!((spread - scatter).abs() < 1e-12, "{}: {spread} {scatter}", file.display());
+                }
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::store::StoreError;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
+use coretalk_model::lint::{Doubt, lint};
 use coretalk_model::{CpuId, Environment, Matrix, Protocol, Topology};
 use std::path::Path;
 
@@ -34,6 +35,8 @@ struct Subject {
     note: Option<String>,
     /// Pairs that were tested for shared execution units.
     execution: Vec<ExecutionTest>,
+    /// What is doubtful about a matrix of another tool.
+    doubts: Vec<Doubt>,
 }
 
 /// `topology`.
@@ -57,6 +60,7 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
                 findings: subject.findings.as_ref(),
                 reason: subject.note.as_deref(),
                 execution: &subject.execution,
+                doubts: &subject.doubts,
             };
             hand_over(global, &Document::of_topology(&view, subject.environment.as_ref(), identity))
         }
@@ -85,6 +89,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Fa
         findings: None,
         note: None,
         execution: Vec::new(),
+        doubts: Vec::new(),
     };
     match brief.result {
         Ok(result) => {
@@ -130,6 +135,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
                 findings: None,
                 note: None,
                 execution: Vec::new(),
+                doubts: Vec::new(),
             };
             return Ok(with_latencies(subject, &report.result));
         }
@@ -151,6 +157,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
             findings: None,
             note: Some("the file holds no latencies".into()),
             execution: Vec::new(),
+            doubts: Vec::new(),
         });
     }
     let matrices =
@@ -160,6 +167,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     };
     let cpus = imported.matrix.cpus().to_vec();
     let unit = imported.unit.as_str();
+    let doubts = lint(&imported);
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let nothing = Topology::flat(cpus.iter().copied().collect());
     let findings = Findings::of_matrix(&observed, reported.as_ref().unwrap_or(&nothing));
@@ -172,6 +180,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         findings: Some(graded(findings, &observed)),
         note: None,
         execution: Vec::new(),
+        doubts,
     })
 }
 
@@ -198,6 +207,7 @@ fn screen(subject: &Subject, width: usize) -> String {
     if let Some(findings) = &subject.findings {
         lines.extend(report::structure::table(findings, subject.unit, width));
     }
+    lines.extend(report::lint::remarks(&subject.doubts, subject.unit, width));
     if let Some(note) = &subject.note {
         lines.extend(report::text::wrap(&format!(" Nothing from latencies: {note}."), width, 1));
     }

@@ -27,7 +27,8 @@ pub struct GroupDoc {
     /// A relation, `group-1` and so on, `across`, `all`, or the name of a series.
     group: String,
     /// Where it stands beside others: a relation, `groups-of-2`, `larger-groups-1` and so on, `across`, `all`, or the
-    /// name of a series. `group-1` may be threads of a core on one machine and a die on the next.
+    /// name of a series; where not all of a name are known to mean the same, each kind apart: `across-kind-1`. `group-1`
+    /// may be threads of a core on one machine and a die on the next.
     column: String,
     /// CPUs in each group that the latencies show, fewest first; empty for other levels.
     sizes: Vec<usize>,

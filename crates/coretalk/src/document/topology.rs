@@ -2,8 +2,9 @@
 
 use super::{Ci, ci, known};
 use crate::RunReport;
-use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneGroup, Shape, Structure};
+use coretalk_model::infer::{Agreement, Beside, Findings, InferredLevel, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
+use coretalk_model::lint::Doubt;
 use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
@@ -23,6 +24,19 @@ pub struct TopologyDoc {
     agreement: Vec<AgreementDoc>,
     /// Pairs that were tested for shared execution units.
     execution: Vec<ExecutionDoc>,
+    /// What `lint` says of the matrix of another tool; empty for runs.
+    doubts: Vec<DoubtDoc>,
+}
+
+/// What is doubtful about a matrix of another tool.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoubtDoc {
+    /// As `lint` names it, such as `clock-comb`.
+    kind: &'static str,
+    /// Pairs that show it; empty where the whole matrix does, or single CPUs with all that they have.
+    pairs: Vec<[u32; 2]>,
+    /// Of `clock-comb` the step, in the unit of the matrix; null otherwise.
+    step: Option<f64>,
 }
 
 /// Whether two CPUs share the units that execute, as threads of one core do.
@@ -77,6 +91,8 @@ pub struct AllButOneDoc {
     /// Median of the pairs of that CPU with them.
     across: Option<f64>,
     unit: &'static str,
+    /// Reported levels that settle it: in them the CPU is a group of its own. Empty where it may as well be slow.
+    reported: Vec<&'static str>,
 }
 
 /// An inferred level.
@@ -158,6 +174,8 @@ pub struct StructureView<'a> {
     pub reason: Option<&'a str>,
     /// Pairs that were tested for shared execution units.
     pub execution: &'a [ExecutionTest],
+    /// What is doubtful about a matrix of another tool.
+    pub doubts: &'a [Doubt],
 }
 
 /// What the system reports.
@@ -230,6 +248,7 @@ impl TopologyDoc {
             findings: None,
             reason: None,
             execution: &[],
+            doubts: &[],
         })
     }
 
@@ -241,6 +260,7 @@ impl TopologyDoc {
             findings: Findings::of_run(&report.result, &report.topology).as_ref(),
             reason: None,
             execution: &report.result.execution,
+            doubts: &[],
         })
     }
 
@@ -250,7 +270,7 @@ impl TopologyDoc {
         TopologyDoc {
             cpus: view.cpus.iter().map(|cpu| cpu.0).collect(),
             reported: view.reported.map_or_else(ReportedDoc::nothing, ReportedDoc::of),
-            inferred: structure.map(|structure| InferredDoc::of(structure, view.unit)),
+            inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
             reason: refusal.map(ToString::to_string).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
                 (Some(findings), Some(structure)) => {
@@ -259,6 +279,20 @@ impl TopologyDoc {
                 _ => Vec::new(),
             },
             execution: ExecutionDoc::of(view.execution),
+            doubts: view.doubts.iter().map(DoubtDoc::of).collect(),
+        }
+    }
+}
+
+impl DoubtDoc {
+    fn of(doubt: &Doubt) -> DoubtDoc {
+        DoubtDoc {
+            kind: doubt.kind().name(),
+            pairs: doubt.pairs().iter().map(|pair| pair.map(|cpu| cpu.0)).collect(),
+            step: match doubt {
+                Doubt::ClockComb { step, .. } => known(*step),
+                _ => None,
+            },
         }
     }
 }
@@ -332,41 +366,37 @@ impl MemoryNodeDoc {
 }
 
 impl InferredDoc {
-    fn of(structure: &Structure, unit: &'static str) -> InferredDoc {
-        let scatter = match &structure.shape {
-            Shape::Grouped | Shape::TooFew => None,
-            Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => known(*scatter),
-        };
+    fn of(findings: &Findings, unit: &'static str) -> Option<InferredDoc> {
+        let structure = findings.structure.as_ref().ok()?;
+        let scatter = structure.scatter().and_then(known);
         let suspects = structure.suspects.iter().map(|suspect| SuspectDoc {
             from: suspect.pair[0].0,
             to: suspect.pair[1].0,
             doubt: suspect.doubt.name(),
             ratio: suspect.ratio.and_then(known),
         });
-        InferredDoc {
+        Some(InferredDoc {
             levels: structure.levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect(),
             continuous: matches!(structure.shape, Shape::Continuous { .. }),
             scatter,
             too_few: matches!(structure.shape, Shape::TooFew),
             hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
-            all_but_one: structure
-                .all_but_one()
-                .map(|(hint, but)| AllButOneDoc::of(hint, but, unit))
-                .collect(),
+            all_but_one: findings.beside().iter().map(|beside| AllButOneDoc::of(beside, unit)).collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
             suspects: suspects.collect(),
-        }
+        })
     }
 }
 
 impl AllButOneDoc {
-    fn of(hint: &LoneGroup, but: CpuId, unit: &'static str) -> AllButOneDoc {
+    fn of(beside: &Beside<'_>, unit: &'static str) -> AllButOneDoc {
         AllButOneDoc {
-            cpu: but.0,
-            group: hint.cpus.to_string(),
-            inside: hint.inside.and_then(known),
-            across: hint.across.and_then(known),
+            cpu: beside.cpu.0,
+            group: beside.group.cpus.to_string(),
+            inside: beside.group.inside.and_then(known),
+            across: beside.group.across.and_then(known),
             unit,
+            reported: beside.reported.iter().map(|level| level.name()).collect(),
         }
     }
 }

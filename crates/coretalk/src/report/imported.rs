@@ -66,6 +66,7 @@ impl ImportedFile {
             findings: self.findings.as_ref(),
             reason: None,
             execution: &[],
+            doubts: &first.map_or_else(Vec::new, doubts_of),
         };
         Document::of_imported(self.matrices.iter()).with_structure(&view)
     }

@@ -1,5 +1,6 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
+use super::structure::unfit_words;
 use super::table::{Align, Columns};
 use super::text::{count, ns, percent, plain, wrap};
 use coretalk_model::CpuId;
@@ -117,7 +118,21 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             ns(*value),
             ns(*usual)
         ),
+        Doubt::Unfit { cells, has_groups } => {
+            let [a, b] = cells[0].pair;
+            format!(
+                "{}, such as CPUs {a} and {b}: disturbed while measured, or built in another way; `topology` lists them",
+                unfit_words(cells.len(), *has_groups)
+            )
+        }
     }
+}
+
+/// What is doubtful about the numbers whose structure is shown above, but for the pairs that it lists.
+pub fn remarks(doubts: &[Doubt], unit: &str, width: usize) -> Vec<String> {
+    let others = doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. }));
+    let said = |doubt: &Doubt| wrap(&format!(" ! {}: {}", doubt.kind(), words(doubt, unit)), width, 3);
+    others.flat_map(said).collect()
 }
 
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.

@@ -15,6 +15,7 @@ pub fn screen(table: &Overview, sides: &[SideView], width: usize) -> String {
         width,
         2,
     );
+    lines.extend(kinds_words(table).into_iter().flat_map(|words| wrap(words, width, 2)));
     let across = across(table, sides);
     match across.is_within(width) {
         true => lines.extend(across.lines(width)),
@@ -122,6 +123,9 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
         let what = format!("{machine}: {}", about(row));
         text.push_str(&format!("| {} | {} | {} |\n", escaped(name), escaped(&what), cells.join(" | ")));
     }
+    if let Some(words) = kinds_words(table) {
+        text.push_str(&format!("\n{words}.\n"));
+    }
     text
 }
 
@@ -145,6 +149,9 @@ fn range(group: &GroupMedian) -> String {
 
 /// The name of a column as a heading.
 pub(super) fn group_words(name: &str) -> String {
+    if let Some((name, kind)) = name.rsplit_once("-kind-") {
+        return format!("{}, kind {kind}", group_words(name));
+    }
     match name.strip_prefix("larger-groups-") {
         Some("1") => "larger groups".to_owned(),
         Some(number) => format!("larger groups, {number}"),
@@ -152,4 +159,13 @@ pub(super) fn group_words(name: &str) -> String {
         None if name == "groups-of-2" => "groups of 2".to_owned(),
         None => name.to_owned(),
     }
+}
+
+/// What kinds of columns are, where there are several.
+pub(super) fn kinds_words(table: &Overview) -> Option<&'static str> {
+    let has_kinds = table.groups.iter().any(|name| name.contains("-kind-"));
+    has_kinds.then_some(
+        "Groups of different kinds are not known to mean the same thing, such as cores of a cluster and threads of a \
+         core: they cannot be compared",
+    )
 }

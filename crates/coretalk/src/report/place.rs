@@ -346,15 +346,17 @@ fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
     differ
         .filter_map(|pair| {
             let share = pair.share?.point;
-            let b_wins = (share > 0.0) == (comparison.metric.better == Better::Higher);
-            let (best, other) = if b_wins { (pair.b, pair.a) } else { (pair.a, pair.b) };
-            let (best, other) = (name(best), name(other));
+            let higher = comparison.metric.better == Better::Higher;
+            let (a, b) = (name(pair.a), name(pair.b));
             Some(match effect(share) >= min_effect {
-                true => format!("{best} beats {other}"),
+                true if (share > 0.0) == higher => format!("{b} beats {a}"),
+                true => format!("{a} beats {b}"),
+                // The number of the table: the latter of the two against the former.
                 false => format!(
-                    "{best} is better than {other} by {}, and whether the truth lies within the ±{} that do not matter is \
-                     open",
-                    percent(effect(share)),
+                    "{b} {} {} {} than {a}, and whether the truth lies within the ±{} that do not matter is open",
+                    if higher { "has" } else { "takes" },
+                    percent(share.abs()),
+                    if share > 0.0 { "more" } else { "less" },
                     percent(min_effect)
                 ),
             })

@@ -4,10 +4,10 @@ use super::ladder::level_words;
 use super::table::{Align, Columns};
 use super::text::{count, flow, ns, percent, wrap};
 use coretalk_model::infer::{
-    Agreement, Doubt, Findings, InferError, InferredLevel, LoneGroup, Refusal, Shape, Standing, Structure,
+    Agreement, Beside, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure, Suspect,
 };
 use coretalk_model::latency::Execution;
-use coretalk_model::{CpuId, CpuSet, Level};
+use coretalk_model::{CpuSet, Level};
 
 /// Suspects that are listed one by one.
 const MOST_SUSPECTS: usize = 6;
@@ -30,7 +30,7 @@ pub fn sentence(findings: &Findings, width: usize) -> Vec<String> {
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
 fn found(structure: &Structure, findings: &Findings) -> String {
     if structure.levels.is_empty() {
-        return no_levels(structure, &findings.agreement, "ns");
+        return no_levels(structure, findings, "ns");
     }
     let (mut reported, mut others) = (Vec::new(), Vec::new());
     for (index, level) in structure.levels.iter().enumerate().rev() {
@@ -50,35 +50,41 @@ fn found(structure: &Structure, findings: &Findings) -> String {
     if !others.is_empty() {
         parts.push(format!("{}, which the system does not report", others.join("; ")));
     }
-    parts.extend(all_but_one(structure, &findings.agreement, "ns"));
+    parts.extend(all_but_one(findings, "ns"));
     parts.join("; ")
 }
 
 /// A CPU that is far from all others, or slow: what the system reports may tell which.
-fn all_but_one(structure: &Structure, agreement: &[Agreement], unit: &str) -> Vec<String> {
-    let settled = agreement.iter().filter(|held| held.standing == Standing::Agree && held.against.is_none());
-    let names: Vec<&str> = settled.map(|held| level_words(held.level, 2)).collect();
-    let one = |(hint, but): (&LoneGroup, CpuId)| {
+fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
+    let one = |beside: &Beside<'_>| {
         let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
-        let why = if names.is_empty() || hint.cpus.len() + 1 != structure.cpus.len() {
-            "it is far away or slow, which one CPU alone does not tell".to_owned()
-        } else {
-            format!("a group of its own, as the system reports ({})", names.join(", "))
-        };
         format!(
-            "CPU {but} takes {} {unit} to {}, which take {} to each other (medians): {why}",
-            value(hint.across),
-            format_args!("CPUs {}", hint.cpus),
-            value(hint.inside),
+            "CPU {} takes {} {unit} to CPUs {}, which take {} to each other (medians): {}",
+            beside.cpu,
+            value(beside.group.across),
+            beside.group.cpus,
+            value(beside.group.inside),
+            why_alone(&beside.reported),
         )
     };
-    structure.all_but_one().map(one).collect()
+    findings.beside().iter().map(one).collect()
 }
 
-fn no_levels(structure: &Structure, agreement: &[Agreement], unit: &str) -> String {
+/// What one CPU beside all others is, by the reported levels that settle it.
+pub(super) fn why_alone(reported: &[Level]) -> String {
+    match reported {
+        [] => "it is far away or slow, which one CPU alone does not tell".to_owned(),
+        levels => {
+            let names: Vec<&str> = levels.iter().map(|level| level_words(*level, 2)).collect();
+            format!("a group of its own, as the system reports ({})", names.join(", "))
+        }
+    }
+}
+
+fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
     match &structure.shape {
         Shape::TooFew => {
-            let told = all_but_one(structure, agreement, unit);
+            let told = all_but_one(findings, unit);
             if told.is_empty() {
                 format!("{} CPUs are too few to tell groups", structure.cpus.len())
             } else {
@@ -87,11 +93,10 @@ fn no_levels(structure: &Structure, agreement: &[Agreement], unit: &str) -> Stri
         }
         Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
         Shape::Uniform { scatter } => {
-            let but =
-                match structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).count() {
-                    0 => String::new(),
-                    unlike => format!(" but {unlike}"),
-                };
+            let but = match structure.unfit().count() {
+                0 => String::new(),
+                unlike => format!(" but {unlike}"),
+            };
             format!("no groups, all pairs{but} are alike, with a scatter of {}", percent(*scatter))
         }
         Shape::Continuous { scatter, .. } => format!(
@@ -160,13 +165,13 @@ pub fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if structure.levels.is_empty() {
-        let found = no_levels(structure, &findings.agreement, unit);
+        let found = no_levels(structure, findings, unit);
         lines.extend(wrap(&format!(" From the latencies alone: {found}."), width, 1));
     } else {
         lines.extend(level_table(structure, unit, width));
         lines.extend(pairs_remark(structure, width));
     }
-    lines.extend(remarks(structure, &findings.agreement, unit, width));
+    lines.extend(remarks(structure, findings, unit, width));
     if !findings.agreement.is_empty() {
         lines.push(String::new());
         lines.extend(agreement_table(structure, &findings.agreement, unit, width));
@@ -224,10 +229,10 @@ fn pairs_remark(structure: &Structure, width: usize) -> Vec<String> {
     wrap(&text, width, 1)
 }
 
-fn remarks(structure: &Structure, agreement: &[Agreement], unit: &str, width: usize) -> Vec<String> {
+fn remarks(structure: &Structure, findings: &Findings, unit: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if !structure.levels.is_empty() {
-        let texts = all_but_one(structure, agreement, unit);
+        let texts = all_but_one(findings, unit);
         lines.extend(texts.iter().flat_map(|text| wrap(&format!(" {text}."), width, 1)));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
@@ -311,17 +316,11 @@ fn cpus_words(moved: &CpuSet, level: Level) -> String {
 
 /// Cells that a file cannot measure again.
 fn suspects(structure: &Structure, width: usize) -> Vec<String> {
-    let off: Vec<_> = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier).collect();
+    let off: Vec<&Suspect> = structure.unfit().collect();
     if off.is_empty() {
         return Vec::new();
     }
-    let what = match (structure.levels.is_empty(), off.len()) {
-        (false, 1) => "does not fit the groups",
-        (false, _) => "do not fit the groups",
-        (true, 1) => "is unlike the rest",
-        (true, _) => "are unlike the rest",
-    };
-    let mut parts = vec![format!(" {} {what}:", count(off.len() as u64, "pair"))];
+    let mut parts = vec![format!(" {}:", unfit_words(off.len(), !structure.levels.is_empty()))];
     parts.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
         let [a, b] = suspect.pair;
         format!("{a} and {b}{}", suspect.ratio.map_or(String::new(), |ratio| format!(" ({ratio:.2} ×)")))
@@ -334,13 +333,24 @@ fn suspects(structure: &Structure, width: usize) -> Vec<String> {
     text
 }
 
+/// How many pairs do not fit, and what.
+pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> String {
+    let what = match (has_groups, pairs) {
+        (true, 1) => "does not fit the groups",
+        (true, _) => "do not fit the groups",
+        (false, 1) => "is unlike the rest",
+        (false, _) => "are unlike the rest",
+    };
+    format!("{} {what}", count(pairs as u64, "pair"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::text::columns;
     use coretalk_model::infer::Observation;
     use coretalk_model::topology::Domain;
-    use coretalk_model::{Matrix, Topology};
+    use coretalk_model::{CpuId, Matrix, Topology};
 
     /// Two halves of 8 CPUs, 20 ns inside and 85 ns across; `reported` as last-level caches.
     fn findings(reported: &[&str]) -> Findings {

@@ -323,6 +323,8 @@ pub struct BesideView {
     pub inside: Option<f64>,
     /// Median from the CPU to the group.
     pub across: Option<f64>,
+    /// Reported levels in which the CPU is a group of its own.
+    pub reported: Vec<String>,
     /// Unit of both.
     pub unit: String,
 }

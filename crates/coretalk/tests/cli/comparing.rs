@@ -385,14 +385,17 @@ fn a_table_of_many_says_which_groups_stand_in_a_column() {
     matrix(&tool, "cores.csv", 16, |a, b| if a / 2 == b / 2 { 8.0 } else { 20.0 });
     let words = ["compare", "threes.csv", "threads.csv", "cores.csv"];
     let text = tool.done(&words).out;
-    for part in ["groups of 2", "larger groups", "across", "4 × 3", "12 × 2", "2 × 12", "8 × 2"] {
+    let kinds = "Groups of different kinds are not known to mean the same thing";
+    for part in ["groups of 2, kind 2", "larger groups, kind 1", "4 × 3", "12 × 2", "2 × 12", "8 × 2", kinds]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
     let json = tool.done(&[&words[..], &["--format", "json"]].concat()).out;
     let document: Value = serde_json::from_str(&json).unwrap();
     let first = |row: usize| &document["overview"][row]["groups"][0];
     let column = |row: usize| (first(row)["group"].as_str(), first(row)["column"].as_str());
-    assert_eq!(column(0), (Some("group-1"), Some("larger-groups-1")), "{json}");
-    assert_eq!(column(1), (Some("group-1"), Some("groups-of-2")), "{json}");
+    assert_eq!(column(0), (Some("group-1"), Some("larger-groups-1-kind-1")), "{json}");
+    assert_eq!(column(1), (Some("group-1"), Some("groups-of-2-kind-2")), "{json}");
+    assert_eq!(column(2), (Some("group-1"), Some("groups-of-2-kind-3")), "{json}");
     assert_eq!(first(2)["sizes"], serde_json::json!([2, 2, 2, 2, 2, 2, 2, 2]));
 }

@@ -187,3 +187,20 @@ fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
     let pair = tool.done(&["topology", "--from", "pair.csv"]).out;
     assert!(pair.contains("cannot tell: 2 CPUs have 1 pair"), "{pair}");
 }
+
+#[test]
+fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
+    let tool = Tool::new();
+    let words = "latency --machine sim:chiplet-16 --cpus 0-3,8 --seed 1 --store runs";
+    let screen = tool.done(&words.split(' ').collect::<Vec<_>>()).out;
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "(medians): a group of its own, as the system reports (L3).";
+    assert!(flat.contains(said), "{screen}");
+    tool.done(&["report", "latest", "--store", "runs", "-o", "page.html"]);
+    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    assert!(page.contains(said), "the page does not say it");
+    let document = tool.done(&["export", "latest", "--store", "runs", "--format", "json"]).out;
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let beside = &document["topology"]["inferred"]["all_but_one"][0];
+    assert_eq!((&beside["cpu"], &beside["reported"]), (&8.into(), &serde_json::json!(["l3"])), "{beside}");
+}

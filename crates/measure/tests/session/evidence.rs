@@ -3,8 +3,9 @@
 use crate::vocabulary::{bad_cells, builtin, run, toml};
 use coretalk_measure::Machine;
 use coretalk_measure::probes::kernel_by_id;
+use coretalk_model::infer::{Shape, infer, observations};
 use coretalk_model::latency::{PairChoice, Parallel, Purpose, Spacing, Tails};
-use coretalk_model::{CpuId, Flag, Flags, Home, KernelId, Picos, Protocol, Tool};
+use coretalk_model::{CpuId, Flag, Flags, Grade, Home, KernelId, Picos, Protocol, Tool};
 
 #[test]
 fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
@@ -214,5 +215,34 @@ fn clocks_that_lie_apart_are_flagged() {
     }
     for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
         assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
+    // One pair of fast cores among pairs of slow ones, and of both kinds.
+    for seed in [1, 20] {
+        let run = run(builtin("hybrid"), seed, |settings| {
+            settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
+        });
+        let doubted: Vec<_> =
+            run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
+        assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
+        // Five of 21 pairs are of other kinds: the latencies alone do not call them exceptions of one kind.
+        let structure = infer(&observations(&run.result.maps[0])).unwrap();
+        let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+        assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
+    }
+}
+
+#[test]
+fn what_was_measured_under_load_and_repeats_is_graded_as_a_trial_is() {
+    let run = run(toml("based_on = 'chiplet-16'\n[failures]\nothers = 0.5"), 3, |settings| {
+        settings.cpus.truncate(6);
+    });
+    assert!(!run.values().is_empty());
+    for (pair, value) in run.values() {
+        assert!(value.flags.contains(Flag::Load), "{pair:?}");
+        assert_eq!(value.grade, Grade::C, "{pair:?}: {:?} {:?}", value.flags, value.latency_ns);
     }
 }

@@ -291,7 +291,7 @@ fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
 
 /// Whether a relation means the same in two reports: what is farther than a cache is so only where both say who shares
 /// one. A level that tells no CPUs apart needs no report.
-fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
+pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
     let reports = |topology: &Topology, level: Level| !topology.level(level).is_empty();
     let tells = |topology: &Topology, level: Level| {
         topology.level(level).iter().any(|domain| {

@@ -1,15 +1,17 @@
 //! [`Overview`]: many runs or files in one table, a row for each and a column for each group of pairs.
 
 use super::conditions::described;
+use super::kinds::Kinds;
 use super::{Levels, Side, Subject};
 use crate::stats::{median_in_place, quantile_of_sorted};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Many sides in one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
     /// Columns, nearest pairs first: relations that systems report; `groups-of-2`, `larger-groups-1` and so on and
-    /// `across` of those that latencies show; `all`; series.
+    /// `across` of those that latencies show; `all`; series. Each means one thing: where levels of some rows are not known
+    /// to mean what those of others do, they stand apart, as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
     pub groups: Vec<String>,
     /// One row for each sheet of each side, in the order given.
     pub rows: Vec<OverviewRow>,
@@ -45,43 +47,73 @@ pub struct GroupMedian {
     pub pairs: usize,
 }
 
+/// A column before it has a name: a rank, nearest first, what levels of it are called, and their kind where there are
+/// several.
+type Column = (u32, String, Option<usize>);
+
+/// What of a sheet stands in a cell.
+struct Members {
+    level: String,
+    /// The levels by which its CPUs lie to each other.
+    levels: BTreeSet<String>,
+    values: Vec<f64>,
+}
+
 /// Tabulates sides, each by its own levels, in columns by what a level is known to be. Descriptive only: whether two rows differ is for
 /// [`compare`](fn@super::compare) to say.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
-    let mut names: BTreeMap<(u32, String), ()> = BTreeMap::new();
-    let mut tables = Vec::new();
+    let mut kinds = Kinds::of(sides);
     let by_number = are_alike(sides);
+    let mut sheets = Vec::new();
     for (position, (side, levels)) in sides.iter().enumerate() {
         for sheet in &side.sheets {
-            let mut by_level: BTreeMap<(u32, String), Vec<f64>> = BTreeMap::new();
+            let mut members: BTreeMap<(u32, String), Members> = BTreeMap::new();
             for (subject, reading) in &sheet.readings {
                 let (rank, name) = levels.of_subject(subject);
-                let name = match subject {
-                    Subject::Series(series) if !by_number => levels.name_by_relation(series),
-                    _ => name,
+                let (name, of) = match subject {
+                    Subject::Series(series) if !by_number => {
+                        let [lie, _] = levels.lie(series);
+                        (levels.name_by_relation(series), lie.into_keys().map(|(_, level)| level).collect())
+                    }
+                    Subject::Series(_) => (name, BTreeSet::new()),
+                    Subject::Pair(_) => (name.clone(), BTreeSet::from([name])),
                 };
-                by_level.entry((rank, name)).or_default().push(reading.value.point);
+                let known = members.entry((rank, name.clone()));
+                let known = known.or_insert_with(|| Members { level: name, levels: of, values: Vec::new() });
+                known.values.push(reading.value.point);
             }
-            let groups: BTreeMap<(u32, String), GroupMedian> = by_level
-                .into_iter()
-                .filter_map(|((_, level), values)| {
-                    let column = levels.column(&level);
-                    Some((column, of_group(values, levels.sizes(&level), level)?))
-                })
-                .collect();
-            names.extend(groups.keys().cloned().map(|name| (name, ())));
-            tables.push((position, sheet, groups));
+            for known in members.values() {
+                kinds.note(position, &levels.column(&known.level).1, &known.levels);
+            }
+            sheets.push((position, sheet, members));
         }
+    }
+    let mut names: BTreeSet<Column> = BTreeSet::new();
+    let mut tables = Vec::new();
+    for (position, sheet, members) in sheets {
+        let levels = &sides[position].1;
+        let of = |known: Members| {
+            let (rank, name) = levels.column(&known.level);
+            let kind = kinds.number(position, &name, &known.levels);
+            Some(((rank, name, kind), of_group(known.values, levels.sizes(&known.level), known.level)?))
+        };
+        let groups: BTreeMap<Column, GroupMedian> = members.into_values().filter_map(of).collect();
+        names.extend(groups.keys().cloned());
+        tables.push((position, sheet, groups));
     }
     let rows = tables.into_iter().map(|(side, sheet, mut groups)| OverviewRow {
         side,
         sheet: sheet.name.clone(),
         unit: sheet.unit.clone(),
         kernel: sheet.traits.iter().find(|(name, _)| *name == "kernel").map(|(_, kernel)| kernel.clone()),
-        medians: names.keys().map(|name| groups.remove(name)).collect(),
+        medians: names.iter().map(|name| groups.remove(name)).collect(),
     });
     let rows = rows.collect();
-    Overview { groups: names.into_keys().map(|(_, name)| name).collect(), rows }
+    let groups = names.into_iter().map(|(_, name, kind)| match kind {
+        Some(kind) => format!("{name}-kind-{kind}"),
+        None => name,
+    });
+    Overview { groups: groups.collect(), rows }
 }
 
 /// Whether equal numbers are the same CPUs everywhere as far as reports tell: then series stand under their own names, else

@@ -1,10 +1,13 @@
 //! [`Findings`]: what can be said about the structure of a machine, or why nothing can.
 
 use super::naming::name_levels;
-use super::{Agreement, InferError, Observation, Structure, agreement, infer, observations, repeatability};
+use super::{
+    Agreement, InferError, LoneGroup, Observation, Standing, Structure, agreement, infer, observations,
+    repeatability,
+};
 use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
-use crate::{Matrix, Protocol, Topology};
+use crate::{CpuId, Level, Matrix, Protocol, Topology};
 use std::fmt;
 
 /// Of more cells that changed level while they were watched nothing is inferred.
@@ -45,7 +48,36 @@ pub struct Findings {
     pub agreement: Vec<Agreement>,
 }
 
+/// A CPU beside a group that all others form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside<'a> {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// The group.
+    pub group: &'a LoneGroup,
+    /// Reported levels that settle what one CPU leaves open: in them it is a group of its own. Empty where it may as well
+    /// be slow as far away.
+    pub reported: Vec<Level>,
+}
+
 impl Findings {
+    /// Every CPU beside a group that all others form: of the matrix, or of the group of the next coarser level.
+    pub fn beside(&self) -> Vec<Beside<'_>> {
+        let Ok(structure) = &self.structure else { return Vec::new() };
+        let settled = |held: &&Agreement| held.standing == Standing::Agree && held.against.is_none();
+        let settled: Vec<Level> = self.agreement.iter().filter(settled).map(|held| held.level).collect();
+        let beside = structure.all_but_one().map(|(group, cpu)| Beside {
+            cpu,
+            group,
+            // A level says it of the whole matrix.
+            reported: match group.cpus.len() + 1 == structure.cpus.len() {
+                true => settled.clone(),
+                false => Vec::new(),
+            },
+        });
+        beside.collect()
+    }
+
     /// Of a matrix.
     pub fn of_matrix(observed: &Matrix<Option<Observation>>, reported: &Topology) -> Findings {
         match infer(observed) {
@@ -106,8 +138,8 @@ pub fn levels_changed(watch: &StateWatch) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Picos;
     use crate::latency::WatchedState;
-    use crate::{CpuId, Picos};
 
     #[test]
     fn a_machine_whose_cpus_move_gets_no_structure() {

@@ -1,7 +1,7 @@
 //! [`Structure`]: what the latencies say about how a machine is built.
 
 use super::Layout;
-use super::Suspect;
+use super::{Doubt, Suspect};
 use crate::latency::Execution;
 use crate::stats::Estimate;
 use crate::{CpuId, CpuSet};
@@ -96,5 +96,18 @@ impl Structure {
     /// The groups that consist of all CPUs but one, with that one: whether it is far away or slow cannot be told.
     pub fn all_but_one(&self) -> impl Iterator<Item = (&LoneGroup, CpuId)> {
         self.hints.iter().filter_map(|hint| Some((hint, hint.but?)))
+    }
+
+    /// Pairs that do not fit the groups, or where there are none are unlike the rest.
+    pub fn unfit(&self) -> impl Iterator<Item = &Suspect> {
+        self.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Outlier)
+    }
+
+    /// How far the values scatter where they form no groups, as a share.
+    pub fn scatter(&self) -> Option<f64> {
+        match self.shape {
+            Shape::Grouped | Shape::TooFew => None,
+            Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => Some(scatter),
+        }
     }
 }

@@ -98,6 +98,25 @@ fn all_but_the_slow_cpu_is_no_cluster() {
 }
 
 #[test]
+fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
+    use super::Findings;
+    use crate::{Domain, Level, Topology};
+    let ns = |row: usize, _: usize| if row == 4 { 85.0 } else { 18.0 };
+    let observed = matrix(5, |row, column| Some(ns(row, column)));
+    let report = |groups: &[&str]| {
+        let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
+        Topology::new("0-4".parse().unwrap(), groups.iter().map(domain).collect(), Default::default())
+    };
+    let settled = |groups: &[&str]| {
+        let findings = Findings::of_matrix(&observed, &report(groups));
+        let [beside] = &findings.beside()[..] else { panic!("{findings:?}") };
+        (beside.cpu, beside.reported.clone())
+    };
+    assert_eq!(settled(&["0-3", "4"]), (CpuId(4), vec![Level::L3]));
+    assert_eq!(settled(&[]), (CpuId(4), Vec::new()));
+}
+
+#[test]
 fn a_cpu_of_its_own_is_a_group_of_one() {
     // Two dies of three CPUs, and one CPU of a third.
     let ns = |row: usize, column: usize| if row / 3 == column / 3 { 20.0 } else { 90.0 };

@@ -114,6 +114,8 @@ pub struct Survey<'a> {
     regime: &'a ChosenRegime,
     columns: Option<Columns>,
     relations: Vec<Relation>,
+    /// The ranks of the kinds of cores of each pair, in order.
+    kinds: Vec<[Option<u32>; 2]>,
     homes: Vec<[Home; 2]>,
     /// Typical deviation of a pass from its cell, by relation.
     pass_scale: BTreeMap<Relation, f64>,
@@ -136,12 +138,18 @@ impl<'a> Survey<'a> {
             second: record.slot(kernel, 1),
             sentinel: record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0),
         });
+        let kinds = |pair: &[CpuId; 2]| {
+            let mut ranks = pair.map(|cpu| topology.class_of(cpu).map(|class| class.rank));
+            ranks.sort_unstable();
+            ranks
+        };
         let mut survey = Survey {
             settings,
             record,
             regime,
             columns,
             relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
+            kinds: pairs.iter().map(kinds).collect(),
             homes: pairs.iter().map(|pair| homes(topology, settings, *pair)).collect(),
             pass_scale: BTreeMap::new(),
             correlation: BTreeMap::new(),
@@ -244,6 +252,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
     let again = again(survey, |_| true);
     let mut scratch = Scratch::default();
     let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
+    let mut agree: Vec<bool> = Vec::with_capacity(survey.len());
     for cell in 0..survey.len() {
         // Each takes a microsecond or two.
         if cell.is_multiple_of(1024) && !go_on() {
@@ -253,6 +262,8 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
             Some(value) => Cell::Measured(Box::new(value)),
             None => Cell::Missing { reason: missing(survey, cell) },
         });
+        let number = cells[cell].value().map(|value| value.latency_ns.point);
+        agree.push(number.is_some_and(|number| scratch.repeats(number)));
     }
     flag_outliers(survey, &mut cells);
     let refused: BTreeMap<Relation, &GateOutcome> = survey
@@ -264,7 +275,11 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
         let Cell::Measured(value) = cell else { continue };
-        let repeats = again.get(&index).is_some_and(|second| settle(value, second, survey.settings));
+        let repeats = match again.get(&index) {
+            Some(second) => settle(value, second, survey.settings),
+            // On the same lines a cell that fits no other only says the same again.
+            None => agree[index] && !value.flags.contains(Flag::ModelOutlier),
+        };
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
@@ -322,17 +337,20 @@ const OUTLIER: f64 = 4.0;
 /// With fewer cells a relation has no typical value.
 const CELLS_FOR_A_MODEL: usize = 8;
 
-/// Marks cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %).
+/// Marks cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a machine
+/// with cores of several kinds a cell is held against pairs of the same kinds: fast cores are nearer to each other than
+/// to slow ones, and a single pair of a kind has no other to fit.
 ///
 /// A relation in which more than a tenth of the cells would be marked has a structure that the system does not report
 /// (a mesh, a die): then no cell is an outlier, because there is no model to be out of.
 pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
-    let mut logs: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    for (cell, &relation) in cells.iter().zip(&survey.relations) {
+    let alike = |cell: usize| (survey.relations[cell], survey.kinds[cell]);
+    let mut logs: BTreeMap<(Relation, [Option<u32>; 2]), Vec<f64>> = BTreeMap::new();
+    for (index, cell) in cells.iter().enumerate() {
         let log = cell.value().map(|value| value.latency_ns.point.ln());
-        logs.entry(relation).or_default().extend(log);
+        logs.entry(alike(index)).or_default().extend(log);
     }
-    for (relation, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
+    for (of, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
         let (Some(median), Some(deviation)) = (stats::median(&logs), stats::mad(&logs, MadScale::Normal))
         else {
             continue;
@@ -341,8 +359,8 @@ pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
             let width = value.latency_ns.relative_half_width();
             (value.latency_ns.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
         };
-        let of_relation = (0..cells.len()).filter(|&cell| survey.relations[cell] == relation);
-        let out: Vec<usize> = of_relation.filter(|&cell| cells[cell].value().is_some_and(is_out)).collect();
+        let of_these = (0..cells.len()).filter(|&cell| alike(cell) == of);
+        let out: Vec<usize> = of_these.filter(|&cell| cells[cell].value().is_some_and(is_out)).collect();
         if out.len() * 10 > logs.len() {
             continue;
         }

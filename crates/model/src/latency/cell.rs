@@ -6,7 +6,7 @@ use crate::stats::{
     self, Correlation, Detector, Estimate, Look, Pass, Pool, drift_interval, holds_still, passes_interval,
     split_states_jointly,
 };
-use crate::{Flag, Flags, Grade, Home, flags};
+use crate::{Flag, Flags, Grade, Home, flags, grade};
 
 /// Where the values of a cell stand in the record.
 #[derive(Debug, Clone, Copy)]
@@ -239,8 +239,18 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         flags,
         reason: None,
     };
-    grade(&mut value, false);
+    numbers.clear();
+    numbers.extend(kept.iter().map(|value| value.ns));
+    grade(&mut value, grade::repeats(numbers, latency_ns.point));
     Some(value)
+}
+
+impl Scratch {
+    /// Whether both halves of the passes that count of the cell judged last agree with a number: the rule of trials.
+    pub fn repeats(&self, number: f64) -> bool {
+        let values: Vec<f64> = self.kept.iter().map(|value| value.ns).collect();
+        grade::repeats(&values, number)
+    }
 }
 
 fn known(value: f32) -> Option<f64> {
@@ -343,8 +353,8 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval, and puts the gravest doubt into words; `repeats` where two independent second
-/// measurements agreed with the first.
+/// Grades a cell by its flags and interval, and puts the gravest doubt into words; `repeats` where two
+/// measurements that lie apart in time agree with it.
 pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
     value.grade = Grade::of(value.flags, width, repeats);

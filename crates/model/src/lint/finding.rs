@@ -1,5 +1,6 @@
 //! [`Doubt`]: something about the numbers of a matrix that a reader should know, and the cells that show it.
 
+use crate::infer::Suspect;
 use crate::{CpuId, CpuSet};
 use std::fmt;
 
@@ -22,11 +23,13 @@ pub enum Kind {
     FirstCpu,
     /// One CPU, or one pair of them, slower to everybody.
     OddCpu,
+    /// Pairs that do not fit the groups that the others form.
+    Unfit,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Impossible,
         Kind::Missing,
         Kind::ClockComb,
@@ -35,6 +38,7 @@ impl Kind {
         Kind::Unpinned,
         Kind::FirstCpu,
         Kind::OddCpu,
+        Kind::Unfit,
     ];
 
     /// The stable kebab-case name, listed in FORMAT.md.
@@ -48,6 +52,7 @@ impl Kind {
             Kind::Unpinned => "unpinned",
             Kind::FirstCpu => "first-cpu",
             Kind::OddCpu => "odd-cpu",
+            Kind::Unfit => "unfit",
         }
     }
 }
@@ -118,7 +123,7 @@ pub enum Doubt {
     Unpinned {
         /// Share of the variation that rows of similar CPUs predict; 0 is none.
         predicted: f64,
-        /// Deviation of the values, relative.
+        /// Scatter of the values, as a share: that of the inferred structure where it has one.
         spread: f64,
         /// Fast pairs that share a CPU while the other two CPUs are slow to each other.
         open: Vec<[CpuId; 2]>,
@@ -141,6 +146,13 @@ pub enum Doubt {
         /// Median over all other rows.
         usual: f64,
     },
+    /// Pairs that do not fit: those of the inferred structure.
+    Unfit {
+        /// The cells, with how far each is off.
+        cells: Vec<Suspect>,
+        /// Whether there are groups that they do not fit; else they are unlike the rest.
+        has_groups: bool,
+    },
 }
 
 impl Doubt {
@@ -155,6 +167,22 @@ impl Doubt {
             Doubt::Unpinned { .. } => Kind::Unpinned,
             Doubt::FirstCpu { .. } => Kind::FirstCpu,
             Doubt::OddCpu { .. } => Kind::OddCpu,
+            Doubt::Unfit { .. } => Kind::Unfit,
+        }
+    }
+
+    /// The pairs that show it; empty where the whole matrix does, or CPUs do with all that they have.
+    pub fn pairs(&self) -> Vec<[CpuId; 2]> {
+        match self {
+            Doubt::Zero { cells }
+            | Doubt::TooFast { cells, .. }
+            | Doubt::TooSlow { cells, .. }
+            | Doubt::Missing { cells, .. }
+            | Doubt::Asymmetry { cells, .. }
+            | Doubt::Unpinned { open: cells, .. } => cells.clone(),
+            Doubt::FirstCpu { pair, .. } => vec![*pair],
+            Doubt::Unfit { cells, .. } => cells.iter().map(|cell| cell.pair).collect(),
+            Doubt::ClockComb { .. } | Doubt::TaintedHome { .. } | Doubt::OddCpu { .. } => Vec::new(),
         }
     }
 }

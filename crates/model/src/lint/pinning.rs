@@ -64,6 +64,8 @@ pub(super) fn check(view: &View<'_>, structure: Option<&Structure>) -> Option<Do
         }
     }
     let no_cliques = fast_pairs.len() >= FEWEST_FAST && opened as f64 > OPEN * triples as f64;
+    // What `topology` says of the same values.
+    let spread = structure.and_then(Structure::scatter).unwrap_or(spread);
     (no_cliques || fast_pairs.is_empty()).then_some(Doubt::Unpinned { predicted, spread, open })
 }
 

@@ -118,17 +118,15 @@ fn value_text(value: f64, doubtful: u32) -> String {
     format!("{}{}", short_ns(value), if doubtful > 0 { '!' } else { ' ' })
 }
 
-/// Names of a row: at its left, and above its column. Cores are counted by their lowest CPU.
+/// Names of a row: at its left, and above its column. A core is named by its lowest CPU: a count would be read as the
+/// number of a CPU, of which there is often another.
 fn labels(rows: &[Vec<CpuId>], by_core: bool) -> Vec<(String, String)> {
     if !by_core {
         return rows.iter().map(|row| row[0].to_string()).map(|id| (format!("{id:>4}"), id)).collect();
     }
-    let mut lowest: Vec<CpuId> = rows.iter().filter_map(|row| row.iter().min().copied()).collect();
-    lowest.sort_unstable();
-    let number = |row: &Vec<CpuId>| lowest.iter().position(|cpu| Some(cpu) == row.iter().min());
     rows.iter()
         .map(|row| {
-            let core = number(row).map_or(String::new(), |number| number.to_string());
+            let core = row.iter().min().map_or(String::new(), CpuId::to_string);
             let cpus: Vec<String> = row.iter().map(CpuId::to_string).collect();
             (format!("{core:>4} {}", cpus.join(",")), core)
         })

@@ -7,6 +7,7 @@ use super::tables::{Cell, figure, paragraphs, table};
 use crate::RunReport;
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
+use crate::report::structure::why_alone;
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
@@ -14,7 +15,7 @@ use crate::report::{Look, screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::stats::gate::GATE_MARGIN;
-use coretalk_model::{CpuId, CpuSet, Relation, Verdict};
+use coretalk_model::{CpuId, CpuSet, Level, Relation, Verdict};
 use std::fmt::Write;
 
 /// Figures take the width of a section.
@@ -380,14 +381,17 @@ fn groups_body(subject: &Subject<'_>) -> String {
         }
         for beside in &inferred.all_but_one {
             let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
+            let settles = |level: &Level| beside.reported.iter().any(|name| name == level.name());
+            let reported: Vec<Level> = Level::ALL.into_iter().filter(settles).collect();
             let _ = writeln!(
                 body,
-                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians).</p>",
+                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {}.</p>",
                 beside.cpu,
                 value(beside.across),
                 plain(&beside.unit),
                 plain(&beside.group),
-                value(beside.inside)
+                value(beside.inside),
+                why_alone(&reported)
             );
         }
         let is_told = !rows.is_empty() || !inferred.all_but_one.is_empty();

@@ -8,7 +8,7 @@ use crate::report::compare::{
     alone_row, conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
 };
 use crate::report::difference::Differing;
-use crate::report::overview::{about, group_words, makeup};
+use crate::report::overview::{about, group_words, kinds_words, makeup};
 use crate::report::subject::Subject;
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
@@ -124,7 +124,9 @@ fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
     heads.extend(names.iter().map(String::as_str));
     let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
                    latencies show them";
-    Some(Section::new("relations", "Side by side", None, table(caption, &heads, &rows.collect::<Vec<_>>())))
+    let mut body = table(caption, &heads, &rows.collect::<Vec<_>>());
+    body.push_str(&paragraphs(kinds_words(&known).map(|words| format!("{words}."))));
+    Some(Section::new("relations", "Side by side", None, body))
 }
 
 /// Machines × relations: medians of the first map of each run.

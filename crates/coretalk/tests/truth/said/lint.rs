@@ -2,7 +2,10 @@
 
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::held;
+use super::{held, unheld};
+
+/// Why nothing here says which pairs fit.
+const OF_THE_INFERENCE: &str = "what groups explain is for the inference to say, which `topology` tells too";
 
 pub const PATTERNS: &[Pattern] = &[
     held("{file}.csv · {format} · {n#} CPUs · {unit}", file),
@@ -23,6 +26,8 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPUs {who}: up to {x#} {unit} against a median of {y#}; {rest}", doubt),
     held("the values lie on multiples of {x#} {unit}: {rest}", doubt),
     held("the two directions of a typical pair differ by {x%}, most by {y%} ({who}): {rest}", doubt),
+    unheld("{n#} pair{s?} {do} not fit the groups, such as CPUs {rest}", OF_THE_INFERENCE),
+    unheld("{n#} pair{s?} {are} unlike the rest, such as CPUs {rest}", OF_THE_INFERENCE),
     held("values vary by {x%} and no CPU's row resembles another's ({y%} of it is explained){rest?}", doubt),
 ];
 
