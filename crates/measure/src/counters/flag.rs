@@ -21,14 +21,17 @@ pub struct FlagLock(Futex);
 pub struct Flagged<'a>(&'a Futex);
 
 impl Lock for FlagLock {
+    type Handle<'a> = ();
     type Held<'a> = Flagged<'a>;
 
     fn new(_: usize) -> FlagLock {
         FlagLock(Futex::new(FREE))
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn lock(&self, _: usize, guard: &Guard<'_>) -> Result<Flagged<'_>, Halt> {
+    fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<Flagged<'a>, Halt> {
         // Acquire pairs with the Release of whoever held it before.
         while self.0.word.swap(TAKEN, Acquire) != FREE {
             // Sleeps only while the flag is set: a release in between is not missed.

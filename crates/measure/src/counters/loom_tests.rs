@@ -3,7 +3,7 @@
 use super::flag::FlagLock;
 use super::guarded::{Guarded, Lock};
 use super::mcs::McsLock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Setup, Step};
 use crate::primitives::spin::{TasLock, TicketLock};
 use crate::stage::Guard;
 use crate::sync::{Arc, AtomicU64};
@@ -17,9 +17,9 @@ fn exact<L: Lock + Send + 'static>(threads: usize, each: u64) {
         let run = move |thread: usize, counter: &Guarded<L>| {
             let halt = AtomicU64::new(0);
             let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
-            let mut seat = Seat::new(thread);
+            let mut handle = counter.handle(thread);
             for _ in 0..each {
-                assert!(matches!(counter.step(&mut seat, &guard, || ()), Ok(Step::Added(_))));
+                assert!(matches!(counter.step(&mut handle, &guard, || ()), Ok(Step::Added(_))));
             }
         };
         let others: Vec<_> = (1..threads)

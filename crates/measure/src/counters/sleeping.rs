@@ -1,7 +1,7 @@
 //! Counters under locks of the libraries, whose waiters sleep in the kernel.
 
 use super::guarded::Lock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Draws, Setup, Step};
 use crate::primitives::Primitive;
 use crate::stage::{Guard, Halt};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,6 +13,10 @@ use std::sync::{PoisonError, RwLock};
 pub struct Sleeping<P>(P);
 
 impl<P: Primitive> Lock for Sleeping<P> {
+    type Handle<'a>
+        = ()
+    where
+        P: 'a;
     type Held<'a>
         = P::Held<'a>
     where
@@ -26,9 +30,11 @@ impl<P: Primitive> Lock for Sleeping<P> {
         }
     }
 
+    fn handle(&self, _: usize) {}
+
     /// Whoever holds it leaves its critical section before it looks whether to go on, so this ends.
     #[inline(always)]
-    fn lock(&self, _: usize, _: &Guard<'_>) -> Result<P::Held<'_>, Halt> {
+    fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<P::Held<'a>, Halt> {
         Ok(self.0.arm())
     }
 }
@@ -42,6 +48,8 @@ pub struct ReadersWriter {
 }
 
 impl Counter for ReadersWriter {
+    type Handle<'a> = Draws;
+
     fn new(setup: &Setup) -> ReadersWriter {
         ReadersWriter {
             count: RwLock::new(AtomicU64::new(0)),
@@ -50,9 +58,13 @@ impl Counter for ReadersWriter {
         }
     }
 
+    fn handle(&self, thread: usize) -> Draws {
+        Draws::new(thread, self.read_share)
+    }
+
     #[inline(always)]
-    fn step(&self, seat: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-        if self.read_share > 0.0 && seat.draws(self.read_share) {
+    fn step<'a>(&'a self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        if draws.reads() {
             let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
             // Relaxed throughout: the lock orders everything, and keeps the number still.
             let before = count.load(Relaxed);

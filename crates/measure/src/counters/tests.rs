@@ -4,7 +4,7 @@ use super::atomic::{CasLoop, FetchAdd, PerThread};
 use super::flag::FlagLock;
 use super::guarded::Guarded;
 use super::mcs::McsLock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Draws, Setup, Step};
 use crate::primitives::spin::{TasLock, TicketLock};
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
@@ -22,8 +22,8 @@ fn exact<C: Counter>(read_share: f64) {
     let halt = AtomicU64::new(0);
     let guard = guarded(&halt);
     let run = |thread: usize| {
-        let mut seat = Seat::new(thread);
-        let steps = (0..EACH).map(|_| counter.step(&mut seat, &guard, || ()).expect("nobody stops"));
+        let mut handle = counter.handle(thread);
+        let steps = (0..EACH).map(|_| counter.step(&mut handle, &guard, || ()).expect("nobody stops"));
         steps.filter(|step| *step != Step::Looked).collect::<Vec<_>>()
     };
     let steps: Vec<Step> = std::thread::scope(|scope| {
@@ -79,9 +79,9 @@ fn whoever_waits_leaves_when_told_to() {
         let lock = L::new(2);
         let halt = AtomicU64::new(0);
         let guard = guarded(&halt);
-        let held = lock.lock(0, &guard).unwrap();
+        let held = lock.lock(&mut lock.handle(0), &guard).unwrap();
         guard.give_up(Halt::Stopped);
-        assert_eq!(lock.lock(1, &guard).err(), Some(Halt::Stopped));
+        assert_eq!(lock.lock(&mut lock.handle(1), &guard).err(), Some(Halt::Stopped));
         drop(held);
     }
     left::<TasLock<false>>();
@@ -93,8 +93,10 @@ fn whoever_waits_leaves_when_told_to() {
 
 #[test]
 fn reads_come_in_their_share() {
-    let mut seat = Seat::new(3);
-    let reads = (0..10_000).filter(|_| seat.draws(0.9)).count();
-    assert!((8_800..9_200).contains(&reads), "{reads}");
-    assert!((0..100).all(|_| seat.draws(1.0)) && (0..100).all(|_| !seat.draws(0.0)));
+    let reads = |share: f64| {
+        let mut draws = Draws::new(3, share);
+        (0..10_000).filter(|_| draws.reads()).count()
+    };
+    assert!((8_800..9_200).contains(&reads(0.9)), "{}", reads(0.9));
+    assert_eq!((reads(1.0), reads(0.0)), (10_000, 0));
 }

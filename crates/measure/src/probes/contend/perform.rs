@@ -10,7 +10,7 @@ use crate::counters::flag::FlagLock;
 use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
 use crate::counters::sleeping::{ReadersWriter, Sleeping};
-use crate::counters::{Counter, Seat, Setup, Step, wide};
+use crate::counters::{Counter, Setup, Step, wide};
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::mutex::StdMutex;
 use crate::primitives::parking_lot::LotMutex;
@@ -175,7 +175,7 @@ fn act<C: Counter, const STAMPED: bool>(
     part.line_up()?;
     let [critical, parallel] = [0, 1].map(|section| desk.steps[section].load(Relaxed) as u32);
     let mut hand: Hand<'_, '_, C> =
-        Hand { part, counter, seat: Seat::new(part.role), critical, parallel, next: 0 };
+        Hand { part, counter, handle: counter.handle(part.role), critical, parallel, next: 0 };
     let mut batch = 1u32;
     let warm_until = counter::now_ticks() + plan.warm_ticks;
     let mut last = counter::now_ticks();
@@ -215,10 +215,10 @@ fn act<C: Counter, const STAMPED: bool>(
 }
 
 /// What a thread works with.
-struct Hand<'a, 'b, C> {
+struct Hand<'a, 'b, C: Counter + 'a> {
     part: &'a Part<'b>,
     counter: &'a C,
-    seat: Seat,
+    handle: C::Handle<'a>,
     critical: u32,
     parallel: u32,
     /// The number that the next addition finds if nobody else adds in between.
@@ -233,7 +233,7 @@ impl<C: Counter> Hand<'_, '_, C> {
             let step = if STAMPED {
                 let wished = counter::start();
                 let mut acquired = wished;
-                let step = self.counter.step(&mut self.seat, guard, || {
+                let step = self.counter.step(&mut self.handle, guard, || {
                     acquired = counter::stop();
                     work(critical);
                 })?;
@@ -242,7 +242,7 @@ impl<C: Counter> Hand<'_, '_, C> {
                 }
                 step
             } else {
-                self.counter.step(&mut self.seat, guard, || work(critical))?
+                self.counter.step(&mut self.handle, guard, || work(critical))?
             };
             match step {
                 Step::Added(before) => {
