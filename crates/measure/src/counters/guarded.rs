@@ -31,7 +31,8 @@ pub trait Lock: Sync + Sized {
     fn lock<'a>(&'a self, handle: &mut Self::Handle<'a>, guard: &Guard<'_>) -> Result<Self::Held<'a>, Halt>;
 }
 
-/// A number and its lock, side by side on one line as in a `Mutex<u64>`.
+/// A number and its lock, side by side on one line as in a `Mutex<u64>`: who gets the word gets the number with it. What
+/// else lies there, who writes it and why is said at each lock.
 #[derive(Debug)]
 pub struct Guarded<L> {
     lock: L,

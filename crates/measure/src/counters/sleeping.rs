@@ -3,12 +3,18 @@
 use super::guarded::Lock;
 use super::{Counter, Draws, Setup, Step};
 use crate::primitives::Primitive;
+use crate::primitives::pthread::{Locked, PlainMutex};
 use crate::stage::{Guard, Halt};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{PoisonError, RwLock};
 
 /// A primitive of `wake` that is a lock: arming it is taking it.
+///
+/// *Lines.* std's mutex (one word of four bytes) and parking_lot's (one byte) lie beside the number that they keep, and so
+/// does the C library's ([`PlainMutex`], 40 bytes of which a lock writes the word, the owner and a count): who comes and
+/// who leaves writes that line, and the kernel reads it for whoever goes to sleep. parking_lot queues sleepers in a table
+/// of its own. Nothing else on the line is read to find the lock: a pointer to a mutex on the heap would be.
 #[derive(Debug)]
 pub struct Sleeping<P>(P);
 
@@ -39,7 +45,27 @@ impl<P: Primitive> Lock for Sleeping<P> {
     }
 }
 
+impl Lock for PlainMutex {
+    type Handle<'a> = ();
+    type Held<'a> = Locked<'a>;
+
+    fn new(_: usize) -> PlainMutex {
+        PlainMutex::new()
+    }
+
+    fn handle(&self, _: usize) {}
+
+    /// As above: this ends.
+    #[inline(always)]
+    fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<Locked<'a>, Halt> {
+        Ok(PlainMutex::lock(self))
+    }
+}
+
 /// std's readers-writer lock: writers add, readers see that the number stands still while they hold it.
+///
+/// *Lines.* The lock's two words lie beside the number: readers write that line as well, to count themselves. The share of
+/// operations that read is in each thread's handle, so that the line is not fetched to be read first.
 #[derive(Debug)]
 pub struct ReadersWriter {
     count: RwLock<AtomicU64>,

@@ -66,11 +66,29 @@ fn every_number_is_handed_out_once() {
 #[test]
 fn locks_of_the_libraries_lose_nothing_either() {
     use super::sleeping::{ReadersWriter, Sleeping};
-    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PthreadMutex};
+    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PlainMutex};
     exact::<Guarded<Sleeping<StdMutex>>>(0.0);
     exact::<Guarded<Sleeping<LotMutex>>>(0.0);
-    exact::<Guarded<Sleeping<PthreadMutex<{ crate::primitives::pthread::NORMAL }, false>>>>(0.0);
+    exact::<Guarded<PlainMutex>>(0.0);
     exact::<ReadersWriter>(0.5);
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn a_lock_and_its_number_lie_on_one_line() {
+    use super::sleeping::Sleeping;
+    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PlainMutex};
+    let sizes = [
+        size_of::<Guarded<TasLock<false>>>(),
+        size_of::<Guarded<TicketLock>>(),
+        size_of::<Guarded<McsLock>>(),
+        size_of::<Guarded<FlagLock>>(),
+        size_of::<Guarded<Sleeping<StdMutex>>>(),
+        size_of::<Guarded<Sleeping<LotMutex>>>(),
+        size_of::<Guarded<PlainMutex>>(),
+        size_of::<super::wide::LockedWide>(),
+    ];
+    assert!(sizes.iter().all(|&size| size <= 64), "{sizes:?}");
 }
 
 #[test]

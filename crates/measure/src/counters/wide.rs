@@ -90,6 +90,8 @@ impl Counter for Wide {
 }
 
 /// Two words under a lock that looks first: what stands in for the instruction.
+///
+/// *Lines.* The lock's word and both halves lie on one line, which whoever has the lock writes.
 #[derive(Debug)]
 pub struct LockedWide {
     lock: TasLock<true>,

@@ -14,7 +14,7 @@ use crate::counters::{Counter, Setup, Step, wide};
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::mutex::StdMutex;
 use crate::primitives::parking_lot::LotMutex;
-use crate::primitives::pthread::{NORMAL, PthreadMutex};
+use crate::primitives::pthread::PlainMutex;
 use crate::primitives::spin::{TasLock, TicketLock};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -59,7 +59,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         "cas-backoff" => pass.of::<CasLoop<true>>(),
         "std-mutex" => pass.of::<Guarded<Sleeping<StdMutex>>>(),
         "parking-lot-mutex" => pass.of::<Guarded<Sleeping<LotMutex>>>(),
-        "pthread-mutex" => pass.of::<Guarded<Sleeping<PthreadMutex<NORMAL, false>>>>(),
+        "pthread-mutex" => pass.of::<Guarded<PlainMutex>>(),
         "tas" => pass.of::<Guarded<TasLock<false>>>(),
         "ttas" => pass.of::<Guarded<TasLock<true>>>(),
         "ticket" => pass.of::<Guarded<TicketLock>>(),
