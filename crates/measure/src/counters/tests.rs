@@ -1,7 +1,7 @@
 //! Every counter between real threads: exact where it says so, and it ends.
 
 use super::atomic::{CasLoop, FetchAdd, PerThread};
-use super::flag::FlagLock;
+use super::flag::{FlagLock, FlagLockAlways};
 use super::guarded::Guarded;
 use super::mcs::McsLock;
 use super::{Counter, Draws, Setup, Step};
@@ -55,6 +55,7 @@ fn every_number_is_handed_out_once() {
     exact::<Guarded<TicketLock>>(0.0);
     exact::<Guarded<McsLock>>(0.0);
     exact::<Guarded<FlagLock>>(0.0);
+    exact::<Guarded<FlagLockAlways>>(0.0);
     exact::<super::wide::LockedWide>(0.0);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if super::wide::is_native() {
@@ -83,12 +84,29 @@ fn a_lock_and_its_number_lie_on_one_line() {
         size_of::<Guarded<TicketLock>>(),
         size_of::<Guarded<McsLock>>(),
         size_of::<Guarded<FlagLock>>(),
+        size_of::<Guarded<FlagLockAlways>>(),
         size_of::<Guarded<Sleeping<StdMutex>>>(),
         size_of::<Guarded<Sleeping<LotMutex>>>(),
         size_of::<Guarded<PlainMutex>>(),
         size_of::<super::wide::LockedWide>(),
     ];
     assert!(sizes.iter().all(|&size| size <= 64), "{sizes:?}");
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn a_release_that_nobody_waits_for_calls_no_kernel_unless_it_always_does() {
+    fn calls<L: super::guarded::Lock>() -> u64 {
+        let lock = L::new(1);
+        let halt = AtomicU64::new(0);
+        let guard = guarded(&halt);
+        let before = crate::host::futex::wakes();
+        for _ in 0..10 {
+            drop(lock.lock(&mut lock.handle(0), &guard).unwrap());
+        }
+        crate::host::futex::wakes() - before
+    }
+    assert_eq!((calls::<FlagLock>(), calls::<FlagLockAlways>()), (0, 10));
 }
 
 #[test]
@@ -107,6 +125,7 @@ fn whoever_waits_leaves_when_told_to() {
     left::<TicketLock>();
     left::<McsLock>();
     left::<FlagLock>();
+    left::<FlagLockAlways>();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::work::{step_ticks, work};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
 use crate::counters::catalogue::Waits;
-use crate::counters::flag::FlagLock;
+use crate::counters::flag::{FlagLock, FlagLockAlways};
 use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
 use crate::counters::sleeping::{ReadersWriter, Sleeping};
@@ -65,6 +65,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         "ticket" => pass.of::<Guarded<TicketLock>>(),
         "mcs" => pass.of::<Guarded<McsLock>>(),
         "flag-wait" => pass.of::<Guarded<FlagLock>>(),
+        "flag-wait-always" => pass.of::<Guarded<FlagLockAlways>>(),
         #[cfg(target_arch = "x86_64")]
         "atomic-16" if wide::is_native() => pass.of::<wide::Wide>(),
         "atomic-16" => pass.of::<wide::LockedWide>(),
