@@ -32,7 +32,7 @@ impl Lock for Broken {
         Broken
     }
     fn handle(&self, _: usize) {}
-    fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<(), Halt> {
+    fn lock(&self, (): &mut (), _: &Guard<'_>) -> Result<(), Halt> {
         Ok(())
     }
 }
@@ -83,10 +83,12 @@ fn a_lock_that_holds_is_exact_and_says_everything() {
     assert_eq!(observed.counts[names::FINAL], observed.counts[names::EXPECTED]);
     assert!(!observed.flags.contains(Flag::Invalid));
     assert!(observed.histograms[names::ACQUIRE].count() > 0);
-    for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS, names::OVERLAP] {
+    for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS] {
         assert!(observed.values[name] > 0.0, "{name}");
     }
-    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9 && observed.values[names::OVERLAP] <= 1.0);
+    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9);
+    // Nothing makes a busy system run two threads within the same milliseconds: windows that share no time are said to.
+    assert!((0.0..=1.0).contains(&observed.values[names::OVERLAP]));
 }
 
 #[test]

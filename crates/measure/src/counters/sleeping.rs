@@ -89,7 +89,7 @@ impl Counter for ReadersWriter {
     }
 
     #[inline(always)]
-    fn step<'a>(&'a self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         if draws.reads() {
             let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
             // Relaxed throughout: the lock orders everything, and keeps the number still.

@@ -1,5 +1,5 @@
 //! [`Waiters`]: who waits, counted as libstdc++ does for `wait` and `notify` of C++ atomics, so that a notice that nobody
-//! waits for calls no kernel (`bits/atomic_wait.h` of GCC 12; the algorithm is that of GCC 11 to 14).
+//! waits for calls no kernel (`bits/atomic_wait.h` of GCC 12).
 //!
 //! Whoever waits counts itself first, in one of 16 counts that the word's address chooses, then looks 16 times, with a
 //! wait hint after each of the first twelve looks and a yield after the others, then sleeps on a futex and looks anew when
