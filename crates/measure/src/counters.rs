@@ -31,11 +31,10 @@ pub struct Setup {
     pub read_share: f64,
 }
 
-/// What one thread brings along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
-    /// Its number, from 0.
-    pub thread: usize,
+/// Which operations of a thread only read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draws {
+    share: f64,
     random: u64,
 }
 
@@ -52,15 +51,30 @@ pub enum Step {
 
 /// A number that many threads add one to.
 pub trait Counter: Sync + Sized {
+    /// What a thread keeps for itself, away from the lines that the threads pass to and fro: where its own words lie, and
+    /// whatever else it needs to know before it begins an operation. Read out of the counter itself that would cost a
+    /// transfer of a line which the operation does not need.
+    type Handle<'a>
+    where
+        Self: 'a;
+
     /// One that holds 0.
     fn new(setup: &Setup) -> Self;
+
+    /// What this thread, counted from 0, keeps for itself; for one thread only.
+    fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
     /// Performs one operation. `inside` is what the thread does while it keeps others out; a counter that keeps nobody
     /// out calls it when the operation is done, so that each has the same work in sum.
     ///
     /// # Errors
     /// The reason to leave; then nothing was added.
-    fn step(&self, seat: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt>;
+    fn step<'a>(
+        &'a self,
+        handle: &mut Self::Handle<'a>,
+        guard: &Guard<'_>,
+        inside: impl FnOnce(),
+    ) -> Result<Step, Halt>;
 
     /// What stands in memory once all threads have left.
     fn total(&self) -> u64;
@@ -71,18 +85,21 @@ pub trait Counter: Sync + Sized {
     }
 }
 
-impl Seat {
-    /// Of this thread.
-    pub fn new(thread: usize) -> Seat {
+impl Draws {
+    /// Those of this thread, of which this share reads.
+    pub fn new(thread: usize, share: f64) -> Draws {
         // Any odd number will do to begin with; threads begin apart.
-        Seat { thread, random: (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+        Draws { share, random: (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
     }
 
-    /// Whether the next operation is one of this share (Marsaglia 2003, xorshift).
-    pub fn draws(&mut self, share: f64) -> bool {
+    /// Whether the next operation only reads (Marsaglia 2003, xorshift).
+    pub fn reads(&mut self) -> bool {
+        if self.share <= 0.0 {
+            return false;
+        }
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        ((self.random >> 11) as f64) < share * (1u64 << 53) as f64
+        ((self.random >> 11) as f64) < self.share * (1u64 << 53) as f64
     }
 }

@@ -20,6 +20,7 @@ pub mod pthread;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod semaphore;
 pub mod spin;
+pub mod waiters;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod word;
 

@@ -10,8 +10,9 @@ use coretalk_model::{CpuId, Picos, TrialFailure};
 
 const NAMES: &str = "std-mutex,pthread-mutex,pthread-mutex-adaptive,pthread-mutex-pi,parking-lot-mutex,condvar-one,\
 condvar-one-locked,condvar-all,condvar-all-locked,parking-lot-condvar,semaphore,sem-t,atomic-wait-set,\
-atomic-wait-clear,park,barrier,eventfd,pipe,tas,ttas,ticket,uncontended:std-mutex,uncontended:ticket,\
-notify-idle:condvar-one,notify-idle:park,notify-all:3,sleep-1ms";
+atomic-wait-clear,atomic-wait-always,park,barrier,eventfd,pipe,tas,ttas,ticket,uncontended:std-mutex,uncontended:ticket,\
+notify-idle:condvar-one,notify-idle:park,notify-idle:atomic-wait-set,\
+notify-all:3,sleep-1ms";
 
 fn host() -> Option<(HostMachine, Vec<CpuId>)> {
     let mut host = HostMachine::open().unwrap();

@@ -1,6 +1,6 @@
 //! Counters without a lock: one atomic operation, a loop around one, none.
 
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Setup, Step};
 use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
@@ -30,12 +30,16 @@ pub struct PerThread(Box<[Apart<AtomicU64>]>);
 pub struct Racy(AtomicU64);
 
 impl Counter for FetchAdd {
+    type Handle<'a> = ();
+
     fn new(_: &Setup) -> FetchAdd {
         FetchAdd(AtomicU64::new(0))
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn step(&self, _: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, (): &mut (), _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         let before = self.0.fetch_add(1, Relaxed);
         inside();
         Ok(Step::Added(before))
@@ -47,12 +51,16 @@ impl Counter for FetchAdd {
 }
 
 impl<const BACKOFF: bool> Counter for CasLoop<BACKOFF> {
+    type Handle<'a> = ();
+
     fn new(_: &Setup) -> Self {
         CasLoop(AtomicU64::new(0))
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn step(&self, _: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         let mut seen = self.0.load(Relaxed);
         let mut hints = 1;
         wait_until::<Busy>(guard, || match self.0.compare_exchange_weak(seen, seen + 1, Relaxed, Relaxed) {
@@ -79,14 +87,24 @@ impl<const BACKOFF: bool> Counter for CasLoop<BACKOFF> {
 }
 
 impl Counter for PerThread {
+    type Handle<'a> = &'a AtomicU64;
+
     fn new(setup: &Setup) -> PerThread {
         PerThread((0..setup.threads).map(|_| Apart(AtomicU64::new(0))).collect())
     }
 
+    fn handle(&self, thread: usize) -> &AtomicU64 {
+        &self.0[thread]
+    }
+
     #[inline(always)]
-    fn step(&self, seat: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step<'a>(
+        &'a self,
+        own: &mut &'a AtomicU64,
+        _: &Guard<'_>,
+        inside: impl FnOnce(),
+    ) -> Result<Step, Halt> {
         // Nobody else writes this one, so a load and a store lose nothing.
-        let own = &self.0[seat.thread];
         own.store(own.load(Relaxed) + 1, Relaxed);
         inside();
         Ok(Step::AddedSomewhere)
@@ -98,12 +116,16 @@ impl Counter for PerThread {
 }
 
 impl Counter for Racy {
+    type Handle<'a> = ();
+
     fn new(_: &Setup) -> Racy {
         Racy(AtomicU64::new(0))
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn step(&self, _: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, (): &mut (), _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         self.0.store(self.0.load(Relaxed) + 1, Relaxed);
         inside();
         Ok(Step::AddedSomewhere)

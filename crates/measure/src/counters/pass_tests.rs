@@ -3,7 +3,7 @@
 use super::atomic::FetchAdd;
 use super::guarded::Guarded;
 use super::mcs::McsLock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Setup, Step};
 use crate::counters::catalogue::method_by_id;
 use crate::counters::guarded::Lock;
 use crate::ensemble::Ensemble;
@@ -26,11 +26,13 @@ use coretalk_model::{Flag, Picos};
 struct Broken;
 
 impl Lock for Broken {
+    type Handle<'a> = ();
     type Held<'a> = ();
     fn new(_: usize) -> Broken {
         Broken
     }
-    fn lock(&self, _: usize, _: &Guard<'_>) -> Result<(), Halt> {
+    fn handle(&self, _: usize) {}
+    fn lock(&self, (): &mut (), _: &Guard<'_>) -> Result<(), Halt> {
         Ok(())
     }
 }
@@ -39,11 +41,13 @@ impl Lock for Broken {
 struct Slow(Broken, AtomicU64);
 
 impl Counter for Slow {
+    type Handle<'a> = ();
     fn new(setup: &Setup) -> Slow {
         Slow(Broken::new(setup.threads), AtomicU64::new(0))
     }
-    fn step(&self, seat: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-        self.0.lock(seat.thread, guard)?;
+    fn handle(&self, _: usize) {}
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        self.0.lock(&mut (), guard)?;
         inside();
         let before = self.1.load(Relaxed);
         std::thread::sleep(std::time::Duration::from_micros(50));
@@ -79,10 +83,12 @@ fn a_lock_that_holds_is_exact_and_says_everything() {
     assert_eq!(observed.counts[names::FINAL], observed.counts[names::EXPECTED]);
     assert!(!observed.flags.contains(Flag::Invalid));
     assert!(observed.histograms[names::ACQUIRE].count() > 0);
-    for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS, names::OVERLAP] {
+    for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS] {
         assert!(observed.values[name] > 0.0, "{name}");
     }
-    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9 && observed.values[names::OVERLAP] <= 1.0);
+    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9);
+    // Nothing makes a busy system run two threads within the same milliseconds: windows that share no time are said to.
+    assert!((0.0..=1.0).contains(&observed.values[names::OVERLAP]));
 }
 
 #[test]

@@ -1,18 +1,28 @@
 //! Counters under locks of the libraries, whose waiters sleep in the kernel.
 
 use super::guarded::Lock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Draws, Setup, Step};
 use crate::primitives::Primitive;
+use crate::primitives::pthread::{Locked, PlainMutex};
 use crate::stage::{Guard, Halt};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{PoisonError, RwLock};
 
 /// A primitive of `wake` that is a lock: arming it is taking it.
+///
+/// *Lines.* std's mutex (one word of four bytes) and parking_lot's (one byte) lie beside the number that they keep, and so
+/// does the C library's ([`PlainMutex`], 40 bytes of which a lock writes the word, the owner and a count): who comes and
+/// who leaves writes that line, and the kernel reads it for whoever goes to sleep. parking_lot queues sleepers in a table
+/// of its own. Nothing else on the line is read to find the lock: a pointer to a mutex on the heap would be.
 #[derive(Debug)]
 pub struct Sleeping<P>(P);
 
 impl<P: Primitive> Lock for Sleeping<P> {
+    type Handle<'a>
+        = ()
+    where
+        P: 'a;
     type Held<'a>
         = P::Held<'a>
     where
@@ -26,14 +36,36 @@ impl<P: Primitive> Lock for Sleeping<P> {
         }
     }
 
+    fn handle(&self, _: usize) {}
+
     /// Whoever holds it leaves its critical section before it looks whether to go on, so this ends.
     #[inline(always)]
-    fn lock(&self, _: usize, _: &Guard<'_>) -> Result<P::Held<'_>, Halt> {
+    fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<P::Held<'a>, Halt> {
         Ok(self.0.arm())
     }
 }
 
+impl Lock for PlainMutex {
+    type Handle<'a> = ();
+    type Held<'a> = Locked<'a>;
+
+    fn new(_: usize) -> PlainMutex {
+        PlainMutex::new()
+    }
+
+    fn handle(&self, _: usize) {}
+
+    /// As above: this ends.
+    #[inline(always)]
+    fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<Locked<'a>, Halt> {
+        Ok(PlainMutex::lock(self))
+    }
+}
+
 /// std's readers-writer lock: writers add, readers see that the number stands still while they hold it.
+///
+/// *Lines.* The lock's two words lie beside the number: readers write that line as well, to count themselves. The share of
+/// operations that read is in each thread's handle, so that the line is not fetched to be read first.
 #[derive(Debug)]
 pub struct ReadersWriter {
     count: RwLock<AtomicU64>,
@@ -42,6 +74,8 @@ pub struct ReadersWriter {
 }
 
 impl Counter for ReadersWriter {
+    type Handle<'a> = Draws;
+
     fn new(setup: &Setup) -> ReadersWriter {
         ReadersWriter {
             count: RwLock::new(AtomicU64::new(0)),
@@ -50,9 +84,13 @@ impl Counter for ReadersWriter {
         }
     }
 
+    fn handle(&self, thread: usize) -> Draws {
+        Draws::new(thread, self.read_share)
+    }
+
     #[inline(always)]
-    fn step(&self, seat: &mut Seat, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-        if self.read_share > 0.0 && seat.draws(self.read_share) {
+    fn step(&self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        if draws.reads() {
             let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
             // Relaxed throughout: the lock orders everything, and keeps the number still.
             let before = count.load(Relaxed);

@@ -1,10 +1,10 @@
 //! Every counter between real threads: exact where it says so, and it ends.
 
 use super::atomic::{CasLoop, FetchAdd, PerThread};
-use super::flag::FlagLock;
+use super::flag::{FlagLock, FlagLockAlways};
 use super::guarded::Guarded;
 use super::mcs::McsLock;
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Draws, Setup, Step};
 use crate::primitives::spin::{TasLock, TicketLock};
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
@@ -22,8 +22,8 @@ fn exact<C: Counter>(read_share: f64) {
     let halt = AtomicU64::new(0);
     let guard = guarded(&halt);
     let run = |thread: usize| {
-        let mut seat = Seat::new(thread);
-        let steps = (0..EACH).map(|_| counter.step(&mut seat, &guard, || ()).expect("nobody stops"));
+        let mut handle = counter.handle(thread);
+        let steps = (0..EACH).map(|_| counter.step(&mut handle, &guard, || ()).expect("nobody stops"));
         steps.filter(|step| *step != Step::Looked).collect::<Vec<_>>()
     };
     let steps: Vec<Step> = std::thread::scope(|scope| {
@@ -55,6 +55,7 @@ fn every_number_is_handed_out_once() {
     exact::<Guarded<TicketLock>>(0.0);
     exact::<Guarded<McsLock>>(0.0);
     exact::<Guarded<FlagLock>>(0.0);
+    exact::<Guarded<FlagLockAlways>>(0.0);
     exact::<super::wide::LockedWide>(0.0);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if super::wide::is_native() {
@@ -66,11 +67,46 @@ fn every_number_is_handed_out_once() {
 #[test]
 fn locks_of_the_libraries_lose_nothing_either() {
     use super::sleeping::{ReadersWriter, Sleeping};
-    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PthreadMutex};
+    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PlainMutex};
     exact::<Guarded<Sleeping<StdMutex>>>(0.0);
     exact::<Guarded<Sleeping<LotMutex>>>(0.0);
-    exact::<Guarded<Sleeping<PthreadMutex<{ crate::primitives::pthread::NORMAL }, false>>>>(0.0);
+    exact::<Guarded<PlainMutex>>(0.0);
     exact::<ReadersWriter>(0.5);
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn a_lock_and_its_number_lie_on_one_line() {
+    use super::sleeping::Sleeping;
+    use crate::primitives::{mutex::StdMutex, parking_lot::LotMutex, pthread::PlainMutex};
+    let sizes = [
+        size_of::<Guarded<TasLock<false>>>(),
+        size_of::<Guarded<TicketLock>>(),
+        size_of::<Guarded<McsLock>>(),
+        size_of::<Guarded<FlagLock>>(),
+        size_of::<Guarded<FlagLockAlways>>(),
+        size_of::<Guarded<Sleeping<StdMutex>>>(),
+        size_of::<Guarded<Sleeping<LotMutex>>>(),
+        size_of::<Guarded<PlainMutex>>(),
+        size_of::<super::wide::LockedWide>(),
+    ];
+    assert!(sizes.iter().all(|&size| size <= 64), "{sizes:?}");
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn a_release_that_nobody_waits_for_calls_no_kernel_unless_it_always_does() {
+    fn calls<L: super::guarded::Lock>() -> u64 {
+        let lock = L::new(1);
+        let halt = AtomicU64::new(0);
+        let guard = guarded(&halt);
+        let before = crate::host::futex::wakes();
+        for _ in 0..10 {
+            drop(lock.lock(&mut lock.handle(0), &guard).unwrap());
+        }
+        crate::host::futex::wakes() - before
+    }
+    assert_eq!((calls::<FlagLock>(), calls::<FlagLockAlways>()), (0, 10));
 }
 
 #[test]
@@ -79,9 +115,9 @@ fn whoever_waits_leaves_when_told_to() {
         let lock = L::new(2);
         let halt = AtomicU64::new(0);
         let guard = guarded(&halt);
-        let held = lock.lock(0, &guard).unwrap();
+        let held = lock.lock(&mut lock.handle(0), &guard).unwrap();
         guard.give_up(Halt::Stopped);
-        assert_eq!(lock.lock(1, &guard).err(), Some(Halt::Stopped));
+        assert_eq!(lock.lock(&mut lock.handle(1), &guard).err(), Some(Halt::Stopped));
         drop(held);
     }
     left::<TasLock<false>>();
@@ -89,12 +125,15 @@ fn whoever_waits_leaves_when_told_to() {
     left::<TicketLock>();
     left::<McsLock>();
     left::<FlagLock>();
+    left::<FlagLockAlways>();
 }
 
 #[test]
 fn reads_come_in_their_share() {
-    let mut seat = Seat::new(3);
-    let reads = (0..10_000).filter(|_| seat.draws(0.9)).count();
-    assert!((8_800..9_200).contains(&reads), "{reads}");
-    assert!((0..100).all(|_| seat.draws(1.0)) && (0..100).all(|_| !seat.draws(0.0)));
+    let reads = |share: f64| {
+        let mut draws = Draws::new(3, share);
+        (0..10_000).filter(|_| draws.reads()).count()
+    };
+    assert!((8_800..9_200).contains(&reads(0.9)), "{}", reads(0.9));
+    assert_eq!((reads(1.0), reads(0.0)), (10_000, 0));
 }

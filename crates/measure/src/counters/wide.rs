@@ -1,6 +1,6 @@
 //! A counter of 16 bytes: by one instruction where the CPU has it, else under the lock that replaces it.
 
-use super::{Counter, Seat, Setup, Step};
+use super::{Counter, Setup, Step};
 use crate::primitives::spin::TasLock;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
@@ -57,12 +57,16 @@ impl Wide {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Counter for Wide {
+    type Handle<'a> = ();
+
     fn new(_: &Setup) -> Wide {
         Wide(std::cell::UnsafeCell::new(0))
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn step(&self, _: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         // There is no load of 16 bytes that is promised to be whole, so the first attempt finds out what is there.
         let mut seen = self.exchange(0, 0);
         crate::stage::wait_until::<crate::wait::Busy>(guard, || {
@@ -86,6 +90,8 @@ impl Counter for Wide {
 }
 
 /// Two words under a lock that looks first: what stands in for the instruction.
+///
+/// *Lines.* The lock's word and both halves lie on one line, which whoever has the lock writes.
 #[derive(Debug)]
 pub struct LockedWide {
     lock: TasLock<true>,
@@ -93,12 +99,16 @@ pub struct LockedWide {
 }
 
 impl Counter for LockedWide {
+    type Handle<'a> = ();
+
     fn new(_: &Setup) -> LockedWide {
         LockedWide { lock: TasLock::default(), halves: [AtomicU64::new(0), AtomicU64::new(0)] }
     }
 
+    fn handle(&self, _: usize) {}
+
     #[inline(always)]
-    fn step(&self, _: &mut Seat, guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         let held = self.lock.lock(guard)?;
         // Relaxed: the lock keeps others out and orders everything.
         let before = self.halves[0].load(Relaxed);

@@ -34,7 +34,20 @@ pub fn wake_one(word: &AtomicU32) {
     wake(word, 1);
 }
 
+/// How often this thread has called the kernel to wake somebody.
+#[cfg(test)]
+pub fn wakes() -> u64 {
+    WAKES.get()
+}
+
+#[cfg(test)]
+thread_local! {
+    static WAKES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 fn wake(word: &AtomicU32, threads: i32) {
+    #[cfg(test)]
+    WAKES.set(WAKES.get() + 1);
     // SAFETY: the kernel uses the address as a key only.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads);

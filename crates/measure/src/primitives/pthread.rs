@@ -38,6 +38,42 @@ impl Drop for Locked<'_> {
     }
 }
 
+/// The plain mutex in place, beside what it keeps, as C programs have it. It is used where it lies: its owner puts it
+/// there before the first lock.
+pub struct PlainMutex(UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: a POSIX mutex that nobody has locked yet may move to another thread.
+unsafe impl Send for PlainMutex {}
+// SAFETY: a POSIX mutex may be used by any thread through a shared address; every access goes through the functions of
+// the C library.
+unsafe impl Sync for PlainMutex {}
+
+impl PlainMutex {
+    /// A free one.
+    pub const fn new() -> PlainMutex {
+        PlainMutex(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
+    }
+
+    /// Takes it.
+    pub fn lock(&self) -> Locked<'_> {
+        // SAFETY: the mutex is alive and initialised. Locking can fail for kinds that are not used here only.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        Locked(&self.0)
+    }
+}
+
+impl Default for PlainMutex {
+    fn default() -> PlainMutex {
+        PlainMutex::new()
+    }
+}
+
+impl std::fmt::Debug for PlainMutex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlainMutex").finish_non_exhaustive()
+    }
+}
+
 impl<const KIND: i32, const INHERIT: bool> PthreadMutex<KIND, INHERIT> {
     fn lock(&self) -> Locked<'_> {
         // SAFETY: the mutex is alive and initialised. Locking can fail for kinds that are not used here only.

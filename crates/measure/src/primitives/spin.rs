@@ -8,12 +8,19 @@ use crate::wait::Pause;
 use std::io;
 
 /// A lock that is taken by exchange; looks at it first (`TEST`) or not.
+///
+/// *Lines.* One word, which who uses the lock puts beside what it keeps: who comes exchanges it and so takes the line away
+/// from the holder, who writes it again to leave. With `TEST` those that wait share the line until it is written, then all
+/// fetch it twice: to read, and to exchange.
 #[derive(Debug, Default)]
 pub struct TasLock<const TEST: bool> {
     taken: AtomicU64,
 }
 
 /// A lock that is taken in the order of arrival (Mellor-Crummey and Scott 1991).
+///
+/// *Lines.* Both words lie together, as in the paper, beside what the lock keeps: who comes writes `next` and so takes the
+/// line from all that look at `serving`, which the holder writes to leave. That is one line, fetched more than once.
 #[derive(Debug, Default)]
 pub struct TicketLock {
     next: AtomicU64,

@@ -1,28 +1,39 @@
-//! Waiting for a word to change, as `wait` and `notify_one` of C++ atomics do: over a futex, asleep at once.
+//! Waiting for a word to change, as `wait` and `notify_one` of C++ atomics do over a futex.
 
 use super::Primitive;
+use super::waiters::{Waiters, looks};
 use crate::host::futex;
 use crate::stage::{Guard, Halt};
 use std::io;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Release, SeqCst};
 
-/// A word that the waker sets (`SET`) or clears.
+/// A word of four bytes that the waker sets (`SET`) or clears. Waiters are counted, look before they sleep, and are woken
+/// only where one is counted, as libstdc++ does ([`Waiters`]); or (`ALWAYS`) they sleep at once, and every notice calls
+/// the kernel.
 #[derive(Debug, Default)]
-pub struct AtomicWait<const SET: bool> {
+pub struct AtomicWait<const SET: bool, const ALWAYS: bool> {
     word: AtomicU32,
+    waiters: Waiters,
 }
 
-impl<const SET: bool> AtomicWait<SET> {
+impl<const SET: bool, const ALWAYS: bool> AtomicWait<SET, ALWAYS> {
     const GO: u32 = if SET { 1 } else { 0 };
     const STAY: u32 = 1 - Self::GO;
+
+    fn goes(&self) -> bool {
+        // SeqCst, the default of C++, pairs with the store in `wake`: what the waker did before, the waiter sees; and after
+        // `enter` it sees the store if the waker has not seen the count. The kernel looks at the word once more before it
+        // puts the waiter to sleep, after a barrier of its own.
+        self.word.load(SeqCst) == Self::GO
+    }
 }
 
-impl<const SET: bool> Primitive for AtomicWait<SET> {
+impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> {
     type Held<'a> = ();
 
     fn new() -> io::Result<Self> {
-        Ok(AtomicWait { word: AtomicU32::new(Self::STAY) })
+        Ok(AtomicWait { word: AtomicU32::new(Self::STAY), waiters: Waiters::default() })
     }
 
     fn arm(&self) {
@@ -32,10 +43,10 @@ impl<const SET: bool> Primitive for AtomicWait<SET> {
     }
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // Acquire pairs with the Release in `wake`.
-        while self.word.load(Acquire) == Self::STAY {
+        let _counted = (!ALWAYS).then(|| self.waiters.enter());
+        while !(if ALWAYS { self.goes() } else { looks(|| self.goes()) }) {
             futex::wait(&self.word, Self::STAY, None);
-            if self.word.load(Acquire) == Self::STAY {
+            if !self.goes() {
                 guard.check()?;
             }
         }
@@ -43,12 +54,95 @@ impl<const SET: bool> Primitive for AtomicWait<SET> {
     }
 
     fn wake(&self, (): (), _: u64) {
-        // Release pairs with the Acquire in `wait`.
-        self.word.store(Self::GO, Release);
-        futex::wake_one(&self.word);
+        // Of a notice that always calls the kernel, Release is enough: it pairs with the load in `goes`, and the call comes
+        // after it. Else SeqCst: the look at the count must not come before the word is seen by who counts itself.
+        self.word.store(Self::GO, if ALWAYS { Release } else { SeqCst });
+        if ALWAYS || self.waiters.any() {
+            futex::wake_one(&self.word);
+        }
     }
 
     fn rescue(&self) {
         futex::wake_all(&self.word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicU64;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// Calls of the kernel for so many notices while so many are counted.
+    fn calls<const SET: bool, const ALWAYS: bool>(waiting: usize) -> u64 {
+        let primitive = AtomicWait::<SET, ALWAYS>::new().unwrap();
+        let _counted: Vec<_> = (0..waiting).map(|_| primitive.waiters.enter()).collect();
+        let before = futex::wakes();
+        for round in 1..=10 {
+            primitive.arm();
+            primitive.wake((), round);
+        }
+        futex::wakes() - before
+    }
+
+    #[test]
+    fn a_notice_to_nobody_calls_no_kernel_unless_it_always_does() {
+        assert_eq!((calls::<true, false>(0), calls::<false, false>(0)), (0, 0));
+        assert_eq!((calls::<true, false>(1), calls::<false, false>(2)), (10, 10));
+        assert_eq!((calls::<true, true>(0), calls::<true, true>(1)), (10, 10));
+    }
+
+    /// Two threads tell each other in turn, now after a pause in which the other has gone to sleep, now at once. A sleep has
+    /// no end here but the notice, so one that is lost stands still until it is rescued, and is found out.
+    fn nobody_is_forgotten<const ALWAYS: bool>() {
+        const ROUNDS: u64 = 5_000;
+        let words = [(); 2].map(|()| AtomicWait::<true, ALWAYS>::new().unwrap());
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
+        let (words, guard) = (&words, &guard);
+        let ended = std::thread::scope(|scope| {
+            let (done, over) = mpsc::channel();
+            for role in 0..2 {
+                let done = done.clone();
+                scope.spawn(move || {
+                    let [own, other] = [&words[role], &words[1 - role]];
+                    let rounds = (1..=ROUNDS).try_for_each(|round| {
+                        if role == 0 {
+                            if round % 16 == 0 {
+                                std::thread::sleep(Duration::from_micros(200));
+                            }
+                            other.wake((), round);
+                        }
+                        own.wait(round, guard)?;
+                        own.arm();
+                        if role == 1 {
+                            other.wake((), round);
+                        }
+                        Ok::<(), Halt>(())
+                    });
+                    done.send(rounds).unwrap();
+                });
+            }
+            drop(done);
+            let ended = [(); 2].map(|()| over.recv_timeout(Duration::from_secs(60)));
+            if ended.iter().any(Result::is_err) {
+                guard.give_up(Halt::Deadline);
+                // Again and again: who is about to sleep misses the first.
+                while over.recv_timeout(Duration::from_millis(10))
+                    != Err(mpsc::RecvTimeoutError::Disconnected)
+                {
+                    words.iter().for_each(AtomicWait::rescue);
+                }
+            }
+            ended
+        });
+        assert_eq!(ended, [Ok(Ok(())), Ok(Ok(()))], "a notice was lost");
+    }
+
+    #[test]
+    fn whoever_sleeps_is_woken() {
+        nobody_is_forgotten::<false>();
+        nobody_is_forgotten::<true>();
     }
 }

@@ -33,6 +33,11 @@ impl Futex {
     pub fn wake_one(&self) {
         crate::host::futex::wake_one(&self.word);
     }
+
+    /// Wakes every thread that sleeps.
+    pub fn wake_all(&self) {
+        crate::host::futex::wake_all(&self.word);
+    }
 }
 
 /// The same out of a mutex and a condition variable, which is what the kernel's is: loom then finds every wake-up that
@@ -70,6 +75,12 @@ mod model {
         pub fn wake_one(&self) {
             let _lock = self.bed.lock.lock();
             self.bed.woken.notify_one();
+        }
+
+        /// Wakes every thread that sleeps.
+        pub fn wake_all(&self) {
+            let _lock = self.bed.lock.lock();
+            self.bed.woken.notify_all();
         }
     }
 }

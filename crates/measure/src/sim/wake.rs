@@ -16,6 +16,8 @@ pub struct WakeCost {
     pub spins_ns: f64,
     /// Core cycles of arming and waking with nobody there.
     pub alone_cycles: f64,
+    /// System calls of that.
+    pub alone_calls: f64,
 }
 
 /// One wake-up, in nanoseconds.
@@ -51,7 +53,7 @@ pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
 
 /// What arming and waking takes on one CPU with nobody there: nothing leaves the core.
 pub fn alone_ns(stage: &SimStage<'_>, cost: &WakeCost) -> f64 {
-    cost.alone_cycles * stage.cycle_ns(stage.placement()[0])
+    cost.alone_cycles * stage.cycle_ns(stage.placement()[0]) + cost.alone_calls * stage.costs().syscall_ns
 }
 
 /// What a notice to every role but the first takes until the first goes on, until the last, and for the waker, without

@@ -10,8 +10,8 @@ use coretalk_model::series::Parameters;
 #[derive(Debug, Clone, Default, Args)]
 pub struct ContendArgs {
     /// Methods: fetch-add, cas-loop, cas-backoff, std-mutex, parking-lot-mutex, pthread-mutex, tas, ttas, ticket, mcs,
-    /// flag-wait, atomic-16, rwlock, per-thread, racy (default: fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,
-    /// mcs,per-thread)
+    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy (default: fetch-add,cas-backoff,std-mutex,
+    /// parking-lot-mutex,ttas,mcs,per-thread)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub method: Vec<String>,
     /// Numbers of threads (default: 1 up to the CPUs, beyond eight CPUs in powers of two; one more than CPUs, and twice

@@ -6,15 +6,15 @@ use super::work::{step_ticks, work};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
 use crate::counters::catalogue::Waits;
-use crate::counters::flag::FlagLock;
+use crate::counters::flag::{FlagLock, FlagLockAlways};
 use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
 use crate::counters::sleeping::{ReadersWriter, Sleeping};
-use crate::counters::{Counter, Seat, Setup, Step, wide};
+use crate::counters::{Counter, Setup, Step, wide};
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::mutex::StdMutex;
 use crate::primitives::parking_lot::LotMutex;
-use crate::primitives::pthread::{NORMAL, PthreadMutex};
+use crate::primitives::pthread::PlainMutex;
 use crate::primitives::spin::{TasLock, TicketLock};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -59,12 +59,13 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         "cas-backoff" => pass.of::<CasLoop<true>>(),
         "std-mutex" => pass.of::<Guarded<Sleeping<StdMutex>>>(),
         "parking-lot-mutex" => pass.of::<Guarded<Sleeping<LotMutex>>>(),
-        "pthread-mutex" => pass.of::<Guarded<Sleeping<PthreadMutex<NORMAL, false>>>>(),
+        "pthread-mutex" => pass.of::<Guarded<PlainMutex>>(),
         "tas" => pass.of::<Guarded<TasLock<false>>>(),
         "ttas" => pass.of::<Guarded<TasLock<true>>>(),
         "ticket" => pass.of::<Guarded<TicketLock>>(),
         "mcs" => pass.of::<Guarded<McsLock>>(),
         "flag-wait" => pass.of::<Guarded<FlagLock>>(),
+        "flag-wait-always" => pass.of::<Guarded<FlagLockAlways>>(),
         #[cfg(target_arch = "x86_64")]
         "atomic-16" if wide::is_native() => pass.of::<wide::Wide>(),
         "atomic-16" => pass.of::<wide::LockedWide>(),
@@ -175,7 +176,7 @@ fn act<C: Counter, const STAMPED: bool>(
     part.line_up()?;
     let [critical, parallel] = [0, 1].map(|section| desk.steps[section].load(Relaxed) as u32);
     let mut hand: Hand<'_, '_, C> =
-        Hand { part, counter, seat: Seat::new(part.role), critical, parallel, next: 0 };
+        Hand { part, counter, handle: counter.handle(part.role), critical, parallel, next: 0 };
     let mut batch = 1u32;
     let warm_until = counter::now_ticks() + plan.warm_ticks;
     let mut last = counter::now_ticks();
@@ -215,10 +216,10 @@ fn act<C: Counter, const STAMPED: bool>(
 }
 
 /// What a thread works with.
-struct Hand<'a, 'b, C> {
+struct Hand<'a, 'b, C: Counter + 'a> {
     part: &'a Part<'b>,
     counter: &'a C,
-    seat: Seat,
+    handle: C::Handle<'a>,
     critical: u32,
     parallel: u32,
     /// The number that the next addition finds if nobody else adds in between.
@@ -233,7 +234,7 @@ impl<C: Counter> Hand<'_, '_, C> {
             let step = if STAMPED {
                 let wished = counter::start();
                 let mut acquired = wished;
-                let step = self.counter.step(&mut self.seat, guard, || {
+                let step = self.counter.step(&mut self.handle, guard, || {
                     acquired = counter::stop();
                     work(critical);
                 })?;
@@ -242,7 +243,7 @@ impl<C: Counter> Hand<'_, '_, C> {
                 }
                 step
             } else {
-                self.counter.step(&mut self.seat, guard, || work(critical))?
+                self.counter.step(&mut self.handle, guard, || work(critical))?
             };
             match step {
                 Step::Added(before) => {

@@ -44,7 +44,9 @@ pub fn cost(method: &str) -> ContendCost {
         "ticket" => ContendCost { transfers: 2.0, alone_cycles: 30.0, turn: Turn::Arrival, ..spin },
         // The end of the queue, the node of the one before and the own one.
         "mcs" => ContendCost { transfers: 2.0, alone_cycles: 44.0, turn: Turn::Arrival, ..spin },
-        "flag-wait" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
+        // The version travels with every release beside the flag; 12 hints of some 10 ns and four yields of some 100.
+        "flag-wait" => ContendCost { transfers: 2.5, alone_cycles: 68.0, looks_ns: 500.0, ..sleep },
+        "flag-wait-always" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
         "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 40.0, turn: Turn::Nearest(2), ..line },
         "per-thread" => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
         // A store that has been waiting for its line overwrites what was stored meanwhile.
