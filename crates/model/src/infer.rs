@@ -219,6 +219,7 @@ impl Alone {
         LoneGroup {
             cpus: self.group.iter().map(|&cpu| distances.cpus[cpu]).collect(),
             but: self.but.map(|cpu| distances.cpus[cpu]),
+            inside_most: inside.iter().copied().max_by(f64::total_cmp),
             inside: median_in_place(&mut inside),
             across: median_in_place(&mut across),
         }

@@ -88,6 +88,8 @@ pub struct AllButOneDoc {
     group: String,
     /// Median of the pairs inside the group.
     inside: Option<f64>,
+    /// The slowest of them, where the median does not stand for it: the group has groups of its own.
+    far_inside: Option<f64>,
     /// Median of the pairs of that CPU with them.
     across: Option<f64>,
     unit: &'static str,
@@ -394,6 +396,7 @@ impl AllButOneDoc {
             cpu: beside.cpu.0,
             group: beside.group.cpus.to_string(),
             inside: beside.group.inside.and_then(known),
+            far_inside: beside.group.far_inside().and_then(known),
             across: beside.group.across.and_then(known),
             unit,
             reported: beside.reported.iter().map(|level| level.name()).collect(),

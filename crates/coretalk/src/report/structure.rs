@@ -59,15 +59,21 @@ fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
     let one = |beside: &Beside<'_>| {
         let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
         format!(
-            "CPU {} takes {} {unit} to CPUs {}, which take {} to each other (medians): {}",
+            "CPU {} takes {} {unit} to CPUs {}, which take {} to each other (medians{}): {}",
             beside.cpu,
             value(beside.group.across),
             beside.group.cpus,
             value(beside.group.inside),
+            far_inside(beside.group.far_inside()),
             why_alone(&beside.reported),
         )
     };
     findings.beside().iter().map(one).collect()
+}
+
+/// What the median of a group hides.
+pub(super) fn far_inside(most: Option<f64>) -> String {
+    most.map_or(String::new(), |most| format!("; up to {}", ns(most)))
 }
 
 /// What one CPU beside all others is, by the reported levels that settle it.

@@ -321,6 +321,8 @@ pub struct BesideView {
     pub group: String,
     /// Median inside the group.
     pub inside: Option<f64>,
+    /// The slowest inside the group, where the median does not stand for it.
+    pub far_inside: Option<f64>,
     /// Median from the CPU to the group.
     pub across: Option<f64>,
     /// Reported levels in which the CPU is a group of its own.

@@ -55,8 +55,20 @@ pub struct LoneGroup {
     pub but: Option<CpuId>,
     /// Median of the pairs inside, in the unit of the matrix.
     pub inside: Option<f64>,
+    /// The slowest of the pairs inside.
+    pub inside_most: Option<f64>,
     /// Median of the pairs with `but`, else of all that leave the group, in the unit of the matrix.
     pub across: Option<f64>,
+}
+
+/// A median hides pairs that take so many times as long.
+const FAR_INSIDE: f64 = 1.5;
+
+impl LoneGroup {
+    /// The slowest of the pairs inside, where the median does not stand for it: the group has groups of its own.
+    pub fn far_inside(&self) -> Option<f64> {
+        self.inside_most.filter(|most| self.inside.is_some_and(|median| *most > FAR_INSIDE * median))
+    }
 }
 
 /// Groups of CPUs that reach each other sooner than others.

@@ -7,7 +7,7 @@ use super::tables::{Cell, figure, paragraphs, table};
 use crate::RunReport;
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
-use crate::report::structure::why_alone;
+use crate::report::structure::{far_inside, why_alone};
 use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
@@ -385,12 +385,13 @@ fn groups_body(subject: &Subject<'_>) -> String {
             let reported: Vec<Level> = Level::ALL.into_iter().filter(settles).collect();
             let _ = writeln!(
                 body,
-                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians): {}.</p>",
+                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians{}): {}.</p>",
                 beside.cpu,
                 value(beside.across),
                 plain(&beside.unit),
                 plain(&beside.group),
                 value(beside.inside),
+                far_inside(beside.far_inside),
                 why_alone(&reported)
             );
         }
