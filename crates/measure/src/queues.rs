@@ -27,6 +27,8 @@ pub mod libraries;
 pub mod paced;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod registry;
+#[cfg(not(loom))]
+pub mod slim;
 
 #[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
 mod tests;

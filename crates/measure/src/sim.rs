@@ -18,6 +18,7 @@ mod pingpong;
 mod place;
 mod rng;
 mod scenario;
+pub mod slim;
 pub mod spawn;
 mod spec;
 mod stage;

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::probes;
-use coretalk_measure::series::SeriesRequest;
+use coretalk_measure::series::{SeriesRequest, TrialOrder};
 use coretalk_measure::session::series::{SeriesPast, plan, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::queue::{matrices, rates};
 use coretalk_model::series::{Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialResult};
-use coretalk_model::{Flag, Level, Picos, Relation};
+use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
 
 /// Keeps nothing.
 struct Nothing;
@@ -131,4 +131,81 @@ fn a_machine_of_192_cpus_is_sampled_within_five_minutes() {
     assert!(took <= Picos::from_ms(300_000), "{took}");
     assert_planned(planned, took);
     assert!(result.trials.iter().all(|trial| trial.passes >= 8));
+}
+
+/// Messages a second of `semaphore-slim` on one CPU, inside an L3 and across: from the costs of lines, switches and
+/// wake-ups of the machine alone.
+fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
+    let mut machine = open("chiplet-16");
+    let [one, inside, across] = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
+    let pairs = [one, inside, across];
+    let asked = Parameters::default().with("queue", "semaphore-slim").with("pairs", "listed");
+    let asked = asked.with("capacity", capacities).with("payload", payload);
+    let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
+    let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    let settings = SeriesSettings {
+        probes: vec!["queue".into()],
+        trials: probe.trials(&request).unwrap(),
+        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        seed: 1,
+        budget: Picos::from_ms(5_000),
+        asked,
+        cpus,
+        precision: 0.05,
+    };
+    let (result, _) = measure(&mut machine, &settings);
+    let per_s = |trial: &TrialResult| trial.values["messages_per_s"].point;
+    let found: Vec<f64> = result.trials.iter().map(per_s).collect();
+    found.as_chunks().0.to_vec()
+}
+
+#[test]
+fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
+    for payload in ["u64", "string"] {
+        let found = slim_per_s("1,10,100,1000", payload);
+        let [at_1, _, at_100, at_1000] = [found[0], found[1], found[2], found[3]];
+        println!("{payload}: one CPU, inside, across: {found:.0?}");
+        // One CPU is last with one place, behind pairs a die apart. These were about five times as slow as those inside one;
+        // here lines take 85 ns across and 18 inside, 4.7 times as long, and some of a hand-over is no line.
+        let [one, inside, across] = at_1;
+        assert!(one < across && across < inside, "{payload}, 1: {at_1:?}");
+        assert!((2.5..4.7).contains(&(inside / across)), "{payload}, 1: {}", inside / across);
+        // With a hundred it is first, and stays so.
+        for at in [at_100, at_1000] {
+            let [one, inside, across] = at;
+            assert!(one > inside && inside > across, "{payload}: {at:?}");
+        }
+    }
+}
+
+#[test]
+fn no_rate_passes_more_than_goes_without_one() {
+    let mut machine = open("chiplet-16");
+    let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
+    machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    let probe = probes::series_by_id("queue").unwrap();
+    let mut passed = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
+        let pairs = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
+        let asked = Parameters::default().with("queue", queue).with("capacity", capacity);
+        let asked = asked.with("pairs", "listed").with_some("rate_per_s", rate);
+        let request =
+            SeriesRequest { topology: machine.topology(), cpus: &cpus, pairs: &pairs, asked: &asked };
+        let trials = probe.trials(&request).unwrap();
+        let mut per_s = |spec| {
+            let order = TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(20), key: 1 };
+            machine.perform_trial(&order, &Stop::new()).unwrap().observed.values["messages_per_s"]
+        };
+        trials.iter().map(&mut per_s).collect()
+    };
+    for queue in ["semaphore", "semaphore-slim", "spsc"] {
+        for capacity in ["1", "100"] {
+            let closed = passed(queue, capacity, None);
+            for (place, &most) in closed.iter().enumerate() {
+                let open = passed(queue, capacity, Some(2.0 * most))[place];
+                // Passes are some thousand messages long, and one that begins or ends with a wake-up shows it.
+                assert!(open < 1.2 * most, "{queue} {capacity} {place}: {open} at a rate, {most} without");
+            }
+        }
+    }
 }

@@ -21,8 +21,8 @@ fn every_ordered_pair_is_a_cell_and_reads_back_as_it_was() {
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
     let document: Value = serde_json::from_str(&live.out).unwrap();
     let matrices = document["matrices"].as_array().unwrap();
-    assert_eq!((matrices.len(), document["series"].as_array().unwrap().len()), (4, 0));
-    let spsc = &matrices[2];
+    assert_eq!((matrices.len(), document["series"].as_array().unwrap().len()), (6, 0));
+    let spsc = &matrices[4];
     assert_eq!(
         (&spsc["probe"], &spsc["quantity"], &spsc["unit"]),
         (&"queue".into(), &"throughput".into(), &"messages/s".into())

@@ -1,10 +1,11 @@
 //! [`Bounded`]: a ring between two counting semaphores, free places and items: the reference among queues, over
-//! semaphores of three makers.
+//! semaphores of four makers.
 
 use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
 use super::message::Message;
 use super::semaphore::MOST_PERMITS;
 use super::slot::Slots;
+use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{Arc, AtomicBool, AtomicUsize};
@@ -33,10 +34,13 @@ pub trait Permits: Send + Sync + Sized + 'static {
 #[derive(Debug)]
 pub struct Bounded<P>(PhantomData<P>);
 
+/// *Lines.* Each semaphore has lines of its own: both sides write both with every message, and beside each other on one line
+/// each would take the other's away as well. What follows is read with every message and written when an end goes, so it
+/// lies together, away from both.
 #[derive(Debug)]
 struct Core<M, P: Permits> {
-    free: P,
-    items: P,
+    free: Apart<P>,
+    items: Apart<P>,
     slots: Slots<M>,
     /// Messages put in, written once by the sender when it goes.
     sent: AtomicUsize,
@@ -74,6 +78,7 @@ impl<P: Permits> Subject for Bounded<P> {
         }
         let permits = |permits: usize| {
             P::with(permits as u32, shape.spins)
+                .map(Apart)
                 .map_err(|source| Refusal::System { what: "a semaphore", source })
         };
         let core = Arc::new(Core {

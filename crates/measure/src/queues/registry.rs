@@ -9,6 +9,7 @@ use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
 use super::message::{Block, Message};
 use super::mutex::Locked;
 use super::semaphore::Semaphore;
+use super::slim::SlimSemaphore;
 use super::spsc::Spsc;
 
 type Open = fn(&Shape, &Company) -> Result<Roles, Refusal>;
@@ -19,6 +20,7 @@ type Open = fn(&Shape, &Company) -> Result<Roles, Refusal>;
 /// [`Refusal`] where there is none.
 pub fn open(kind: &Kind, payload: Payload, shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
     let of: fn(Payload) -> Open = match kind.id {
+        "semaphore-slim" => open_of::<Bounded<SlimSemaphore>>,
         "sem-t" => open_of::<Bounded<SemT>>,
         "mutex" => open_of::<Locked>,
         "spsc" => open_of::<Spsc>,

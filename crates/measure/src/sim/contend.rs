@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 pub struct ContendCost {
     /// Line transfers from one owner to the next.
     pub transfers: f64,
+    /// Line transfers of each operation of an owner that goes on while others look: they take copies that it has to have
+    /// back.
+    pub disturbed: f64,
     /// Core cycles of an operation whose line is at hand.
     pub alone_cycles: f64,
     /// Who gets it next.
@@ -31,7 +34,7 @@ pub enum Turn {
     Apart,
     /// Whoever came first.
     Arrival,
-    /// Whoever is soonest there, but the same thread at most so often in a row while another waits.
+    /// The same thread at most so often in a row while another waits; then one of those that wait, nearer ones more often.
     Nearest(u32),
 }
 
@@ -238,13 +241,18 @@ impl Play<'_, '_> {
             let changes = owner != Some(thread);
             out.runs += u64::from(changes);
             out.crossed += u64::from(changes && owner.is_some() && wished_ns < free_ns);
-            let inside_ns = self.alone_ns(thread) + self.sections.critical_ns;
+            let mut inside_ns = self.alone_ns(thread) + self.sections.critical_ns;
+            if !changes && self.cost.disturbed > 0.0 {
+                inside_ns += self.disturbed_ns(thread, take_ns);
+            }
             let inside_ns = self.stage.event(inside_ns);
             free_ns = self.after(thread, take_ns, inside_ns);
             let out_of_step = 1.0 + OUT_OF_STEP * (2.0 * self.stage.unit() - 1.0);
             let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step);
             self.threads[thread].woken_ns = None;
             owner = Some(thread);
+            // It does not wait for what it has just had.
+            self.threads[thread].wants_ns = free_ns;
             beside_ns += self.wake_one(free_ns, &mut out);
             self.threads[thread].wants_ns = self.after(thread, free_ns, beside_ns);
             out.operations[thread] += 1;
@@ -256,6 +264,21 @@ impl Play<'_, '_> {
             }
         }
         out
+    }
+
+    /// What the nearest of those that look at the line of an owner costs it with each operation.
+    fn disturbed_ns(&mut self, owner: usize, now_ns: f64) -> f64 {
+        let (cpu, threads) = (self.threads[owner].cpu, self.threads.len());
+        let mut nearest_ns = f64::INFINITY;
+        for index in (0..threads).filter(|&index| index != owner) {
+            let thread = self.threads[index];
+            let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
+            if here_ns <= now_ns && now_ns - here_ns <= self.cost.looks_ns {
+                nearest_ns = nearest_ns.min(self.transfer_ns(thread.cpu, cpu));
+            }
+        }
+        // What is remembered is all transfers of a hand-over.
+        if nearest_ns.is_finite() { nearest_ns * self.cost.disturbed / self.cost.transfers } else { 0.0 }
     }
 
     /// Wakes whoever has slept longest, if nobody is on the way; says what that takes of the one who does it.
@@ -307,12 +330,49 @@ impl Play<'_, '_> {
             }
         }
         let best = best.map(|(_, index, take_ns, travel_ns)| (index, take_ns, travel_ns));
+        let best = match (self.cost.turn, best) {
+            (Turn::Nearest(_), Some((index, ..))) if owner != Some(index) => {
+                self.draw(free_ns, owner).or(best)
+            }
+            _ => best,
+        };
         match (best, again) {
             // Nobody else waits: what is not there yet is not waited for.
             (Some(other), Some(again)) if other.1 - other.2 > again.1 => Some(again),
             (None, again) => again,
             (best, _) => best,
         }
+    }
+}
+
+impl Play<'_, '_> {
+    /// One of those that wait for the line when its owner lets it go: each as likely as the line is soon there. Always the
+    /// nearest, two neighbours would keep all others out for good, which no machine is known to do.
+    fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
+        let owner = owner?;
+        let from = self.threads[owner].cpu;
+        let mut waiting: Vec<(usize, f64, f64)> = Vec::new();
+        for index in (0..self.threads.len()).filter(|&index| index != owner) {
+            let thread = self.threads[index];
+            let awake = thread.woken_ns.is_some() || free_ns - thread.wants_ns <= self.cost.looks_ns;
+            let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
+            if awake && here_ns <= free_ns && self.on_cpu(index, free_ns) == free_ns {
+                let travel_ns = self.transfer_ns(from, thread.cpu);
+                waiting.push((index, free_ns + travel_ns, travel_ns));
+            }
+        }
+        let chance = |travel_ns: f64| 1.0 / travel_ns.max(1.0);
+        let all: f64 = waiting.iter().map(|&(.., travel_ns)| chance(travel_ns)).sum();
+        let mut ticket = match waiting.len() {
+            0 | 1 => 0.0,
+            _ => self.stage.unit() * all,
+        };
+        let last = waiting.last().copied();
+        let found = waiting.into_iter().find(|&(.., travel_ns)| {
+            ticket -= chance(travel_ns);
+            ticket < 0.0
+        });
+        found.or(last)
     }
 }
 

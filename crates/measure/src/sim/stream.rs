@@ -36,6 +36,19 @@ pub enum Waiting {
         /// What waking costs the waker.
         waker_ns: f64,
     },
+    /// On a shared CPU: it looks for a while, then offers the CPU to others and looks again.
+    Yielding {
+        /// How long it looks before it does.
+        looks_ns: f64,
+    },
+}
+
+/// When messages are due and what becomes of them.
+pub struct Schedule<'a> {
+    /// When the message of this number is meant to be sent; 0 where they are sent as fast as they go.
+    pub due_ns: &'a dyn Fn(u64) -> f64,
+    /// Hears of each message that was received.
+    pub each: &'a mut dyn FnMut(Timed),
 }
 
 /// What happened.
@@ -69,7 +82,51 @@ pub fn run_while(
     more: &mut dyn FnMut(&Passed) -> bool,
     work: &mut dyn FnMut(usize) -> f64,
 ) -> Passed {
-    if flow.one_cpu { alternate(flow, more, work) } else { side_by_side(flow, more, work) }
+    run_due(flow, more, work, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () })
+}
+
+/// The same, no message being sent before it is due. Not for two that look on one CPU: [`paced_by_slices`].
+pub fn run_due(
+    flow: &Flow,
+    more: &mut dyn FnMut(&Passed) -> bool,
+    work: &mut dyn FnMut(usize) -> f64,
+    schedule: &mut Schedule<'_>,
+) -> Passed {
+    if flow.one_cpu {
+        alternate(flow, more, work, schedule)
+    } else {
+        side_by_side(flow, more, work, schedule)
+    }
+}
+
+/// The messages that a producer has begun, first to last: when each was due and when it was begun.
+#[derive(Debug, Default)]
+pub struct Begun {
+    number: u64,
+    waiting: VecDeque<[f64; 2]>,
+}
+
+impl Begun {
+    /// Begins the next one, not before it is due; says when.
+    pub fn next(&mut self, now_ns: f64, schedule: &Schedule<'_>) -> f64 {
+        let due_ns = (schedule.due_ns)(self.number);
+        self.number += 1;
+        let begun_ns = now_ns.max(due_ns);
+        self.waiting.push_back([due_ns, begun_ns]);
+        begun_ns
+    }
+
+    /// When the next one may begin.
+    fn due_ns(&self, schedule: &Schedule<'_>) -> f64 {
+        (schedule.due_ns)(self.number)
+    }
+
+    /// The first of those that have not been received is.
+    pub fn received(&mut self, now_ns: f64, schedule: &mut Schedule<'_>) {
+        if let Some([intended_ns, sent_ns]) = self.waiting.pop_front() {
+            (schedule.each)(Timed { intended_ns, sent_ns, received_ns: now_ns });
+        }
+    }
 }
 
 /// One side of the queue while both run.
@@ -87,10 +144,13 @@ fn side_by_side(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
     work: &mut dyn FnMut(usize) -> f64,
+    schedule: &mut Schedule<'_>,
 ) -> Passed {
     let mut passed = Passed::default();
-    let mut sides = [Side { at_ns: work(0), ..Side::default() }, Side::default()];
-    passed.busy_ns[0] = sides[0].at_ns;
+    let mut begun = Begun::default();
+    let mut sides = [Side::default(); 2];
+    passed.busy_ns[0] = work(0);
+    sides[0].at_ns = begun.next(0.0, schedule) + passed.busy_ns[0];
     let mut queued = 0;
     while more(&passed) {
         let role = match [sides[0].waits_since, sides[1].waits_since] {
@@ -119,15 +179,19 @@ fn side_by_side(
         } else {
             queued -= 1
         }
-        passed.messages += u64::from(role == 1);
         passed.elapsed_ns = now_ns;
+        if role == 1 {
+            passed.messages += 1;
+            begun.received(now_ns, schedule);
+        }
         let other = 1 - role;
         if let Some(since) = sides[other].waits_since.take() {
             step_ns += wake(flow, &mut sides[other], since, now_ns, other, &mut passed);
         }
-        step_ns += work(role);
-        passed.busy_ns[role] += step_ns;
-        sides[role].at_ns = now_ns + step_ns;
+        let work_ns = work(role);
+        passed.busy_ns[role] += step_ns + work_ns;
+        let free_ns = now_ns + step_ns;
+        sides[role].at_ns = if role == 0 { begun.next(free_ns, schedule) } else { free_ns } + work_ns;
     }
     passed
 }
@@ -157,37 +221,53 @@ fn alternate(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
     work: &mut dyn FnMut(usize) -> f64,
+    schedule: &mut Schedule<'_>,
 ) -> Passed {
     let mut passed = Passed::default();
+    let mut begun = Begun::default();
     let mut queued = 0;
     // The producer makes a message before it knows that there is room.
     let mut in_hand = false;
     while more(&passed) {
+        // Nothing is due and nothing is there: the CPU is idle.
+        if !in_hand && queued == 0 {
+            passed.elapsed_ns = passed.elapsed_ns.max(begun.due_ns(schedule));
+        }
         let mut slice_ns = 0.0;
-        while queued < flow.capacity {
-            if !std::mem::take(&mut in_hand) {
+        let is_full = loop {
+            if !in_hand {
+                let now_ns = passed.elapsed_ns + slice_ns;
+                if begun.due_ns(schedule) > now_ns {
+                    break false;
+                }
+                begun.next(now_ns, schedule);
                 slice_ns += work(0);
             }
+            in_hand = queued == flow.capacity;
+            if in_hand {
+                break true;
+            }
             queued += 1;
-        }
-        slice_ns += work(0);
-        in_hand = true;
-        passed.full += 1;
-        hand_over(flow, 0, slice_ns, &mut passed);
+        };
+        passed.full += u64::from(is_full);
+        hand_over(flow, 0, slice_ns, is_full, &mut passed);
         let mut slice_ns = 0.0;
         while queued > 0 && more(&passed) {
+            begun.received(passed.elapsed_ns + slice_ns, schedule);
             slice_ns += work(1);
             queued -= 1;
             passed.messages += 1;
         }
         passed.empty += 1;
-        hand_over(flow, 1, slice_ns, &mut passed);
+        hand_over(flow, 1, slice_ns, true, &mut passed);
     }
     passed
 }
 
-/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice.
-fn hand_over(flow: &Flow, role: usize, worked_ns: f64, passed: &mut Passed) {
+/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice. It looks first (`looks`)
+/// where the queue is what it waits for, and not the time.
+fn hand_over(flow: &Flow, role: usize, worked_ns: f64, looks: bool, passed: &mut Passed) {
+    let looked_ns = |looks_ns: f64| if looks { looks_ns.min(flow.slice_ns) } else { 0.0 };
     let spent_ns = match flow.waiting {
         Waiting::Awake => {
             passed.preempted[role] += 1;
@@ -197,7 +277,12 @@ fn hand_over(flow: &Flow, role: usize, worked_ns: f64, passed: &mut Passed) {
         }
         Waiting::Asleep { looks_ns, .. } => {
             passed.sleeps[role] += 1;
-            worked_ns + looks_ns.min(flow.slice_ns)
+            worked_ns + looked_ns(looks_ns)
+        }
+        Waiting::Yielding { looks_ns } => {
+            // The kernel counts a CPU that is yielded with those that were taken.
+            passed.preempted[role] += 1;
+            worked_ns + looked_ns(looks_ns)
         }
     };
     // The switch is work of the system for the thread that asked for it.
@@ -216,8 +301,9 @@ pub struct Timed {
     pub received_ns: f64,
 }
 
-/// Lets so many messages pass of which one is meant to be sent every so often, whatever became of those before.
-pub fn paced(
+/// Lets so many messages pass of which one is meant to be sent every so often, between two that look on one CPU: each has it
+/// for a slice in turn, whatever there is to do.
+pub fn paced_by_slices(
     flow: &Flow,
     every_ns: f64,
     messages: u64,
@@ -228,42 +314,19 @@ pub fn paced(
     let mut free_ns = [0.0f64; 2];
     for number in 0..messages {
         let intended_ns = number as f64 * every_ns;
-        let sent_ns = intended_ns.max(free_ns[0]);
         // The place is that of the message which lies one capacity back.
         let room_ns =
             if received.len() as u64 == flow.capacity { received.pop_front().unwrap_or(0.0) } else { 0.0 };
-        if flow.one_cpu && flow.waiting == Waiting::Awake {
-            // Each has the CPU for a slice in turn, whatever there is to do.
-            let round_ns = 2.0 * flow.slice_ns;
-            let ready_ns = sent_ns.max(room_ns);
-            let into_ns = ready_ns.rem_euclid(round_ns);
-            let begun_ns = if into_ns < flow.slice_ns { ready_ns } else { ready_ns - into_ns + round_ns };
-            let turn_ns = begun_ns - begun_ns.rem_euclid(round_ns) + flow.slice_ns;
-            let put_ns = begun_ns + work(0);
-            let seen_ns = put_ns.max(turn_ns).max(free_ns[1]);
-            free_ns = [put_ns, seen_ns + work(1)];
-            received.push_back(seen_ns);
-            each(Timed { intended_ns, sent_ns: begun_ns, received_ns: seen_ns });
-            continue;
-        }
-        let put_ns = sent_ns.max(room_ns) + work(0);
-        let idle_ns = put_ns - free_ns[1];
-        let (mut seen_ns, mut waker_ns) = (put_ns.max(free_ns[1]), 0.0);
-        if idle_ns >= 0.0 {
-            (seen_ns, waker_ns) = match flow.waiting {
-                _ if flow.one_cpu => (put_ns + flow.switch_ns, flow.switch_ns),
-                Waiting::Asleep { looks_ns, wake_ns, waker_ns } if idle_ns >= looks_ns => {
-                    (put_ns + wake_ns, waker_ns)
-                }
-                _ => (put_ns + flow.sight_ns, 0.0),
-            };
-        }
-        free_ns = [put_ns + waker_ns, seen_ns + work(1)];
-        if flow.one_cpu {
-            free_ns[0] = free_ns[0].max(free_ns[1]);
-        }
+        let round_ns = 2.0 * flow.slice_ns;
+        let ready_ns = intended_ns.max(free_ns[0]).max(room_ns);
+        let into_ns = ready_ns.rem_euclid(round_ns);
+        let begun_ns = if into_ns < flow.slice_ns { ready_ns } else { ready_ns - into_ns + round_ns };
+        let turn_ns = begun_ns - begun_ns.rem_euclid(round_ns) + flow.slice_ns;
+        let put_ns = begun_ns + work(0);
+        let seen_ns = put_ns.max(turn_ns).max(free_ns[1]);
+        free_ns = [put_ns, seen_ns + work(1)];
         received.push_back(seen_ns);
-        each(Timed { intended_ns, sent_ns, received_ns: seen_ns });
+        each(Timed { intended_ns, sent_ns: begun_ns, received_ns: seen_ns });
     }
 }
 
@@ -271,6 +334,19 @@ pub fn paced(
 mod tests {
     use super::super::rng::Stream;
     use super::*;
+
+    /// So many messages of which one is due every so often.
+    fn paced(
+        flow: &Flow,
+        every_ns: f64,
+        messages: u64,
+        work: &mut dyn FnMut(usize) -> f64,
+        each: &mut dyn FnMut(Timed),
+    ) {
+        let due_ns = |number: u64| number as f64 * every_ns;
+        let mut schedule = Schedule { due_ns: &due_ns, each };
+        run_due(flow, &mut |passed| passed.messages < messages, work, &mut schedule);
+    }
 
     const AWAKE: Flow = Flow {
         capacity: 1,
@@ -401,5 +477,36 @@ mod tests {
         };
         assert!((late(200.0) - 110.0).abs() < 1e-9, "work, then sight");
         assert!(late(40.0) > 10_000.0 * 5.0, "each message adds to the delay of the next");
+    }
+
+    #[test]
+    fn no_rate_passes_more_than_goes_without_one() {
+        let asleep = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
+        for (one_cpu, waiting) in [
+            (false, asleep),
+            (true, asleep),
+            (false, Waiting::Awake),
+            (true, Waiting::Yielding { looks_ns: 2_000.0 }),
+        ] {
+            for capacity in [1, 10, 100] {
+                let flow = Flow { capacity, one_cpu, waiting, sight_ns: 60.0, ..AWAKE };
+                let closed = rate(&flow, 20_000, &mut |_| 30.0);
+                let mut last_ns = 0.0;
+                // Twice what the pair can do.
+                let mut each = |message: Timed| last_ns = message.received_ns;
+                paced(&flow, 0.5 / closed, 20_000, &mut |_| 30.0, &mut each);
+                close(20_000.0 / last_ns, closed, 0.02, &format!("{one_cpu} {waiting:?} {capacity}"));
+            }
+        }
+    }
+
+    #[test]
+    fn on_one_cpu_a_message_of_a_rate_costs_a_switch_until_it_is_seen() {
+        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
+        let flow = Flow { capacity: 10, one_cpu: true, waiting, ..AWAKE };
+        paced(&flow, 50_000.0, 100, &mut |_| 30.0, &mut |message| {
+            assert_eq!(message.sent_ns, message.intended_ns);
+            assert!((message.received_ns - message.intended_ns - 30.0 - flow.switch_ns).abs() < 1e-6);
+        });
     }
 }

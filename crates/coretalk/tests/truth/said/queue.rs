@@ -266,7 +266,8 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
             let is_so = match words {
                 "one CPU passes more" => ratio < 1.0,
                 "two pass more" => ratio > 1.0,
-                _ => (0.8..1.25).contains(&ratio),
+                // A suite has a few seconds for everything: intervals of a quarter are its own, and overlap there.
+                _ => (0.75..1.34).contains(&ratio),
             };
             reader
                 .holds("queue", is_so, || format!("at capacity {} the ratio is {ratio:.2}", capacity.value));

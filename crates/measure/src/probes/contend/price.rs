@@ -15,42 +15,73 @@ const SIMULATED: u64 = 4_000;
 /// Of a pass, the share that times how long it takes to get in.
 const STAMPED_SHARE: f64 = 0.25;
 
-/// What one operation of a method does, in events of the machine. About what a desktop part of 4 GHz needs; the tool
-/// holds none of it against reality, it only has to be of the right kind.
+/// What one operation of a method does, in events of the machine.
+///
+/// Beside each stands what was measured on two CPUs of an AMD EPYC guest (3.2 GHz, a transfer of some 35 ns), without
+/// sections, in nanoseconds an operation of a thread: alone, with two threads, and how many operations a thread made in a
+/// row (METHODOLOGY, "Contention on one counter"). Where it says *busy* other programs had the CPUs too, which makes runs
+/// longer. What more than two threads do was not seen on hardware: it follows from the same numbers.
 pub fn cost(method: &str) -> ContendCost {
+    // 2.4, 9.8; runs of 20 to 49: the owner goes on while another's request is on its way.
     let line = ContendCost {
-        transfers: 1.0,
-        alone_cycles: 20.0,
-        turn: Turn::Arrival,
+        transfers: 1.4,
+        disturbed: 0.0,
+        alone_cycles: 8.0,
+        turn: Turn::Nearest(20),
         looks_ns: f64::INFINITY,
         release_calls: 0.0,
         keeps_out: false,
     };
-    let spin =
-        ContendCost { transfers: 1.0, alone_cycles: 24.0, turn: Turn::Nearest(4), keeps_out: true, ..line };
-    let sleep = ContendCost { transfers: 1.5, alone_cycles: 48.0, looks_ns: 1_000.0, ..spin };
+    // Of tas. 3.5, 18 to 44 (busy); runs of 15 to 41 (busy). Who waits takes the line for every attempt.
+    let spin = ContendCost { transfers: 2.0, disturbed: 0.5, alone_cycles: 11.0, keeps_out: true, ..line };
+    // Of std-mutex. 5.4, 51. Who waits reads the word, so that the owner has to fetch it back.
+    let sleep = ContendCost { transfers: 1.5, disturbed: 0.5, alone_cycles: 17.0, looks_ns: 1_000.0, ..spin };
     match method {
         "fetch-add" => line,
-        // Attempts that fail take the line as well.
-        "cas-loop" => ContendCost { transfers: 1.5, turn: Turn::Nearest(2), ..line },
-        "cas-backoff" => ContendCost { turn: Turn::Nearest(8), ..line },
-        "parking-lot-mutex" => ContendCost { looks_ns: 1_500.0, alone_cycles: 44.0, ..sleep },
-        "std-mutex" | "rwlock" => sleep,
-        "pthread-mutex" => ContendCost { looks_ns: 0.0, ..sleep },
-        "tas" => ContendCost { transfers: 2.0, ..spin },
-        // Read, then exchanged: two transfers.
-        "ttas" => ContendCost { transfers: 2.0, alone_cycles: 28.0, ..spin },
-        // The number to draw and the number that is served.
-        "ticket" => ContendCost { transfers: 2.0, alone_cycles: 30.0, turn: Turn::Arrival, ..spin },
-        // The end of the queue, the node of the one before and the own one.
-        "mcs" => ContendCost { transfers: 2.0, alone_cycles: 44.0, turn: Turn::Arrival, ..spin },
+        // 3.2 to 3.9, 7.8 to 11 (busy); runs of 65 to 174 (busy). Attempts that fail take the line as well.
+        "cas-loop" => ContendCost { transfers: 1.5, alone_cycles: 11.0, turn: Turn::Nearest(65), ..line },
+        // 4.0 to 4.4, 13 (busy); runs of 78 (busy).
+        "cas-backoff" => ContendCost { alone_cycles: 13.0, turn: Turn::Nearest(78), ..line },
+        // 7.2 to 7.5, 15 to 19 (busy); runs of 600 and more (busy), of which a pass as short as a simulated one shows none.
+        "parking-lot-mutex" => ContendCost {
+            disturbed: 0.0,
+            looks_ns: 1_500.0,
+            alone_cycles: 23.0,
+            turn: Turn::Nearest(100),
+            ..sleep
+        },
+        // 6.4 to 8.3, 16 to 21 (busy); runs of 84 to 150 (busy).
+        "rwlock" => ContendCost { disturbed: 0.05, alone_cycles: 21.0, turn: Turn::Nearest(84), ..sleep },
+        "std-mutex" => sleep,
+        // 8 to 11, 26 to 46 (busy); runs of 196 to 312 (busy): as long as the other's way out of its sleep.
+        "pthread-mutex" => ContendCost {
+            disturbed: 0.0,
+            looks_ns: 0.0,
+            alone_cycles: 26.0,
+            turn: Turn::Nearest(300),
+            ..sleep
+        },
+        "tas" => spin,
+        // 4.0 to 5.0, 18 to 23 (busy); runs of 22 to 28 (busy). Read, then exchanged: two transfers.
+        "ttas" => ContendCost { disturbed: 0.15, alone_cycles: 13.0, ..spin },
+        // 3.2, 72; runs of 1.05. Both words lie on one line.
+        "ticket" => {
+            ContendCost { transfers: 1.0, disturbed: 0.0, alone_cycles: 10.0, turn: Turn::Arrival, ..spin }
+        }
+        // 5.7, 183; runs of 1.15. The end of the queue, the node of the one before and half of the own one, which is
+        // fetched while the one before is still inside.
+        "mcs" => {
+            ContendCost { transfers: 2.5, disturbed: 0.0, alone_cycles: 18.0, turn: Turn::Arrival, ..spin }
+        }
         // The version travels with every release beside the flag; 12 hints of some 10 ns and four yields of some 100.
-        "flag-wait" => ContendCost { transfers: 2.5, alone_cycles: 68.0, looks_ns: 500.0, ..sleep },
+        "flag-wait" => ContendCost { transfers: 2.5, alone_cycles: 32.0, looks_ns: 500.0, ..sleep },
         "flag-wait-always" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
-        "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 40.0, turn: Turn::Nearest(2), ..line },
+        // 10 to 16, 26 to 32 (busy); runs of 24 to 67 (busy).
+        "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 34.0, turn: Turn::Nearest(24), ..line },
+        // Not a line to wait for: it travels with nothing else.
         "per-thread" => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
-        // A store that has been waiting for its line overwrites what was stored meanwhile.
-        _ => ContendCost { alone_cycles: 4.0, turn: Turn::Nearest(32), ..line },
+        // 0.4, 1.2 (busy). A store that has been waiting for its line overwrites what was stored meanwhile.
+        _ => ContendCost { transfers: 1.0, alone_cycles: 1.4, turn: Turn::Nearest(32), ..line },
     }
 }
 

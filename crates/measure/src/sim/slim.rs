@@ -1,0 +1,353 @@
+//! The pattern of a ring between two semaphores whose every call takes a lock, both sides running beside each other:
+//! step by step and line by line, since what they do to each other's locks is most of what such a queue costs.
+//!
+//! Each semaphore is two lines, its lock and its counts. A side that looks at a line gets a copy of it, one that writes
+//! takes it away; requests for one line are served one after another.
+
+use super::stream::{Begun, Passed, Schedule};
+use crate::queues::slim::{LOOKS, Rest, Rests};
+
+/// What the machine does for one step.
+#[derive(Debug, Clone, Copy)]
+pub struct SlimFlow {
+    /// Messages that wait when the queue is full.
+    pub capacity: u64,
+    /// A line from one CPU to the other.
+    pub transfer_ns: f64,
+    /// Lines that each message moves.
+    pub message_lines: f64,
+    /// Instructions of one call of a semaphore whose lines are at hand.
+    pub call_ns: f64,
+    /// A wait hint.
+    pub hint_ns: f64,
+    /// A system call that finds nothing to do, as a yield on a CPU that nobody else wants.
+    pub yield_ns: f64,
+    /// From the waker's call until who slept runs again.
+    pub wake_ns: f64,
+    /// What waking costs the waker.
+    pub waker_ns: f64,
+}
+
+impl SlimFlow {
+    /// What a rest takes.
+    pub fn rest_ns(&self, look: u32) -> f64 {
+        match Rests::of(self.hint_ns).after(look) {
+            Rest::Hints(hints) => f64::from(hints) * self.hint_ns,
+            Rest::Yield => self.yield_ns,
+        }
+    }
+
+    /// From the first look at nothing to the first yield.
+    pub fn unyielding_ns(&self) -> f64 {
+        let rests = Rests::of(self.hint_ns);
+        (0..LOOKS).take_while(|&look| rests.after(look) != Rest::Yield).map(|look| self.rest_ns(look)).sum()
+    }
+
+    /// All looks, until the sleep.
+    pub fn looks_ns(&self) -> f64 {
+        (0..LOOKS).map(|look| self.rest_ns(look)).sum()
+    }
+}
+
+/// Who has a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Only(usize),
+    Both,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    holder: Holder,
+    /// When the transfer on the way is over.
+    there_ns: f64,
+}
+
+impl Line {
+    fn of(role: usize) -> Line {
+        Line { holder: Holder::Only(role), there_ns: 0.0 }
+    }
+
+    /// When a side that wants to read it then has a copy.
+    fn read(&mut self, role: usize, now_ns: f64, transfer_ns: f64) -> f64 {
+        if self.holder == Holder::Only(1 - role) {
+            self.there_ns = self.there_ns.max(now_ns) + transfer_ns;
+            self.holder = Holder::Both;
+        }
+        now_ns.max(self.there_ns)
+    }
+
+    /// When a side that wants to write it then may.
+    fn write(&mut self, role: usize, now_ns: f64, transfer_ns: f64) -> f64 {
+        if self.holder != Holder::Only(role) {
+            self.there_ns = self.there_ns.max(now_ns) + transfer_ns;
+            self.holder = Holder::Only(role);
+        }
+        now_ns.max(self.there_ns)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Semaphore {
+    permits: u64,
+    locked: bool,
+    lock: Line,
+    counts: Line,
+    /// Its waiter sleeps and has not been pulsed.
+    sleeps: bool,
+}
+
+/// What a side does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Looks whether there is a permit, for so many times already.
+    Look(u32),
+    /// Takes the lock of the semaphore that it waits for, or of the one that it releases.
+    Lock { releases: bool },
+    /// Has that lock and writes the counts.
+    Inside { releases: bool },
+    /// Gives the lock back.
+    Unlock { releases: bool },
+    /// Moves the message, and looks for the lock of what it releases.
+    Move,
+    /// Until it is pulsed.
+    Asleep,
+}
+
+struct Play<'a> {
+    flow: &'a SlimFlow,
+    /// Free places, which the producer waits for, and items.
+    semaphores: [Semaphore; 2],
+    steps: [Step; 2],
+    at_ns: [f64; 2],
+    /// By how much everything of the current message takes longer than usual.
+    factor: [f64; 2],
+    begun: Begun,
+    passed: Passed,
+}
+
+/// What differs from message to message.
+pub struct SlimCosts<'a> {
+    /// What the next message costs a role by itself.
+    pub work: &'a mut dyn FnMut(usize) -> f64,
+    /// By how much its other costs differ from the usual.
+    pub factor: &'a mut dyn FnMut() -> f64,
+}
+
+/// Lets messages pass until `more` has seen enough, none sent before it is due.
+pub fn run_while(
+    flow: &SlimFlow,
+    more: &mut dyn FnMut(&Passed) -> bool,
+    costs: &mut SlimCosts<'_>,
+    schedule: &mut Schedule<'_>,
+) -> Passed {
+    let semaphore = |permits, role| Semaphore {
+        permits,
+        locked: false,
+        lock: Line::of(role),
+        counts: Line::of(role),
+        sleeps: false,
+    };
+    let mut play = Play {
+        flow,
+        semaphores: [semaphore(flow.capacity, 0), semaphore(0, 1)],
+        steps: [Step::Look(0); 2],
+        at_ns: [0.0; 2],
+        factor: [1.0; 2],
+        begun: Begun::default(),
+        passed: Passed::default(),
+    };
+    let work_ns = (costs.work)(0);
+    play.passed.busy_ns[0] = work_ns;
+    play.at_ns[0] = play.begun.next(0.0, schedule) + work_ns;
+    while more(&play.passed) {
+        let role = match play.steps {
+            [Step::Asleep, _] => 1,
+            [_, Step::Asleep] => 0,
+            _ => usize::from(play.at_ns[1] < play.at_ns[0]),
+        };
+        let (began_ns, was) = (play.at_ns[role], play.steps[role]);
+        play.step(role);
+        if play.steps[role] != Step::Asleep {
+            play.passed.busy_ns[role] += play.at_ns[role] - began_ns;
+        }
+        match was {
+            Step::Move if role == 1 => play.begun.received(play.passed.elapsed_ns, schedule),
+            Step::Unlock { releases: true } => {
+                // The message is over: the next one.
+                let work_ns = (costs.work)(role);
+                if role == 0 {
+                    play.at_ns[0] = play.begun.next(play.at_ns[0], schedule);
+                }
+                play.at_ns[role] += work_ns;
+                play.passed.busy_ns[role] += work_ns;
+                play.factor[role] = (costs.factor)();
+            }
+            _ => (),
+        }
+    }
+    play.passed
+}
+
+impl Play<'_> {
+    /// Lets a side take its step.
+    fn step(&mut self, role: usize) {
+        let (flow, now_ns, factor) = (self.flow, self.at_ns[role], self.factor[role]);
+        let transfer_ns = flow.transfer_ns * factor;
+        // Each waits for a semaphore of its own and releases the one that the other waits for.
+        let of = |releases: bool| if releases { 1 - role } else { role };
+        let (at_ns, next) = match self.steps[role] {
+            Step::Look(looked) => {
+                let semaphore = &mut self.semaphores[role];
+                let seen_ns = semaphore.counts.read(role, now_ns, transfer_ns);
+                if semaphore.permits == 0 && looked == 0 {
+                    *if role == 0 { &mut self.passed.full } else { &mut self.passed.empty } += 1;
+                }
+                if semaphore.permits > 0 || looked == LOOKS {
+                    (seen_ns, Step::Lock { releases: false })
+                } else {
+                    (seen_ns + factor * flow.rest_ns(looked), Step::Look(looked + 1))
+                }
+            }
+            Step::Lock { releases } => {
+                let semaphore = &mut self.semaphores[of(releases)];
+                if semaphore.locked {
+                    // Looks at the lock until it is free, then tries again.
+                    let seen_ns = semaphore.lock.read(role, now_ns, transfer_ns);
+                    (seen_ns + flow.hint_ns, Step::Lock { releases })
+                } else {
+                    semaphore.locked = true;
+                    let taken_ns = semaphore.lock.write(role, now_ns, transfer_ns);
+                    (taken_ns + factor * flow.call_ns / 2.0, Step::Inside { releases })
+                }
+            }
+            Step::Inside { releases: false } => {
+                let semaphore = &mut self.semaphores[role];
+                let written_ns = semaphore.counts.write(role, now_ns, transfer_ns);
+                if semaphore.permits == 0 {
+                    semaphore.locked = false;
+                    semaphore.sleeps = true;
+                    self.passed.sleeps[role] += 1;
+                    (written_ns, Step::Asleep)
+                } else {
+                    semaphore.permits -= 1;
+                    (written_ns, Step::Unlock { releases: false })
+                }
+            }
+            Step::Inside { releases: true } => {
+                let semaphore = &mut self.semaphores[1 - role];
+                let mut written_ns = semaphore.counts.write(role, now_ns, transfer_ns);
+                if std::mem::take(&mut semaphore.sleeps) {
+                    // It wakes up with the lock still held, and has to take it.
+                    self.steps[1 - role] = Step::Lock { releases: false };
+                    self.at_ns[1 - role] = written_ns + flow.wake_ns;
+                    written_ns += flow.waker_ns;
+                }
+                semaphore.permits += 1;
+                (written_ns, Step::Unlock { releases: true })
+            }
+            Step::Unlock { releases } => {
+                let semaphore = &mut self.semaphores[of(releases)];
+                let written_ns = semaphore.lock.write(role, now_ns, transfer_ns);
+                semaphore.locked = false;
+                let left_ns = written_ns + factor * flow.call_ns / 2.0;
+                (left_ns, if releases { Step::Look(0) } else { Step::Move })
+            }
+            Step::Move => {
+                let moved_ns = now_ns + flow.message_lines * transfer_ns;
+                self.passed.messages += u64::from(role == 1);
+                self.passed.elapsed_ns = moved_ns;
+                // Where the lock is stands among the counts.
+                let found_ns = self.semaphores[1 - role].counts.read(role, moved_ns, transfer_ns);
+                (found_ns, Step::Lock { releases: true })
+            }
+            Step::Asleep => (now_ns, Step::Asleep),
+        };
+        self.at_ns[role] = at_ns;
+        self.steps[role] = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stream::Timed;
+    use super::*;
+
+    const FLOW: SlimFlow = SlimFlow {
+        capacity: 1,
+        transfer_ns: 20.0,
+        message_lines: 0.0,
+        call_ns: 0.0,
+        hint_ns: 10.0,
+        yield_ns: 100.0,
+        wake_ns: 2_000.0,
+        waker_ns: 600.0,
+    };
+
+    fn run(flow: &SlimFlow, messages: u64, work: [f64; 2]) -> Passed {
+        let mut costs = SlimCosts { work: &mut |role| work[role], factor: &mut || 1.0 };
+        let mut schedule = Schedule { due_ns: &|_| 0.0, each: &mut |_| () };
+        run_while(flow, &mut |passed| passed.messages < messages, &mut costs, &mut schedule)
+    }
+
+    #[test]
+    fn every_message_is_taken_once_and_the_slower_side_sets_the_pace() {
+        for capacity in [1, 10, 1_000] {
+            for work in [[5_000.0, 10.0], [10.0, 5_000.0]] {
+                let passed = run(&SlimFlow { capacity, ..FLOW }, 2_000, work);
+                let per_message_ns = passed.elapsed_ns / passed.messages as f64;
+                // The line transfers of a message, and what the other side is woken for or rests too long, come on top.
+                assert!(
+                    (5_000.0..6_500.0).contains(&per_message_ns),
+                    "{capacity} {work:?}: {per_message_ns}"
+                );
+                // The faster side waits for nearly each message.
+                let waits = if work[0] > work[1] { passed.empty } else { passed.full };
+                assert!(waits >= passed.messages - capacity - 2, "{passed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_longer_than_all_looks_is_slept_and_a_shorter_one_is_not() {
+        // 10 + 65 rests with hints, 65 yields: 160 + 56 … some 25 µs.
+        let looks_ns = FLOW.looks_ns();
+        let sleeps = |producer_ns: f64| run(&FLOW, 500, [producer_ns, 0.0]).sleeps;
+        assert_eq!(sleeps(0.8 * looks_ns), [0, 0]);
+        let [producer, consumer] = sleeps(1.5 * looks_ns);
+        assert_eq!(producer, 0);
+        assert!(consumer >= 498, "{consumer}");
+    }
+
+    #[test]
+    fn with_one_place_a_hand_over_is_a_number_of_lines() {
+        // Nothing else costs anything: hints, instructions and messages take no time.
+        let flow = SlimFlow { hint_ns: 1e-3, transfer_ns: 100.0, ..FLOW };
+        let passed = run(&flow, 1_000, [0.0; 2]);
+        let lines = passed.elapsed_ns / 1_000.0 / 100.0;
+        assert!((6.0..16.0).contains(&lines), "{lines} transfers a message");
+        let twice = run(&SlimFlow { transfer_ns: 200.0, ..flow }, 1_000, [0.0; 2]);
+        assert!((twice.elapsed_ns / passed.elapsed_ns - 2.0).abs() < 0.1, "{}", twice.elapsed_ns);
+    }
+
+    #[test]
+    fn no_message_is_sent_before_it_is_due_and_no_rate_passes_more_than_goes_without_one() {
+        let received = |every_ns: f64| {
+            let (mut late_ns, mut last_ns) = (0.0f64, 0.0);
+            let mut costs = SlimCosts { work: &mut |_| 10.0, factor: &mut || 1.0 };
+            let due_ns = |number: u64| number as f64 * every_ns;
+            let mut each = |message: Timed| {
+                assert!(message.sent_ns >= message.intended_ns && message.received_ns > message.sent_ns);
+                (late_ns, last_ns) = (message.received_ns - message.intended_ns, message.received_ns);
+            };
+            let mut schedule = Schedule { due_ns: &due_ns, each: &mut each };
+            run_while(&FLOW, &mut |passed| passed.messages < 5_000, &mut costs, &mut schedule);
+            (late_ns, last_ns)
+        };
+        let closed_ns = run(&FLOW, 5_000, [10.0; 2]).elapsed_ns;
+        let (_, flooded_ns) = received(closed_ns / 10_000.0);
+        assert!((flooded_ns / closed_ns - 1.0).abs() < 0.02, "{flooded_ns} against {closed_ns}");
+        let (late_ns, _) = received(2.0 * closed_ns / 5_000.0);
+        assert!(late_ns < closed_ns / 5_000.0, "{late_ns}");
+    }
+}
