@@ -72,6 +72,11 @@ pub trait SeriesProbe: Probe {
         false
     }
 
+    /// The CPUs that a trial needs: those of its roles, unless it names others besides.
+    fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
+        spec.placement.clone()
+    }
+
     /// Whether its roles say something of their CPUs each for itself, so that a trial goes on where one of them goes away.
     fn watches_each_cpu(&self) -> bool {
         false

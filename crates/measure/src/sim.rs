@@ -74,6 +74,8 @@ pub struct SimMachine {
     environment: Environment,
     now: Picos,
     threads: usize,
+    /// The CPUs of the crew, those that refused it among them.
+    asked: CpuSet,
 }
 
 impl SimMachine {
@@ -101,7 +103,15 @@ impl SimMachine {
             spec,
         };
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        SimMachine { world, reported, allowance, environment, now: Picos::ZERO, threads }
+        SimMachine {
+            world,
+            reported,
+            allowance,
+            environment,
+            now: Picos::ZERO,
+            threads,
+            asked: CpuSet::new(),
+        }
     }
 
     /// With this many simulation threads (at least one). Results do not depend on it.
@@ -284,6 +294,7 @@ impl Machine for SimMachine {
         }
         let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
         self.world.crew = taken;
+        self.asked = crew.cpus.iter().copied().collect();
         self.environment.priority = Some(priority.clone());
         // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
         Ok(Granted { priority, coordinator_apart: true })
@@ -314,8 +325,7 @@ impl Machine for SimMachine {
     }
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
-        // Work is performed without a crew.
-        let refuses = |cpu| !self.world.crew.is_empty() && !self.world.crew.contains(cpu);
+        let refuses = |cpu| self.asked.contains(cpu) && !self.world.crew.contains(cpu);
         let why = |cpu| {
             let away = self.world.away(cpu, self.now);
             let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
@@ -390,11 +400,13 @@ impl Machine for SimMachine {
             return Err(TrialFailure::of(reason));
         };
         self.now += elapsed;
+        self.environment.throttled = Some(self.world.throttled(self.now));
+        let quota = self.world.is_stopped_between(started, self.now);
         if let Some(&cpu) = cpus.first() {
             let fast = self.world.truth.is_fast(cpu);
             observed.value("core_ghz", f64::from(self.world.clocks.probed_ghz(cpu, fast, self.now)));
         }
-        Ok(PassOutcome { started, elapsed, observed, ..PassOutcome::default() })
+        Ok(PassOutcome { started, elapsed, observed, quota, ..PassOutcome::default() })
     }
 
     fn is_busy(&self) -> Option<bool> {

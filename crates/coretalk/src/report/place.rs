@@ -404,6 +404,9 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
             duration(wall_s)
         ));
     }
+    if doubt.flags.contains(Flag::Quota) {
+        parts.push("the CPU quota stopped it while it ran".to_owned());
+    }
     if doubt.flags.contains(Flag::Freq) {
         let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
         parts.push(format!("the core clock moved, or differs between placements{clock}"));

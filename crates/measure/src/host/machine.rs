@@ -290,7 +290,9 @@ impl Machine for HostMachine {
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         let there = surroundings::Present::now();
-        let refuses = |&cpu: &CpuId| self.team.as_ref().is_some_and(|team| !team.holds(cpu));
+        let asked: CpuSet = self.crew.cpus.iter().copied().collect();
+        let refuses =
+            |cpu: &CpuId| asked.contains(*cpu) && self.team.as_ref().is_some_and(|team| !team.holds(*cpu));
         let why = |cpu| there.absence(cpu).or(Some(Absence::PinRefused).filter(|_| refuses(&cpu)));
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }

@@ -21,6 +21,7 @@ use coretalk_model::TrialFailure;
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
+use coretalk_model::{CpuId, CpuSet};
 
 pub use catalogue::{KINDS, Kind, Meant, PARENT_MIB, PAUSES_NS};
 #[cfg(not(loom))]
@@ -127,6 +128,12 @@ impl SeriesProbe for Spawn {
             }
         }
         remarks
+    }
+
+    fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
+        let mask = spec.parameters.text("mask").and_then(|list| CpuSet::from_list(list).ok());
+        let others = mask.iter().flat_map(CpuSet::iter).filter(|cpu| !spec.placement.contains(cpu));
+        spec.placement.iter().copied().chain(others).collect()
     }
 
     fn columns(&self) -> &'static [Column] {

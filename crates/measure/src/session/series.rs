@@ -268,6 +268,8 @@ struct Driver<'a> {
     watch: SentinelWatch,
     sentinel: Sentinel,
     presence: Presence,
+    /// The CPUs that each trial needs.
+    cpus: Vec<Vec<CpuId>>,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
@@ -300,6 +302,8 @@ impl<'a> Driver<'a> {
         if settings.trials.is_empty() {
             return Err(RunError::Settings("measure: the choice of CPUs leaves nothing to measure".into()));
         }
+        let needs = |(probe, trial): (&&'static dyn SeriesProbe, &TrialSpec)| probe.cpus(trial);
+        let cpus: Vec<Vec<CpuId>> = probes.iter().zip(&settings.trials).map(needs).collect();
         let mut shares = Shares::of(settings);
         let mut notice = |text| observer.event(Event::Notice { text });
         let company = Company::of(machine, settings, &probes, shares.shortest(), &mut notice);
@@ -315,11 +319,8 @@ impl<'a> Driver<'a> {
             gate: CompanyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
-            presence: Presence::new(
-                settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect(),
-                past.segments,
-                began,
-            ),
+            presence: Presence::new(cpus.iter().flatten().copied().collect(), past.segments, began),
+            cpus,
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
@@ -442,8 +443,7 @@ impl<'a> Driver<'a> {
             match outcome {
                 Err(TrialFailure::Interrupted) => whole = false,
                 // Part of it was made on other CPUs than its own.
-                Ok(pass) if misses_a_cpu(&Ok(pass.clone())) && self.presence.gone_of(placement).is_some() => {
-                }
+                Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
                 Ok(pass) => {
                     let whole = &self.settings.trials[trial].placement;
                     let pass = match placement.len() == whole.len() {
@@ -467,14 +467,25 @@ impl<'a> Driver<'a> {
         Ok(self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?)
     }
 
+    /// Whether a pass of a trial on these CPUs was made while one of them, or of those that it names besides, was away.
+    fn lost_a_cpu(&self, trial: usize, placement: &[CpuId], pass: &PassOutcome) -> bool {
+        let was_moved = pass.roles.iter().any(|role| role.migrated);
+        let besides: Vec<CpuId> = self.cpus[trial]
+            .iter()
+            .copied()
+            .filter(|cpu| !self.settings.trials[trial].placement.contains(cpu))
+            .collect();
+        (was_moved && self.presence.gone_of(placement).is_some()) || self.presence.gone_of(&besides).is_some()
+    }
+
     /// Gives up the open trials that need a CPU which went away; those without a value say so.
     fn give_up(&mut self, departures: &[Departure]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
-                let placement = &self.settings.trials[trial].placement;
+                let needs = &self.cpus[trial];
                 let goes_on = self.probes[trial].watches_each_cpu()
-                    && placement.iter().any(|&cpu| self.presence.gone_of(&[cpu]).is_none());
-                if placement.contains(&departure.cpu) && !goes_on && self.is_open(trial) {
+                    && needs.iter().any(|&cpu| self.presence.gone_of(&[cpu]).is_none());
+                if needs.contains(&departure.cpu) && !goes_on && self.is_open(trial) {
                     self.keep(trial, Err(departure.failure()));
                     self.failures[trial] = PATIENCE;
                 }
@@ -549,9 +560,17 @@ impl<'a> Driver<'a> {
         }
         // Whoever asks for samples gets them, as far as the budget goes.
         let Some(wanted) = self.settings.asked.number("samples") else { return false };
-        let made: u64 =
-            self.record.outcomes(trial).filter_map(|pass| pass.observed.counts.get("samples")).sum();
+        let passes = self.record.outcomes(trial).filter(|pass| self.covers(trial, pass));
+        let made: u64 = passes.filter_map(|pass| pass.observed.counts.get("samples")).sum();
         (made as f64) < wanted
+    }
+
+    /// Whether a pass says something of every CPU of the trial that is there: of one that was away, a run that goes on with
+    /// it has seen nothing yet.
+    fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
+        let roles = self.settings.trials[trial].placement.iter().enumerate();
+        let mut here = roles.filter(|(_, cpu)| self.presence.gone_of(&[**cpu]).is_none());
+        !self.probes[trial].watches_each_cpu() || here.all(|(role, _)| pass.tells_of(role))
     }
 
     fn left(&self) -> Picos {

@@ -304,14 +304,18 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
         let stolen = stolen(&outcomes, placement.cpus.len());
         let mut flags =
             outcomes.iter().fold(Flags::NONE, |flags, outcome| flags.union(outcome.observed.flags));
-        if moved(record, trial) || fastest > slowest * (1.0 + FREQUENCY_SHARE) {
+        // Whom a quota stops waits for his CPU, and reads a slow clock.
+        let has_quota = outcomes.iter().any(|outcome| outcome.quota);
+        if has_quota {
+            flags.set(Flag::Quota);
+        } else if moved(record, trial) || fastest > slowest * (1.0 + FREQUENCY_SHARE) {
             flags.set(Flag::Freq);
         }
         if stolen.is_some_and(|share| share > STOLEN_SHARE) {
             flags.set(Flag::Steal);
         }
         let [waited, others] = disturbance(record, trial, placement.cpus.len());
-        if is_disturbed(waited, others, tasks, placement.cpus.len()) {
+        if !has_quota && is_disturbed(waited, others, tasks, placement.cpus.len()) {
             flags.set(Flag::Preempted);
         }
         let headline: Vec<f64> = numbers(record, trial, &settings.works[work].metrics[0].name)

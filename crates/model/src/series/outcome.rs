@@ -94,6 +94,14 @@ pub struct PassOutcome {
 }
 
 impl PassOutcome {
+    /// Whether it says something under a name of its own of this role.
+    pub fn tells_of(&self, role: usize) -> bool {
+        let Observed { values, histograms, counts, .. } = &self.observed;
+        let of_role =
+            |name: &String| name.split_once(OF_ROLE).is_some_and(|(_, number)| number.parse() == Ok(role));
+        values.keys().chain(histograms.keys()).chain(counts.keys()).any(of_role)
+    }
+
     /// What a pass that only some roles of a trial played says of the trial: `roles` are their numbers, rising, among
     /// `all`. Of the others nothing is said.
     ///
