@@ -394,7 +394,9 @@ impl Machine for SimMachine {
             let fast = self.world.truth.is_fast(cpu);
             observed.value("core_ghz", f64::from(self.world.clocks.probed_ghz(cpu, fast, self.now)));
         }
-        Ok(PassOutcome { started, elapsed, observed, ..PassOutcome::default() })
+        let quota = self.world.is_stopped_between(started, self.now);
+        self.environment.throttled = Some(self.world.throttled(self.now));
+        Ok(PassOutcome { started, elapsed, observed, quota, ..PassOutcome::default() })
     }
 
     fn is_busy(&self) -> Option<bool> {
