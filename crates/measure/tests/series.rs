@@ -223,7 +223,7 @@ fn a_sitting_goes_on_without_repeating_a_pass() {
     let before: Vec<SeriesEntry> = first.0.into_iter().flatten().collect();
     before.iter().cloned().for_each(|entry| record.push(entry));
     let mut machine = open("chiplet-16");
-    let (ended, second) = measure(&mut machine, &settings, SeriesPast { record, segments: 1 });
+    let (ended, second) = measure(&mut machine, &settings, SeriesPast { record, segments: 1, earlier: None });
     assert_eq!(ended.unwrap().1, Ended::Complete);
     let mut made = BTreeSet::new();
     for entry in before.iter().chain(second.0.iter().flatten()) {

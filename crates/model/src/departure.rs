@@ -58,9 +58,10 @@ impl Departure {
     /// Why what needs the CPU has nothing to say.
     pub fn failure(&self) -> TrialFailure {
         let cpu = self.cpu;
-        match self.after < AT_ONCE || self.why == Absence::PinRefused {
-            true => TrialFailure::NotPinned { cpu, errno: EINVAL },
-            false => TrialFailure::CpuLost { cpu },
+        match self.why {
+            Absence::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
+            // Whoever named it was allowed to: it went between the reading of the machine and now.
+            Absence::Offline | Absence::Cpuset => TrialFailure::CpuLost { cpu },
         }
     }
 
@@ -121,6 +122,16 @@ mod tests {
             ("hint:cas", r#"{"after_ps":1,"why":"offline"}"#),
         ] {
             assert_eq!(Departure::of_decision(key, value), None, "{key} {value}");
+        }
+    }
+
+    #[test]
+    fn only_a_cpu_that_refused_a_pin_is_said_to_have() {
+        for after in [Picos::ZERO, Picos::from_ms(2_000)] {
+            let failure = |why| Departure { cpu: CpuId(3), after, why }.failure().to_string();
+            assert_eq!(failure(Absence::Offline), "CPU 3 was taken away during the run");
+            assert_eq!(failure(Absence::Cpuset), failure(Absence::Offline));
+            assert_eq!(failure(Absence::PinRefused), "CPU 3 refused the pin (errno 22)");
         }
     }
 

@@ -79,7 +79,8 @@ pub struct Throttled {
     pub times: u64,
     /// For how long, in seconds, summed over CPUs; `None` where the group does not say.
     pub seconds: Option<f64>,
-    /// When it was first seen, in seconds since that part of the run began; half a second late at most.
+    /// Until when it had not been seen, in seconds since that part of the run began: it began then, or until somebody
+    /// looked again, which is half a second, and for a program that `place` runs the time that it takes.
     pub from_s: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ use crate::{RunReport, SeriesReport};
 use coretalk_measure::room::{Bound, Room};
 use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{self, Ended, Past, RunError};
-use coretalk_measure::session::series::{self, SeriesPast};
+use coretalk_measure::session::series::{self, Earlier, SeriesPast};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{
     Cell, Choices, Imitated, LatencyMap, LatencyResult, LatencySettings, analyse, cells,
@@ -249,6 +249,7 @@ fn measured(
     watcher: &mut Watcher<'_>,
     stop: &Stop,
 ) -> Result<(Both, Ended), RunError> {
+    let began = machine.now();
     let (map, mut ended) = if settings.ask_for_nothing() {
         (LatencyResult { complete: true, ..LatencyResult::default() }, Ended::Complete)
     } else if series.is_some() && is_settled(&past) {
@@ -265,8 +266,9 @@ fn measured(
         let trials = analyse_series(machine.topology(), series, &past.record);
         return Ok(((map, Some(trials)), ended));
     }
-    let (trials, ended_trials) =
-        series::run(machine, series, past.clone(), &mut sitting.sink, watcher, stop)?;
+    let earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
+    let past = SeriesPast { earlier, ..past.clone() };
+    let (trials, ended_trials) = series::run(machine, series, past, &mut sitting.sink, watcher, stop)?;
     if ended_trials != Ended::Complete {
         ended = ended_trials;
     }

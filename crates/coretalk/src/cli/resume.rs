@@ -66,7 +66,7 @@ pub fn act(
     let (wish, GoingOn { sitting, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
-    let series = series.map(|(series, record)| (series, SeriesPast { record, segments }));
+    let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
     let whole = Whole { settings, past: Past { record, segments }, series };
     sit(&mut *machine, sitting, whole, &mut *outputs, ways)
 }

@@ -79,6 +79,11 @@ impl<'a> Watcher<'a> {
         self
     }
 
+    /// The CPUs that went away so far.
+    pub fn departed(&self) -> &[Departure] {
+        &self.departed
+    }
+
     /// Takes progress off the terminal; gives the CPUs that went away.
     ///
     /// # Errors

@@ -459,11 +459,9 @@ fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
 }
 
 fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
-    if !header.departed.is_empty() {
-        let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
-        return words::departed(header, saved_as, width);
-    }
-    let text = if !place.result.complete {
+    let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
+    let mut lines = words::departed(header, saved_as, width);
+    let text = if !place.result.complete && lines.is_empty() {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         format!(" Ended early{kept}.")
     } else if place.result.budget_ended && lacks_runs(place) {
@@ -483,9 +481,10 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>, width: usiz
             percent(place.settings.precision)
         )
     } else {
-        return Vec::new();
+        return lines;
     };
-    wrap(&text, width, 1)
+    lines.extend(wrap(&text, width, 1));
+    lines
 }
 
 /// Whether some work has no run on some placement: by its headline, which every run has.

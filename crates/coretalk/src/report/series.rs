@@ -301,12 +301,10 @@ pub(super) fn ending(
     width: usize,
 ) -> Vec<String> {
     let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
-    if !report.header.departed.is_empty() {
-        let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
-        return if beside_a_map { Vec::new() } else { words::departed(&report.header, saved_as, width) };
-    }
-    let text = if !series.result.complete {
-        // What is said of the map holds for the whole run.
+    // What is said of the map holds for the whole run.
+    let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
+    let mut lines = if beside_a_map { Vec::new() } else { words::departed(&report.header, saved_as, width) };
+    let text = if !series.result.complete && report.header.departed.is_empty() {
         if beside_a_map {
             return Vec::new();
         }
@@ -322,9 +320,10 @@ pub(super) fn ending(
             duration(report.budget().secs())
         )
     } else {
-        return Vec::new();
+        return lines;
     };
-    wrap(&text, width, 1)
+    lines.extend(wrap(&text, width, 1));
+    lines
 }
 
 pub(super) fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {

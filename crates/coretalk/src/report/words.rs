@@ -436,11 +436,10 @@ fn pronoun(count: usize) -> &'static str {
 /// How the run ended, where that matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
     let result = &report.result;
-    if !report.header.departed.is_empty() {
-        return departed(&report.header, saved_as, width);
-    }
+    let mut lines = departed(&report.header, saved_as, width);
     let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
-    let text = if !result.complete || (trials_left && report.gathering().is_some()) {
+    let is_partial = !result.complete || (trials_left && report.gathering().is_some());
+    let text = if is_partial && lines.is_empty() {
         let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));
         format!(
             " Interrupted after {}: not everything was measured{how}",
@@ -453,9 +452,10 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<S
             duration(report.settings.budget.secs())
         )
     } else {
-        return Vec::new();
+        return lines;
     };
-    wrap(&text, width, 1)
+    lines.extend(wrap(&text, width, 1));
+    lines
 }
 
 /// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.

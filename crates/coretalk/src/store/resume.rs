@@ -2,7 +2,7 @@
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
-use super::writer::{Budgets, RunWriter, scale};
+use super::writer::{Budgets, MapEnd, RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
@@ -131,7 +131,7 @@ impl RunWriter {
         let mut writer =
             file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
         writer.begin_segment(&here.environment.clock, budgets)?;
-        writer.map_of_both = series.as_ref().map(|_| false);
+        writer.map_of_both = series.as_ref().map(|_| MapEnd::default());
         header.segments += 1;
         header.complete = false;
         Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })

@@ -70,6 +70,20 @@ pub fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
+/// How a map ended that trials follow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MapEnd {
+    complete: bool,
+    budget_ended: bool,
+}
+
+/// Where no map is made none is left undone.
+impl Default for MapEnd {
+    fn default() -> MapEnd {
+        MapEnd { complete: true, budget_ended: false }
+    }
+}
+
 /// A run file being written.
 #[derive(Debug)]
 pub struct RunWriter {
@@ -83,8 +97,8 @@ pub struct RunWriter {
     /// Of this sitting.
     clock: Scale,
     counts: Counts,
-    /// Where trials follow the map: whether its budget ended. The run is not over with the map then.
-    pub(super) map_of_both: Option<bool>,
+    /// Where trials follow the map: how that ended. The run is not over with it then.
+    pub(super) map_of_both: Option<MapEnd>,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
     /// Whether the last slot said already that the sitting was interrupted.
@@ -142,7 +156,7 @@ impl RunWriter {
             .inspect_err(|_| discard(&new))?;
         let clock = scale(&run.environment.clock);
         let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, run.settings.counts)?;
-        writer.map_of_both = run.series.map(|_| false);
+        writer.map_of_both = run.series.map(|_| MapEnd::default());
         Ok(writer)
     }
 
@@ -321,8 +335,8 @@ impl Sink for RunWriter {
 
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
         let (segment, stop) = (self.segment, self.stop.clone());
-        if let Some(budget_ended) = &mut self.map_of_both {
-            *budget_ended = result.budget_ended;
+        if let Some(end) = &mut self.map_of_both {
+            *end = MapEnd { complete: result.complete, budget_ended: result.budget_ended };
             return self.write(|db| write_cells(db, result, &stop)).map_err(sink_error);
         }
         self.write(|db| {
@@ -353,8 +367,10 @@ impl SeriesSink for RunWriter {
 
     fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
         let segment = self.segment;
-        let budget_ended = result.budget_ended || self.map_of_both == Some(true);
-        self.write(|db| write_end(db, segment, result.complete, budget_ended)).map_err(sink_error)?;
+        let map = self.map_of_both.unwrap_or_default();
+        let complete = result.complete && map.complete;
+        let budget_ended = result.budget_ended || map.budget_ended;
+        self.write(|db| write_end(db, segment, complete, budget_ended)).map_err(sink_error)?;
         self.settle();
         Ok(())
     }
@@ -366,10 +382,11 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
 
 /// Notes how a sitting ended.
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
+    // The budget ends the sitting of a run that is partial for want of a CPU, too.
     let ended = match (complete, budget_ended) {
-        (true, true) => "budget",
+        (_, true) => "budget",
         (true, false) => "complete",
-        (false, _) => "interrupted",
+        (false, false) => "interrupted",
     };
     db.execute("UPDATE run SET complete = ?1", [complete])?;
     db.execute("UPDATE segments SET ended = ?1 WHERE segment = ?2", (ended, segment)).map(drop)

@@ -13,7 +13,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["wait", "--pairs", "all", "--strategy", "busy,futex", "--budget", "4s"],
     &["wake", "--pairs", "all", "--primitive", "semaphore,park", "--budget", "4s"],
     &["queue", "--queue", "spsc,mutex", "--capacity", "1,100", "--budget", "4s"],
-    &["spawn", "--kind", "thread", "--budget", "4s"],
+    &["spawn", "--kind", "thread", "--cpus", "2,3", "--budget", "4s"],
     &["contend", "--method", "fetch-add,std-mutex", "--threads", "1,2,8", "--budget", "4s"],
     &["sharing", "--pairs", "2-3,0-1", "--budget", "4s"],
     &["broadcast", "--budget", "4s"],
@@ -121,7 +121,8 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     true
 }
 
-const REASONS: [&str; 3] = ["offline", "cpuset", "pin-refused"];
+/// The first is no reason to refuse a CPU that was asked for before anything is measured.
+const REASONS: [&str; 3] = ["cpuset", "offline", "pin-refused"];
 
 #[test]
 fn every_probe_goes_on_without_a_cpu_that_leaves_and_with_it_once_it_is_back() {
@@ -142,6 +143,83 @@ fn every_probe_goes_on_without_a_cpu_whenever_it_leaves() {
         let all = times.into_iter().zip(REASONS.into_iter().cycle());
         let missed = all.filter(|(at_ms, why)| leaves(words, *at_ms, why)).count();
         assert!(missed >= 2, "{words:?} ended before any CPU left");
+    }
+}
+
+#[test]
+fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
+    let words = ["--budget", "6s"];
+    for failures in [
+        "departures = [{ cpu = 3, at_ms = 900 }]",
+        // It is back before the trials beside the map begin: what the map lacks is lacking still.
+        "departures = [{ cpu = 3, at_ms = 900, back_ms = 1200 }]",
+    ] {
+        let tool = Tool::new();
+        scenario(&tool, failures);
+        let (said, live) = measured(&tool, &words, &[]);
+        assert_eq!(said.code, 0, "{failures}: {}", said.err);
+        let saved: Value =
+            serde_json::from_str(&tool.done(&["runs", "show", "latest", "--format", "json"]).out).unwrap();
+        for document in [&live, &saved] {
+            let run = &document["run"];
+            assert_eq!(run["complete"], false, "{failures}");
+            let departed = run["departed"].as_array().unwrap();
+            assert_eq!(departed.len(), 1, "{failures}: {departed:?}");
+            let at_s = departed[0]["at_s"].as_f64().unwrap();
+            assert!((0.9..1.7).contains(&at_s), "{failures}: {at_s}");
+        }
+        let screen = tool.done(&["runs", "show", "latest"]).out;
+        assert_eq!(screen.matches("CPU 3 went offline after").count(), 1, "{failures}: {screen}");
+        assert!(!screen.contains("CPU 3 is offline") && !screen.contains("Interrupted"), "{screen}");
+        scenario(&tool, "");
+        let whole =
+            tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
+        assert_eq!(whole.code, 0, "{}", whole.err);
+        let document: Value = serde_json::from_str(&whole.out).unwrap();
+        assert_eq!(document["run"]["complete"], true, "{failures}");
+    }
+}
+
+/// Every reason of a document.
+fn reasons(document: &Value) -> Vec<&str> {
+    let cells = document["matrices"].as_array().unwrap().iter();
+    let cells = cells.flat_map(|matrix| matrix["cells"].as_array().unwrap());
+    let all = cells.chain(document["series"].as_array().unwrap());
+    all.filter_map(|entry| entry["reason"].as_str()).collect()
+}
+
+#[test]
+fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_reason() {
+    for words in [
+        &["latency", "--budget", "100ms"][..],
+        &["wait", "--pairs", "all", "--strategy", "busy,futex", "--budget", "100ms"],
+    ] {
+        let tool = Tool::new();
+        scenario(&tool, "departures = [{ cpu = 3, at_ms = 0, why = 'cpuset' }]");
+        let (said, live) = measured(&tool, words, &[]);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let saved: Value =
+            serde_json::from_str(&tool.done(&["runs", "show", "latest", "--format", "json"]).out).unwrap();
+        for document in [&live, &saved] {
+            let run = &document["run"];
+            assert_eq!((&run["complete"], &run["budget_ended"]), (&false.into(), &true.into()), "{words:?}");
+            let told = reasons(document);
+            assert!(told.contains(&"CPU 3 was taken away during the run"), "{words:?}: {told:?}");
+            assert!(!told.iter().any(|reason| reason.contains("refused the pin")), "{words:?}: {told:?}");
+        }
+        let screen = tool.done(&["runs", "show", "latest"]).out;
+        assert!(
+            screen.contains("! CPU 3 ") && screen.contains("The budget of 100 ms"),
+            "{words:?}: {screen}"
+        );
+        // It is back, and the budget ends once more before it is tried.
+        scenario(&tool, "");
+        let resumed =
+            tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
+        assert_eq!(resumed.code, 0, "{words:?}: {}", resumed.err);
+        let document: Value = serde_json::from_str(&resumed.out).unwrap();
+        let told = reasons(&document);
+        assert!(!told.iter().any(|reason| reason.contains("CPU 3")), "{words:?}, resumed: {told:?}");
     }
 }
 

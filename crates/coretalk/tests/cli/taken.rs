@@ -74,9 +74,20 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
     thread::sleep(Duration::from_millis(300));
     assert!(cpuset.holds("0"));
     let said = said(child.wait_with_output().unwrap());
+    // It comes back, and so does the run.
+    let goes_on = || {
+        assert!(cpuset.holds("0-1"));
+        let words = ["--resume", "latest", "--format", "json", "-q"];
+        let resumed = super::tool::said(cpuset.command(&tool, &words).output().unwrap());
+        assert_eq!(resumed.code, 0, "{}", resumed.err);
+        let document: Value = serde_json::from_str(&resumed.out).unwrap();
+        assert_eq!(document["run"]["complete"], true, "{}", resumed.out);
+        assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{}", resumed.out);
+        assert!(!document["matrices"][0]["cells"][0].to_string().contains("CPU 1"), "{}", resumed.out);
+    };
     if said.code == 3 {
         assert!(said.err.contains("CPU 1") && said.err.lines().count() == 1, "{}", said.err);
-        return;
+        return goes_on();
     }
     assert_eq!(said.code, 0, "{}", said.err);
     let document: Value = serde_json::from_str(&said.out).unwrap();
@@ -86,6 +97,7 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
     assert!(doubted || cell.to_string().contains("CPU 1 was taken away"), "{cell}");
     let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(lines.contains("CPU 1 was taken away"), "{lines}");
+    goes_on();
 }
 
 fn needs_two(said: &Said, words: &[&str]) {

@@ -73,7 +73,12 @@ struct Stopped {
     us: Option<u64>,
 }
 
+/// How often groups are looked at that do not count: a controller may be switched on.
+const UNCOUNTED: Picos = Picos::from_ms(200);
+
 impl Stopped {
+    const NEVER: Stopped = Stopped { periods: 0, us: Some(0) };
+
     fn read(root: &SystemRoot) -> Option<Stopped> {
         let quota = cgroup::read_quota(root)?;
         Some(Stopped { periods: quota.throttled_periods?, us: quota.throttled_us })
@@ -86,29 +91,40 @@ pub struct QuotaWatch {
     began: Picos,
     first: Option<Stopped>,
     latest: Option<Stopped>,
-    /// When it was first seen.
+    /// When that was read.
+    looked: Picos,
+    /// Until when it had not been seen: work that runs for seconds may be stopped from its beginning.
     from: Option<Picos>,
 }
 
 impl QuotaWatch {
     /// Watches from now on.
     pub fn begin() -> QuotaWatch {
-        let first = Stopped::read(&SystemRoot::live());
-        QuotaWatch { began: os::monotonic(), first, latest: first, from: None }
+        let (began, first) = (os::monotonic(), Stopped::read(&SystemRoot::live()));
+        QuotaWatch { began, first, latest: first, looked: began, from: None }
     }
 
     /// Looks at the counters; gives whether the process was stopped since the last look.
     pub fn look(&mut self) -> bool {
-        // Where nothing counts nothing will.
-        self.latest.is_some() && self.take(Stopped::read(&SystemRoot::live()), os::monotonic())
+        let at = os::monotonic();
+        // Where nothing counts something will once a quota is set: asked now and then.
+        if self.latest.is_none() && at.saturating_sub(self.looked) < UNCOUNTED {
+            return false;
+        }
+        self.take(Stopped::read(&SystemRoot::live()), at)
     }
 
     fn take(&mut self, now: Option<Stopped>, at: Picos) -> bool {
+        if self.first.is_none() && now.is_some() {
+            // A group that begins to count begins at zero.
+            (self.first, self.latest) = (Some(Stopped::NEVER), Some(Stopped::NEVER));
+        }
         let stopped = now.zip(self.latest).is_some_and(|(now, before)| now.periods > before.periods);
         self.latest = now.or(self.latest);
         if stopped {
-            self.from.get_or_insert(at.saturating_sub(self.began));
+            self.from.get_or_insert(self.looked.saturating_sub(self.began));
         }
+        self.looked = at;
         stopped
     }
 
@@ -231,14 +247,33 @@ mod tests {
     fn a_quota_that_begins_in_the_middle_is_counted_from_then_on() {
         let count = |periods, us| Some(Stopped { periods, us: Some(us) });
         let began = Picos::from_ms(500);
-        let mut watch = QuotaWatch { began, first: count(4, 900), latest: count(4, 900), from: None };
+        let first = count(4, 900);
+        let mut watch = QuotaWatch { began, first, latest: first, looked: began, from: None };
         assert!(!watch.take(count(4, 900), Picos::from_ms(700)));
         assert!(watch.take(count(9, 400_900), Picos::from_ms(1_500)));
         assert!(!watch.take(None, Picos::from_ms(1_600)), "a file that is gone for a moment");
         assert!(watch.take(count(10, 450_900), Picos::from_ms(1_700)));
         let throttled = watch.throttled().unwrap();
-        assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (6, Some(0.45), Some(1.0)));
+        // It was stopped at some time between 0.2 and 1 s, as far as anybody looked.
+        assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (6, Some(0.45), Some(0.2)));
         assert_eq!(QuotaWatch::default().throttled(), None, "unknown is not zero");
+    }
+
+    #[test]
+    fn work_that_ends_after_seconds_may_have_been_stopped_from_its_beginning() {
+        let count = |periods| Some(Stopped { periods, us: None });
+        let mut watch = QuotaWatch { first: count(0), latest: count(0), ..QuotaWatch::default() };
+        assert!(watch.take(count(63), Picos::from_ms(6_500)));
+        assert_eq!(watch.throttled().unwrap().from_s, Some(0.0));
+    }
+
+    #[test]
+    fn a_group_that_begins_to_count_in_the_middle_began_at_zero() {
+        let mut watch = QuotaWatch::default();
+        assert!(!watch.take(None, Picos::from_ms(400)));
+        assert!(watch.take(Some(Stopped { periods: 3, us: Some(150_000) }), Picos::from_ms(600)));
+        let throttled = watch.throttled().unwrap();
+        assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (3, Some(0.15), Some(0.4)));
     }
 
     #[test]

@@ -14,9 +14,20 @@ pub struct Presence {
     /// Those that are there.
     here: CpuSet,
     gone: CpuSet,
+    /// Those that an earlier part of the segment has told of.
+    told: Vec<Departure>,
     segment: u32,
     began: Picos,
     looked: Option<Picos>,
+}
+
+/// The part of a segment that was made before: a map, which trials follow.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// When it began.
+    pub began: Picos,
+    /// The CPUs that went away in it.
+    pub departed: Vec<Departure>,
 }
 
 /// Whether a trial gave reason to ask the system.
@@ -31,7 +42,12 @@ pub enum Suspicion {
 impl Presence {
     /// Of a segment that begins now.
     pub fn new(cpus: CpuSet, segment: u32, began: Picos) -> Presence {
-        Presence { here: cpus, gone: CpuSet::new(), segment, began, looked: None }
+        Presence { here: cpus, gone: CpuSet::new(), told: Vec::new(), segment, began, looked: None }
+    }
+
+    /// The same where the segment began with another part: a CPU that it has told of is not told of again.
+    pub fn after(self, earlier: Earlier) -> Presence {
+        Presence { told: earlier.departed, began: earlier.began, ..self }
     }
 
     /// Asks the system, where it is time to; gives the CPUs that went away since it was asked last, once the run file and
@@ -54,6 +70,11 @@ impl Presence {
         self.looked = Some(now);
         let mut departures = Vec::new();
         for (cpu, why) in machine.absent(&self.here) {
+            if let Some(told) = self.told.iter().find(|told| told.cpu == cpu) {
+                self.gone.insert(cpu);
+                departures.push(*told);
+                continue;
+            }
             let departure = Departure { cpu, after: now.saturating_sub(self.began), why };
             let (key, value) = departure.to_decision(self.segment);
             sink.decide(&Decision { key, value })?;

@@ -6,6 +6,7 @@ mod sentinel;
 use self::company::Company;
 use self::sentinel::Sentinel;
 use super::latency::{Ended, RunError};
+pub use super::presence::Earlier;
 use super::presence::{Presence, Suspicion};
 use super::{Decision, Event, Kept, Observer, Sink, SinkError};
 use crate::machine::Machine;
@@ -68,6 +69,8 @@ pub struct SeriesPast {
     pub record: SeriesRecord,
     /// How many there were: the number of the new one.
     pub segments: u32,
+    /// What the new one began with, where that was not the trials.
+    pub earlier: Option<Earlier>,
 }
 
 /// Measures what the settings ask for, on a machine whose crew is engaged.
@@ -310,6 +313,11 @@ impl<'a> Driver<'a> {
         shares.divide_by(&company);
         let (began, topology) = (machine.now(), machine.topology().clone());
         let sentinel = Sentinel::of(machine);
+        let presence = Presence::new(cpus.iter().flatten().copied().collect(), past.segments, began);
+        let presence = match past.earlier {
+            Some(earlier) => presence.after(earlier),
+            None => presence,
+        };
         Ok(Driver {
             machine,
             topology,
@@ -319,7 +327,7 @@ impl<'a> Driver<'a> {
             gate: CompanyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
-            presence: Presence::new(cpus.iter().flatten().copied().collect(), past.segments, began),
+            presence,
             cpus,
             probes,
             record: past.record,
@@ -336,7 +344,8 @@ impl<'a> Driver<'a> {
     }
 
     fn passes(&mut self) -> Result<Ended, RunError> {
-        self.look_for_cpus(Suspicion::None)?;
+        let lost = self.look_for_cpus(Suspicion::None)?;
+        self.give_up(&lost);
         loop {
             self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
             self.watch = SentinelWatch::of(self.settings, &self.record);

@@ -160,6 +160,11 @@ impl PassTable {
         }
     }
 
+    /// Forgets such failures of all cells.
+    pub fn forgive(&mut self, which: impl Fn(&TrialFailure) -> bool) {
+        self.failures.retain(|_, failure| !which(failure));
+    }
+
     /// Adds a pass over a cell that says nothing yet, and gives its row. Whatever was wrong with the cell is over.
     pub fn begin(&mut self, cell: usize, head: PassHead) -> usize {
         self.reach(cell);

@@ -53,11 +53,7 @@ pub(super) fn judge(
     let of_passes = width(settings, result);
     widen_to_steps(settings, result);
     let widths = of_passes.zip(width(settings, result)).map(|(of_passes, whole)| Widths { of_passes, whole });
-    let entries = record.passes(index);
-    // A CPU that was away and came back leaves nothing to say.
-    let is_back = entries.last().is_some_and(|entry| entry.outcome.is_ok());
-    let mut failures = entries.iter().rev().filter_map(|entry| entry.outcome.as_ref().err());
-    let failure = failures.find(|failure| !(is_back && failure.missed_a_cpu()));
+    let failure = record.failure(index);
     if result.passes == 0 {
         result.reason = Some(match failure {
             Some(failure) => failure.to_string().into(),

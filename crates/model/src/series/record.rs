@@ -21,6 +21,8 @@ pub struct SeriesEntry {
 pub struct SeriesRecord {
     /// Passes by trial, in the order made.
     trials: Vec<Vec<SeriesEntry>>,
+    /// The last sitting that said something.
+    last_segment: u32,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
     /// The budget ended before the precision was reached everywhere.
@@ -36,6 +38,7 @@ impl SeriesRecord {
     /// Keeps one pass.
     pub fn push(&mut self, entry: SeriesEntry) {
         let trial = entry.trial as usize;
+        self.last_segment = self.last_segment.max(entry.segment);
         if self.trials.len() <= trial {
             self.trials.resize_with(trial + 1, Vec::new);
         }
@@ -50,6 +53,16 @@ impl SeriesRecord {
     /// The passes of a trial that said something.
     pub fn outcomes(&self, trial: usize) -> impl Iterator<Item = &PassOutcome> {
         self.passes(trial).iter().filter_map(|entry| entry.outcome.as_ref().ok())
+    }
+
+    /// Why a trial got nothing when it was tried last; `None` where nothing failed, and where that was for want of a CPU
+    /// which a later pass of it, or a later sitting, did not miss.
+    pub fn failure(&self, trial: usize) -> Option<&TrialFailure> {
+        let entries = self.passes(trial);
+        let is_over =
+            entries.last().is_some_and(|last| last.outcome.is_ok() || last.segment < self.last_segment);
+        let mut failures = entries.iter().rev().filter_map(|entry| entry.outcome.as_ref().err());
+        failures.find(|failure| !(is_over && failure.missed_a_cpu()))
     }
 
     /// Whether nothing was said.

@@ -65,7 +65,7 @@ pub fn act(
     };
     let budget = settings.budget;
     let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
-    let past = SeriesPast { record, segments: header.segments - 1 };
+    let past = SeriesPast { record, segments: header.segments - 1, earlier: None };
     let sink = Keeper::File(Box::new(writer));
     let sitting =
         Sitting { header, environment, findings, topology, requested, past, sink, path: Some(path) };

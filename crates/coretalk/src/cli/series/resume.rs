@@ -54,7 +54,7 @@ pub fn act(
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
     let ways = Ways { wish: &wish, strictness: resume::strictness(invocation), stop };
-    sit(&mut *machine, sitting, settings, SeriesPast { record, segments }, outputs, ways)
+    sit(&mut *machine, sitting, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
 }
 
 /// Settings come from the file; those that are typed again must say the same.

@@ -43,10 +43,11 @@ impl<'a> Ledger<'a> {
     pub fn new(
         settings: &'a LatencySettings,
         scale: Scale,
-        record: Record,
+        mut record: Record,
         segment: u32,
         cells: usize,
     ) -> Ledger<'a> {
+        record.sit(segment);
         Ledger {
             failures: failures(&record, cells),
             record,
