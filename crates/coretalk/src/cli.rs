@@ -14,6 +14,7 @@ pub mod meant;
 pub mod measure;
 pub mod output;
 pub mod parse;
+mod part;
 pub mod place;
 pub mod relevance;
 pub mod report;
