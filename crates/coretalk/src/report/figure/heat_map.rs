@@ -8,7 +8,7 @@ use crate::report::heat_map::{Diagonal, names_of_diagonal};
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::subject::{Drawing, Map, ScaleChoice, Subject, readings_of};
-use crate::report::text::short_ns;
+use crate::report::text::{ns, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Topology};
 
@@ -400,10 +400,18 @@ fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
     let values = || map.columns.median.iter().copied().flatten();
     let beyond =
         [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
-    let range = if fixed { "the same colours on every machine" } else { "colours fitted to this map" };
+    let is_wider = values().all(|value| value < scale.high * 0.999);
+    let range = match (fixed, is_wider) {
+        (true, _) => "the same colours on every machine",
+        (false, true) => {
+            "colours from the least of this map to 1.5 times that, so that noise does not get all of them"
+        }
+        (false, false) => "colours fitted to this map",
+    };
+    let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
     let (low, high) = (chart::number(scale.low), chart::number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
-    words.extend((!fixed).then(|| format!("{low} to {high}")));
+    words.extend((!fixed).then(|| format!("{} to {}", number(scale.low), number(scale.high))));
     words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
     words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
     words.extend(beyond[1].then(|| format!("above {high}: the last colour")));

@@ -99,7 +99,9 @@ class Viewer {
     }
     const kind = layer.log ? 'logarithmic' : 'linear';
     const fixed = choice === 'fixed' && (layer.fixed || layer.diverging);
-    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : 'fitted to this map'}`)];
+    const wider = layer.log && !layer.diverging && grid.all().every((value) => value < scale.high * 0.999);
+    const fitted = wider ? 'from the least of this map to 1.5 times that, so that noise does not get all colours' : 'fitted to this map';
+    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : fitted}`)];
     if (beyond[0]) parts.push(element('span', {}, `below ${long(scale.low)}: the first colour`));
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
     if (grid.missing > 0) parts.push(element('span', { class: 'hatched' }, `not measured (${grid.missing})`));
