@@ -81,6 +81,10 @@ const BASH: &str = r#"_coretalk_words() {
         COMPREPLY=( "${COMPREPLY[@]/#/${head}}" )
     else
         _coretalk "$@"
+        # Options are offered once a dash is typed, where there is anything else.
+        local words=() one
+        for one in "${COMPREPLY[@]}"; do [[ "${one}" == -* ]] || words+=( "${one}" ); done
+        [[ "$2" == -* || ${#words[@]} -eq 0 ]] || COMPREPLY=( "${words[@]}" )
     fi
 }
 

@@ -67,7 +67,7 @@ fn bash_completes_names_machines_and_runs() {
             &["sim:chiplet-16", "hybrid"],
         ),
         ("coretalk latency --machine=sim:h", &["hybrid", "huge-1024"], &["chiplet-16"]),
-        ("coretalk runs show ", &["latest", "before"], &["a$(touch${IFS}harm)"]),
+        ("coretalk runs show ", &["latest", "before"], &["a$(touch${IFS}harm)", "--store"]),
         ("coretalk report b", &["before"], &["latest"]),
         ("coretalk compare latest b", &["before"], &["latest"]),
         ("coretalk export l", &["latest"], &["before"]),
