@@ -417,3 +417,22 @@ fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
     words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
     words.join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Columns;
+
+    #[test]
+    fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
+        let words = |values: [f64; 2]| {
+            let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
+            let map = Map { about: Default::default(), question: String::new(), columns, place: None };
+            legend_words(&map, map.scale(ScaleChoice::Fit).unwrap(), false)
+        };
+        assert!(
+            words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")
+        );
+        assert!(words([2.0, 20.0]).contains("fitted to this map; 2.00 to 20.0"), "{}", words([2.0, 20.0]));
+    }
+}
