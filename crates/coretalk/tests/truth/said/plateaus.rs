@@ -17,6 +17,7 @@ pub const PATTERNS: &[Pattern] = &[
         counted,
     ),
     held("{trial}: {share%} of the passes {rest}", told),
+    held("{trial}: the machine changed state: {n#} plateaus", reason),
     held("{n#} more trial{s?} with plateaus; see `states` in the data", more),
 ];
 
@@ -65,6 +66,19 @@ fn counted(reader: &mut Reader<'_>, said: &Said<'_>) {
     let machine = &reader.run.machine;
     let changes = machine.states().len() > 1 || machine.has_busy_neighbours();
     reader.holds("states", changes, || "the machine has one state in truth".to_owned());
+}
+
+/// Some trial of the document has so many states, and says so.
+fn reason(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let count = said.number("n").value;
+    let text = format!("the machine changed state: {count} plateaus");
+    let matrices = list(&reader.run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
+    let mut all = list(&reader.run.document["series"]).iter().chain(matrices);
+    let found = all.any(|one| {
+        let said = one["reason"].as_str().unwrap_or_default();
+        said.contains(&text) && list(&one["states"]).len() as f64 == count
+    });
+    reader.holds("states", found, || format!("no trial of the document has {count} states"));
 }
 
 fn more(reader: &mut Reader<'_>, said: &Said<'_>) {
