@@ -4,6 +4,7 @@ mod advise;
 pub mod args;
 mod brief;
 mod compare;
+mod completions;
 mod drawn;
 pub mod facts;
 mod files;
@@ -14,6 +15,7 @@ pub mod meant;
 pub mod measure;
 pub mod output;
 pub mod parse;
+mod part;
 pub mod place;
 pub mod relevance;
 pub mod report;
@@ -89,7 +91,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Clock) => facts::clock(global),
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => facts::plan(invocation, args),
-        Some(Command::Completions(args)) => shell::completions(global, args),
+        Some(Command::Completions(args)) => completions::completions(global, args),
         Some(Command::Man) => shell::man(global),
         #[cfg(target_os = "linux")]
         Some(Command::Work(args)) => work::act(&args.words),

@@ -265,6 +265,9 @@ pub enum RunsCommand {
         /// latest, latest~1, a tag, the beginning or end of an id, or a path
         run: String,
     },
+    /// Print names that runs can be called by: what completion offers
+    #[command(hide = true)]
+    Names,
     /// Give a run a name
     Tag {
         /// Which run

@@ -39,7 +39,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = resolve::request(&*machine, global, measuring, seed)?;
     enough_memory(cells(machine.topology(), &request.settings).len())?;
-    let mut outputs = outputs(measuring, &request.wish, request.series.as_ref())?;
+    let mut outputs = outputs(measuring, &request.wish, request.series.as_ref(), &stop)?;
     for notice in &request.notices {
         output::remark(request.wish.talk, Talk::Normal, notice);
     }
@@ -71,9 +71,10 @@ pub fn outputs(
     measuring: Measuring<'_>,
     wish: &Wish,
     series: Option<&SeriesSettings>,
+    stop: &Stop,
 ) -> Result<Box<dyn Results>, Failure> {
     if let (Measuring::Suite, Some(series)) = (measuring, series) {
-        return Ok(Box::new(super::series::Outputs::open(wish, series)?));
+        return Ok(Box::new(super::series::Outputs::open(wish, series, stop)?));
     }
     if wish.format == FormatWord::Hgrm {
         return Err(Failure::Usage(
@@ -87,7 +88,7 @@ pub fn outputs(
             "`hyperfine-json` holds comparisons of a command, and this measures a map; use json, csv or markdown".into(),
         ));
     }
-    Ok(Box::new(Outputs::open(wish)?))
+    Ok(Box::new(Outputs::open(wish, stop)?))
 }
 
 /// Where results go, opened before anything is measured.
@@ -151,10 +152,11 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn open(wish: &Wish) -> Result<Outputs, Failure> {
+    pub fn open(wish: &Wish, stop: &Stop) -> Result<Outputs, Failure> {
         resolve::in_files_of_their_own(wish)?;
-        let result = Out::open(wish.output.as_deref())?;
-        let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open(Some(path))?));
+        let result = Out::open_unless(wish.output.as_deref(), Some(stop))?;
+        let open =
+            |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open_unless(Some(path), Some(stop))?));
         let exports = wish.exports.iter().map(open).collect::<Result<_, Failure>>()?;
         Ok(Outputs { result, exports })
     }

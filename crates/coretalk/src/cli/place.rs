@@ -49,7 +49,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let requested = request(&*machine, global, args, seed)?;
     let wish = wish(global);
     one_format(&wish, &requested.works)?;
-    let outputs = Outputs::open(&wish)?;
+    let outputs = Outputs::open(&wish, &stop)?;
     let findings = machine.examine();
     let mut environment = machine.environment().clone();
     environment.label.clone_from(&global.label);

@@ -52,7 +52,7 @@ pub fn concerning(path: &str) -> Vec<&'static str> {
         "plan place" => &[MEASURED_PLACE, &["output"]],
         "place" => &[MEASURED_PLACE, KEPT_PLACE, &["format", "output"], EXPORTED_PLACE, SAID],
         "plan" | "plan latency" => &[MEASURED, FACTS, &["keep_raw"]],
-        "runs" | "runs list" => &[&["store", "output"]],
+        "runs" | "runs list" | "runs names" => &[&["store", "output"]],
         "runs show" => &[SHOWN, &["store", "with_identity", "quiet"]],
         "runs path" => &[&["store", "output", "quiet"]],
         "runs tag" | "runs rm" => &[&["store", "quiet"]],

@@ -61,7 +61,7 @@ pub fn act(
     if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
-    let mut outputs = outputs(measuring, &found.wish, trials.as_ref())?;
+    let mut outputs = outputs(measuring, &found.wish, trials.as_ref(), stop)?;
     let crew = settings.cpus.clone();
     let (wish, GoingOn { sitting, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;

@@ -114,6 +114,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
             let saved = read(global, run)?;
             write(global, &saved, global.format.unwrap_or(FormatWord::Text), Chosen::default())?;
         }
+        RunsCommand::Names => names(global)?,
         RunsCommand::Tag { run, tag } => open(global, run)?.tag(tag)?,
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
         RunsCommand::Path { run } => {
@@ -129,6 +130,22 @@ fn list(global: &Global) -> Result<(), Failure> {
     let rows: Vec<RunRow> = listed.iter().map(row).collect();
     let text = runs(&rows, output::width(global.output.as_deref()));
     Out::open(global.output.as_deref())?.text(&text)
+}
+
+/// What runs can be called by, newest first: `latest`, tags, and the shortest end of an id. A shell expands what completion
+/// offers, so that a tag with a space or a dollar sign is left out: it has to be typed.
+fn names(global: &Global) -> Result<(), Failure> {
+    let listed = directory(global.store.as_ref())?.list()?;
+    let latest = listed.first().map(|_| "latest".to_owned());
+    let of_run = |run: &Listed| {
+        let id = run.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let tags = run.tags.iter().map(|(tag, _)| tag.clone());
+        tags.chain([name_of(&id, &run.path)]).collect::<Vec<_>>()
+    };
+    let is_word = |name: &String| name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    let names = latest.into_iter().chain(listed.iter().flat_map(of_run)).filter(is_word);
+    let lines: String = names.map(|name| name + "\n").collect();
+    Out::open(global.output.as_deref())?.text(&lines)
 }
 
 fn row(listed: &Listed) -> RunRow {

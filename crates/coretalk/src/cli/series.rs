@@ -96,7 +96,7 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, family, seed)?;
-    let outputs = Outputs::open(&requested.wish, &requested.settings)?;
+    let outputs = Outputs::open(&requested.wish, &requested.settings, &stop)?;
     for notice in &requested.notices {
         output::remark(requested.wish.talk, Talk::Normal, notice);
     }

@@ -1,21 +1,10 @@
-//! What is generated from the definitions: completions and the manual.
+//! `man`: the manual, from the definitions.
 
-use super::args::{CompletionsArgs, Global};
+use super::args::Global;
 use super::output::Out;
 use super::parse::definitions;
 use crate::exit::{ExitCode, Failure};
 use std::fmt::Write;
-
-/// `completions`.
-///
-/// # Errors
-/// The output cannot be written.
-pub fn completions(global: &Global, args: &CompletionsArgs) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut definitions(), "coretalk", &mut script);
-    Out::open(global.output.as_deref())?.write(|out| Ok(out.write_all(&script)?))?;
-    Ok(ExitCode::Done)
-}
 
 /// `man`.
 ///

@@ -2,6 +2,7 @@
 
 use super::output;
 use super::parse::Invocation;
+use super::part::Part;
 use super::resolve::{Keeping, Remarks, Strictness, Talk, Wish};
 use super::runs;
 use crate::RunHeader;
@@ -293,6 +294,7 @@ impl Guard {
                 // One swap of two sees false: that side goes on and the other does not. Nothing else is handed over.
                 if stop.is_raised() && !seen.swap(true, AcqRel) {
                     last_words.tell();
+                    Part::remove_all();
                     std::process::exit(last_words.code() as i32);
                 }
             }

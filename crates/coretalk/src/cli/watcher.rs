@@ -100,7 +100,7 @@ impl<'a> Watcher<'a> {
 
     fn stream_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), Failure> {
         for out in &mut self.lines {
-            out.write(|out| {
+            out.stream(|out| {
                 for entry in passes {
                     writeln!(out, "{}", pass_line(entry, &self.trials).map_err(io::Error::from)?)?;
                 }
@@ -113,7 +113,7 @@ impl<'a> Watcher<'a> {
     fn stream(&mut self, slot: &Slot) -> Result<(), Failure> {
         let (cells, segment) = (&self.cells, self.segment);
         for out in &mut self.lines {
-            out.write(|out| {
+            out.stream(|out| {
                 for round in &slot.rounds {
                     for trial in &round.trials {
                         let line = trial_line(round, trial, segment, cells).map_err(io::Error::from)?;

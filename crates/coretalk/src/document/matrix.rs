@@ -121,6 +121,9 @@ pub struct CellDoc<'a> {
     /// Of a queue only.
     #[serde(flatten)]
     queue: Option<QueueCellDoc>,
+    /// Time slices are what was measured: the value says nothing about the pair, and no map shows it.
+    #[serde(skip)]
+    slices: bool,
 }
 
 /// A latency in core cycles.
@@ -311,6 +314,7 @@ impl<'a> CellDoc<'a> {
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(coretalk_model::series::Reason::as_str),
             queue: Some(QueueCellDoc::of(cell)),
+            slices: cell.rate().is_some() && cell.rate_of_pair().is_none(),
             ..CellDoc::default()
         }
     }
@@ -346,6 +350,7 @@ impl<'a> CellDoc<'a> {
             reason: value.reason.as_deref(),
             spread: None,
             queue: None,
+            slices: false,
         }
     }
 

@@ -141,6 +141,7 @@ fn difference_map<'a>(of: &'a Map, sheet: &SheetComparison) -> DifferenceMap<'a>
             .iter()
             .map(|cell| cell.and_then(|cell| finite(cell.difference.shift.low, cell.difference.shift.high)))
             .collect(),
+        slices: vec![false; n],
         min: vec![None; n],
         home_penalty: vec![None; n],
         line_spread: vec![None; n],

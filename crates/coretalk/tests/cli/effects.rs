@@ -149,6 +149,7 @@ fn every_relevance_names_a_defined_option() {
         "runs list",
         "runs show",
         "runs path",
+        "runs names",
         "runs tag",
         "runs rm",
         "export",

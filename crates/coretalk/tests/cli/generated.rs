@@ -13,6 +13,110 @@ fn completions_exist_for_every_shell() {
     }
 }
 
+/// What bash offers behind a line, as its completion asks for it; `None` without bash.
+fn offered(tool: &Tool, script: &str, line: &str) -> Option<Vec<String>> {
+    // readline breaks words at these and gives the last of them, and the one before it.
+    let mut words: Vec<String> = vec![String::new()];
+    for letter in line.chars() {
+        match letter {
+            ' ' => words.push(String::new()),
+            ':' | '=' => words.extend([letter.to_string(), String::new()]),
+            _ => words.last_mut().unwrap().push(letter),
+        }
+    }
+    let index = words.len() - 1;
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let program = tool.command(&[]).get_program().to_string_lossy().into_owned();
+    let asked = format!(
+        "{script}\nCOMP_WORDS=({}); COMP_CWORD={index}; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}\n\
+         _coretalk_words '{program}' {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" ").replacen("'coretalk'", &format!("'{program}'"), 1),
+        quoted[index],
+        quoted[index - 1],
+    );
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["--norc", "-c", &asked])
+        .current_dir(tool.path())
+        .env("CORETALK_STORE", tool.path().join("runs"));
+    let output = bash.output().ok()?;
+    assert!(output.stderr.is_empty(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_owned).collect())
+}
+
+#[test]
+fn bash_completes_names_machines_and_runs() {
+    let tool = Tool::new();
+    let measured = ["latency", "--machine", "sim:laptop-smt", "--seed", "1", "-q", "--name"];
+    for tag in ["before", "a$(touch${IFS}harm)"] {
+        tool.done(&[&measured[..], &[tag]].concat());
+    }
+    let script = tool.done(&["completions", "bash"]).out;
+    for (line, all, none) in [
+        ("coretalk queue --queue se", &["semaphore", "semaphore-slim", "sem-t"][..], &["spsc"][..]),
+        ("coretalk queue --queue spsc,rt", &["spsc,rtrb"], &["rtrb"]),
+        ("coretalk wake --primitive p", &["park", "pipe"], &["tas"]),
+        ("coretalk plan wait --strategy p", &["pause"], &["pause:N"]),
+        ("coretalk contend --method m", &["mcs"], &["tas"]),
+        ("coretalk spawn --kind f", &["fork", "fork-exec"], &["thread"]),
+        ("coretalk place --workload b", &["barrier"], &["ring"]),
+        ("coretalk latency --as c", &["c2clat", "core-to-core-latency"], &["multichase"]),
+        ("coretalk latency --machine s", &["sim:chiplet-16"], &["host"]),
+        (
+            "coretalk latency --machine sim:ch",
+            &["chiplet-16", "chiplet-16-smt"],
+            &["sim:chiplet-16", "hybrid"],
+        ),
+        ("coretalk latency --machine=sim:h", &["hybrid", "huge-1024"], &["chiplet-16"]),
+        ("coretalk runs show ", &["latest", "before"], &["a$(touch${IFS}harm)", "--store"]),
+        ("coretalk report b", &["before"], &["latest"]),
+        ("coretalk compare latest b", &["before"], &["latest"]),
+        ("coretalk export l", &["latest"], &["before"]),
+        ("coretalk --resume l", &["latest"], &["before"]),
+        ("coretalk runs ", &["list", "show"], &["names"]),
+        ("coretalk w", &["wait", "wake"], &["work"]),
+    ] {
+        let Some(offered) = offered(&tool, &script, line) else {
+            println!("skipped: there is no bash here");
+            return;
+        };
+        let has = |name: &&&str| offered.iter().any(|word| word == **name);
+        assert!(all.iter().all(|name| has(&name)), "{line}: {offered:?}");
+        assert!(!none.iter().any(|name| has(&name)), "{line}: {offered:?}");
+    }
+    assert!(!tool.path().join("harm").exists(), "a tag was executed");
+}
+
+#[test]
+fn other_shells_are_told_the_same_names() {
+    let tool = Tool::new();
+    let [zsh, fish, power] =
+        ["zsh", "fish", "powershell"].map(|shell| tool.done(&["completions", shell]).out);
+    for (shell, script, parts) in [
+        (
+            "zsh",
+            &zsh,
+            ["RUN:_coretalk_runs'", "_coretalk_runs() {", "semaphore-slim sem-t", "sim\\:laptop-smt"],
+        ),
+        (
+            "fish",
+            &fish,
+            [
+                "-l resume",
+                "seen_subcommand_from show\" -a \"(coretalk runs names 2>/dev/null)\"",
+                "semaphore-slim\\t''",
+                "sim:laptop-smt",
+            ],
+        ),
+    ] {
+        for part in parts {
+            assert!(script.contains(part), "{shell}: {part}");
+        }
+    }
+    for script in [zsh, fish, power] {
+        assert!(!script.contains("CORETALK-RUNS") && !script.contains("Do one run of a workload"));
+    }
+}
+
 #[test]
 fn the_manual_names_every_option_and_exit_code() {
     let page = Tool::new().done(&["man"]).out;

@@ -36,3 +36,5 @@ mod topology;
 mod unknown;
 mod viewing;
 mod wait;
+#[cfg(target_os = "linux")]
+mod written;

@@ -289,3 +289,27 @@ fn a_plan_of_tails_counts_their_time() {
         "{time}"
     );
 }
+
+#[test]
+fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
+    let tool = Tool::new();
+    let words =
+        ["queue", "--machine", "sim:laptop-smt", "--seed", "1", "--queue", "spsc", "--capacity", "1,100"];
+    let screen = tool.done(&[&words[..], &["--budget", "10s", "-q", "--name", "slices"]].concat()).out;
+    let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
+    assert_eq!(row.split_whitespace().nth(1), Some("s"), "{row}");
+    let drawn = |name: &str| -> String {
+        tool.done(&["report", "slices", "-o", name]);
+        std::fs::read_to_string(tool.path().join(name)).unwrap()
+    };
+    let picture = drawn("picture.svg");
+    assert!(picture.contains(">s</text>") && picture.contains("time slices"), "no mark in the picture");
+    let page = drawn("page.html");
+    // Eight CPUs, each with itself: the first cell of every row but one further each time.
+    assert_eq!(page.matches("\"slices\":[0,9,18,27,36,45,54,63]").count(), 2, "a list for each capacity");
+    let document = document(&tool, &["export", "slices"]);
+    let own = &document["matrices"][0]["cells"][0];
+    let rate = format!(">{:.0}</text>", own["median"].as_f64().unwrap());
+    assert!(own["flags"].as_array().unwrap().contains(&"shared-spin".into()), "{own}");
+    assert!(!picture.contains(&rate), "{rate} of time slices is drawn");
+}

@@ -51,7 +51,7 @@ pub fn act(
     }
     let Found { wish, file, path, .. } = found;
     drop(file);
-    let outputs = Outputs::open(&wish)?;
+    let outputs = Outputs::open(&wish, stop)?;
     let findings = machine.examine();
     let here = Surroundings {
         environment: machine.environment().clone(),

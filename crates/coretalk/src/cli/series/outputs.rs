@@ -9,6 +9,7 @@ use crate::RunReport;
 use crate::exit::Failure;
 use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
+use coretalk_measure::Stop;
 use coretalk_model::series::SeriesSettings;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file or directory cannot be written, or a format cannot hold what is about to be measured.
-    pub fn open(wish: &Wish, settings: &SeriesSettings) -> Result<Outputs, Failure> {
+    pub fn open(wish: &Wish, settings: &SeriesSettings, stop: &Stop) -> Result<Outputs, Failure> {
         for format in wish.exports.iter().map(|(format, _)| *format).chain([wish.format]) {
             if format == FormatWord::C2cCsv && settings.gathering().is_none() {
                 return Err(Failure::Usage(
@@ -56,7 +57,7 @@ impl Outputs {
                         .map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
                     Ok(Place::Folder(path.to_owned()))
                 }
-                path => Ok(Place::One(Out::open(path)?)),
+                path => Ok(Place::One(Out::open_unless(path, Some(stop))?)),
             }
         };
         let exports = wish.exports.iter();
@@ -126,7 +127,7 @@ pub fn write_folder(report: &RunReport, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
     for (name, text) in hgrm_files(report) {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(failed(&path))?;
+        Out::open(Some(&path))?.text(&text)?;
     }
     Ok(())
 }

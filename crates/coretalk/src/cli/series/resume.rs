@@ -46,7 +46,7 @@ pub fn act(
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = Outputs::open(&found.wish, &settings)?;
+    let outputs = Outputs::open(&found.wish, &settings, stop)?;
     let crew = request::crew(&settings, &found.file.topology()?);
     let (wish, GoingOn { sitting, series, segments, .. }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;

@@ -17,6 +17,8 @@ pub struct Columns {
     pub places: Vec<[u32; 2]>,
     /// In the unit of the matrix; `None` where not measured.
     pub median: Vec<Option<f64>>,
+    /// Whether time slices are what was measured, so that there is no value to show and a mark stands in its place.
+    pub slices: Vec<bool>,
     /// Ends of the interval.
     pub interval: Vec<Option<[f64; 2]>>,
     /// Fastest batch.
@@ -62,6 +64,17 @@ impl Columns {
         self.median.iter().flatten().count()
     }
 
+    /// Cells that were not measured.
+    pub fn missing(&self) -> usize {
+        self.median.iter().zip(&self.slices).filter(|(median, slices)| median.is_none() && !**slices).count()
+    }
+
+    /// CPUs on which time slices are what was measured: both roles shared them.
+    pub fn on_slices(&self) -> impl Iterator<Item = u32> + '_ {
+        let marked = self.places.iter().zip(&self.slices).filter(|(_, slices)| **slices);
+        marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
+    }
+
     /// Whether some flag of a cell casts doubt on it.
     pub fn doubtful(&self, cell: usize) -> bool {
         Flags(self.flags[cell]).has_doubt()
@@ -82,8 +95,9 @@ impl Columns {
     }
 
     fn push(&mut self, cell: &CellDoc<'_>) {
-        self.median.push(cell.median);
-        self.interval.push(cell.ci);
+        self.slices.push(cell.slices);
+        self.median.push(cell.median.filter(|_| !cell.slices));
+        self.interval.push(cell.ci.filter(|_| !cell.slices));
         self.min.push(cell.min);
         self.home_penalty.push(cell.home_penalty);
         self.line_spread.push(cell.line_spread);

@@ -174,7 +174,28 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
 pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
-    chosen_of(&series.iter().collect::<Vec<_>>())
+    let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_str()).collect();
+    probes.sort_unstable();
+    probes.dedup();
+    // As they are drawn: probe by probe.
+    let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
+    probes.into_iter().flat_map(|probe| chosen_of(&of(probe))).collect()
+}
+
+/// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
+/// other are of the same CPUs where they can be.
+fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesView>]) -> Option<&'a [u32]> {
+    let (first, rest) = kinds.split_first()?;
+    let is_in = |kind: &Vec<&SeriesView>, place: &[u32]| kind.iter().any(|one| one.placement == place);
+    let mut common = first.clone();
+    common.retain(|one| rest.iter().all(|kind| is_in(kind, &one.placement)));
+    common.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
+    common.dedup_by_key(|one| &one.placement);
+    common.get(common.len() / 2).map(|one| one.placement.as_slice())
+}
+
+fn p99(one: &SeriesView) -> f64 {
+    one.percentiles.get("99").copied().flatten().unwrap_or(f64::INFINITY)
 }
 
 fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
@@ -184,15 +205,17 @@ fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
         alike.entry((&one.probe, &one.kind, one.words_without(&numbers))).or_default().push(one);
     }
     let much = alike.len() > MOST_CURVES;
-    let p99 = |one: &&SeriesView| one.percentiles.get("99").copied().flatten().unwrap_or(f64::INFINITY);
-    let mut chosen: Vec<&SeriesView> = alike
-        .into_values()
+    let kinds: Vec<Vec<&SeriesView>> = alike.into_values().collect();
+    let everywhere = if much { placed_everywhere(&kinds) } else { None };
+    let mut chosen: Vec<&SeriesView> = kinds
+        .into_iter()
         .flat_map(|mut of| {
             let first = of[0].numbers().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
             of.retain(|one| one.numbers().into_iter().map(|(_, value)| value).eq(first.iter().copied()));
             of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
+            let at_once = everywhere.and_then(|place| of.iter().copied().find(|one| one.placement == place));
             match of.len() {
-                many if much => vec![of[many / 2]],
+                many if much => vec![at_once.unwrap_or(of[many / 2])],
                 0..=3 => of,
                 many => vec![of[0], of[many / 2], of[many - 1]],
             }
@@ -255,6 +278,25 @@ mod tests {
         let titles = titles(&drawn.others);
         assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
         assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
+    }
+
+    #[test]
+    fn of_many_kinds_one_placement_is_drawn() {
+        let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
+        let of = |kind: u32, cpu: u32| SeriesView {
+            parameters: [("primitive".to_owned(), format!("p{kind}").into())].into(),
+            placement: vec![0, cpu],
+            // Which pair lies in the middle differs from kind to kind.
+            percentiles: [("99".to_owned(), Some(f64::from((cpu + kind) % 3)))].into(),
+            ..series(&some, "event")
+        };
+        let all: Vec<SeriesView> = (0..=MOST_CURVES as u32)
+            .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
+            .map(|(k, c)| of(k, c))
+            .collect();
+        let placements: Vec<&Vec<u32>> = chosen(&all).into_iter().map(|one| &one.placement).collect();
+        assert_eq!(placements.len(), MOST_CURVES + 1);
+        assert!(placements.iter().all(|one| *one == placements[0]), "{placements:?}");
     }
 
     #[test]

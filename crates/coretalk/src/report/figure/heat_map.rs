@@ -8,7 +8,7 @@ use crate::report::heat_map::{Diagonal, names_of_diagonal};
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::subject::{Drawing, Map, ScaleChoice, Subject, readings_of};
-use crate::report::text::short_ns;
+use crate::report::text::{ns, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Topology};
 
@@ -23,6 +23,9 @@ const GAP: f64 = 3.0;
 const EDGE: f64 = 10.0;
 /// From one line of words below the colours to the next.
 const LEGEND_LINE: f64 = 14.0;
+/// What the mark of a cell says in whose place no value can stand.
+pub const SLICES: &str =
+    "one CPU for two threads that look instead of sleeping, where time slices are what is measured";
 /// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
 const MISSING: Ink = Ink::Line;
 
@@ -34,6 +37,8 @@ struct Content<'a> {
     /// Values that give the colours, where they are not those of `cells`.
     paint: Option<Table>,
     colors: Colors,
+    /// CPUs on which time slices are what was measured: a mark stands in the place of a value.
+    slices: Vec<CpuId>,
     /// The line below the colours.
     legend: String,
 }
@@ -56,6 +61,10 @@ impl Content<'_> {
             let (value, paint) = value.zip(paint)?;
             Some(Part { value, paint, doubtful, begin: 0.0, height: 1.0 })
         };
+        if self.is_marked(row, column) {
+            let pair = known(cell.median_ns, paint.median_ns, cell.doubtful);
+            return pair.map(|part| Part { begin: 0.5, height: 0.5, ..part }).into_iter().collect();
+        }
         let Some(own) = cell.own else {
             return known(cell.median_ns, paint.median_ns, cell.doubtful).into_iter().collect();
         };
@@ -65,10 +74,20 @@ impl Content<'_> {
         halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
     }
 
+    /// Whether a mark stands in a place, or in its upper half, because time slices are what was measured there.
+    fn is_marked(&self, row: usize, column: usize) -> bool {
+        row == column && self.rows[row].iter().any(|cpu| self.slices.contains(cpu))
+    }
+
     /// What the colours of the diagonal are of, where they are not of pairs of CPUs.
     fn diagonal(&self, topology: &Topology) -> Option<String> {
         let [own, pair] = names_of_diagonal(topology);
-        match Diagonal::of(&self.cells, &self.rows) {
+        let is_halved = |row: usize| self.rows[row].len() > 1 && self.is_marked(row, row);
+        let diagonal = match (0..self.len()).any(is_halved) {
+            true => Diagonal::Both,
+            false => Diagonal::of(&self.cells, &self.rows),
+        };
+        match diagonal {
             Diagonal::Pairs => None,
             Diagonal::Own => Some(format!("diagonal: {own}")),
             Diagonal::Both => Some(format!("diagonal: {own} (upper half), {pair} (lower half)")),
@@ -100,6 +119,7 @@ pub fn heat_map(subject: &Subject<'_>, map: &Map, drawing: Drawing, side: f64) -
         rows,
         paint: None,
         colors: Colors::Level(scale),
+        slices: map.columns.on_slices().map(CpuId).collect(),
         legend: legend_words(map, scale, fixed),
     };
     drawn(subject, &content, side)
@@ -131,7 +151,15 @@ pub fn difference_map(
         ),
     };
     let legend = format!("difference in percent; {range}; pale: no difference is shown");
-    let content = Content { title: &difference.question, rows, cells, paint: Some(paint), colors, legend };
+    let content = Content {
+        title: &difference.question,
+        rows,
+        cells,
+        paint: Some(paint),
+        colors,
+        slices: Vec::new(),
+        legend,
+    };
     drawn(a, &content, side)
 }
 
@@ -169,15 +197,17 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
         (0..n * n).for_each(|index| square(picture, index / n, index % n));
         return;
     }
-    let halved: Vec<usize> = (0..n).filter(|&row| content.cells.get(row, row).own.is_some()).collect();
+    let is_halved = |row: usize| content.cells.get(row, row).own.is_some() || content.is_marked(row, row);
+    let halved: Vec<usize> = (0..n).filter(|&row| is_halved(row)).collect();
     let place = [left, top, cell * n as f64, cell * n as f64];
     let squares = (0..n * n).map(|index| {
         let (row, column) = (index / n, index % n);
         // Nothing to measure is no gap: the hatch below must not show.
         let of = content.cells.get(row, column);
-        let whole = content.painted().get(row, column).median_ns.filter(|_| of.own.is_none());
+        let is_marked = content.is_marked(row, column);
+        let whole = content.painted().get(row, column).median_ns.filter(|_| of.own.is_none() && !is_marked);
         let color = whole.map(|value| content.colors.rgb(value));
-        color.or((of.pairs == 0).then_some([255, 255, 255]))
+        color.or((of.pairs == 0 || is_marked).then_some([255, 255, 255]))
     });
     picture.shapes.push(Shape::Raster { place, columns: n, squares: squares.collect() });
     for row in halved {
@@ -263,6 +293,13 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
 fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
     let n = content.len();
     let size = (cell * 0.36).clamp(8.5, 18.0);
+    for row in (0..n).filter(|&row| content.is_marked(row, row)) {
+        let height = if content.rows[row].len() > 1 { 0.5 } else { 1.0 };
+        let size = size.min(cell * height * 0.72);
+        let middle = top + (row as f64 + height / 2.0) * cell + size * 0.36;
+        let at = [left + (row as f64 + 0.5) * cell, middle];
+        picture.text(at, Anchor::Middle, Type::of(size).in_ink(Ink::Faint), "s");
+    }
     for row in 0..n {
         for column in 0..n {
             for Part { value, paint, doubtful, begin, height } in content.parts(row, column) {
@@ -363,11 +400,39 @@ fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
     let values = || map.columns.median.iter().copied().flatten();
     let beyond =
         [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
-    let range = if fixed { "the same colours on every machine" } else { "colours fitted to this map" };
+    let is_wider = values().all(|value| value < scale.high * 0.999);
+    let range = match (fixed, is_wider) {
+        (true, _) => "the same colours on every machine",
+        (false, true) => {
+            "colours from the least of this map to 1.5 times that, so that noise does not get all of them"
+        }
+        (false, false) => "colours fitted to this map",
+    };
+    let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
     let (low, high) = (chart::number(scale.low), chart::number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
-    words.extend((!fixed).then(|| format!("{low} to {high}")));
+    words.extend((!fixed).then(|| format!("{} to {}", number(scale.low), number(scale.high))));
+    words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
     words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
     words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
     words.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Columns;
+
+    #[test]
+    fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
+        let words = |values: [f64; 2]| {
+            let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
+            let map = Map { about: Default::default(), question: String::new(), columns, place: None };
+            legend_words(&map, map.scale(ScaleChoice::Fit).unwrap(), false)
+        };
+        assert!(
+            words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")
+        );
+        assert!(words([2.0, 20.0]).contains("fitted to this map; 2.00 to 20.0"), "{}", words([2.0, 20.0]));
+    }
 }

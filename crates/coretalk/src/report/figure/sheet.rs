@@ -146,7 +146,7 @@ fn only_pair(map: &Map) -> Option<String> {
 fn spread(map: &Map) -> Option<String> {
     let columns = &map.columns;
     let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
-    let missing = columns.median.len() - columns.measured();
+    let missing = columns.missing();
     let mut words = vec![count(columns.measured() as u64, "pair")];
     words.extend((doubtful > 0).then(|| format!("{doubtful} in doubt (!)")));
     words.extend((missing > 0).then(|| format!("{missing} not measured (hatched)")));

@@ -58,6 +58,9 @@ class Matrix {
     this.p99 = this.tails(document_);
     if (columns) this.decode(columns);
     else this.translate();
+    // Time slices are what was measured there: a mark stands in the place of a value.
+    this.slices = new Set(about.slices);
+    for (const cell of this.slices) this.median[cell] = this.low[cell] = this.high[cell] = NaN;
     this.passes = new Map(about.passes.map(([cell, times, values]) => [cell, { times, values }]));
   }
 
@@ -217,6 +220,8 @@ class Grid {
     this.ownDoubt = new Uint8Array(size);
     this.kind = new Uint8Array(size * size);
     this.doubt = new Uint8Array(size * size);
+    // Rows whose CPUs give time slices with themselves.
+    this.slices = new Uint8Array(size);
     this.missing = 0;
     const single = rows.every((row) => row.length === 1);
     const doubtful = new Uint8Array(matrix.cells);
@@ -226,11 +231,14 @@ class Grid {
         const place = r * size + c;
         if (single) {
           const cell = matrix.at[rows[r][0] * matrix.n + rows[c][0]];
-          this.set(place, cell < 0 ? NaN : layer.of(cell), cell < 0 ? 0 : 1, cell >= 0 && doubtful[cell]);
+          const marked = cell >= 0 && matrix.slices.has(cell);
+          if (marked) this.slices[r] = 1;
+          this.set(place, cell < 0 ? NaN : layer.of(cell), cell < 0 || marked ? 0 : 1, cell >= 0 && doubtful[cell]);
         } else {
           const { pairs, own } = this.partsOf(r, c);
           const known = (cells) => middle(cells.map(layer.of).filter(Number.isFinite));
           this.set(place, known(pairs), pairs.length, pairs.some((cell) => doubtful[cell]));
+          if (own.some((cell) => matrix.slices.has(cell))) this.slices[r] = 1;
           if (own.length > 0) {
             this.own[r] = known(own);
             this.ownDoubt[r] = own.some((cell) => doubtful[cell]) ? 1 : 0;
@@ -271,7 +279,8 @@ class Grid {
 
   // What stands on the diagonal, where it is not pairs of two CPUs.
   diagonal([own, pair]) {
-    if (this.own.some(Number.isFinite)) return `diagonal: ${own} (upper half), ${pair} (lower half)`;
+    const halved = this.rows.some((row, index) => row.length > 1 && this.slices[index]);
+    if (halved || this.own.some(Number.isFinite)) return `diagonal: ${own} (upper half), ${pair} (lower half)`;
     const alone = this.rows.some((row, index) => row.length === 1 && this.kind[index * this.size + index] !== NOTHING);
     return alone ? `diagonal: ${own}` : null;
   }

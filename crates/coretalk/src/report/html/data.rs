@@ -2,6 +2,7 @@
 
 use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
+use crate::report::figure::heat_map::SLICES;
 use crate::report::heat_map::{names_of_diagonal, ordered};
 use crate::report::ladder::relation_words;
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
@@ -45,6 +46,7 @@ pub fn view(
         "pale": PALE,
         "usual": Colors::DIFFERENCE.ends()[1],
         "doubts": doubts,
+        "slices": SLICES,
         "initial": initial(drawing),
     });
     let runs = subjects.iter().enumerate().map(|(index, subject)| run(subject, index));
@@ -136,6 +138,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         "fixed": Scale::fixed(&map.about.unit).map(|scale| [scale.low, scale.high]),
         "orders": orders(subject, map),
         "passes": passes,
+        "slices": (0..map.columns.slices.len()).filter(|&cell| map.columns.slices[cell]).collect::<Vec<_>>(),
     });
     if exact && map.place.is_some() {
         return head.to_string();
@@ -182,6 +185,7 @@ fn difference_of(a: &Subject<'_>, difference: &DifferenceMap<'_>) -> String {
         "fixed": null,
         "orders": orders(a, difference.of),
         "passes": [],
+        "slices": [],
         "words": words,
         "verdicts": verdicts,
         "shown": shown,

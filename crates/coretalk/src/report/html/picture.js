@@ -105,6 +105,12 @@ class MapCanvas {
       context.fillStyle = css(scale.color(grid.ownPaint[row]));
       context.fillRect(left + (row - win.x) * cell, top + (row - win.y) * cell, cell, cell / 2);
     });
+    grid.slices.forEach((marked, row) => {
+      if (!marked) return;
+      context.fillStyle = ink('card');
+      const high = grid.rows[row].length > 1 ? cell / 2 : cell;
+      context.fillRect(left + (row - win.x) * cell, top + (row - win.y) * cell, cell, high);
+    });
     context.restore();
   }
 
@@ -173,8 +179,13 @@ class MapCanvas {
           context.fillStyle = wantsDark(color) ? '#000' : '#fff';
           context.fillText(text, px, y);
         };
-        const halved = r === c && Number.isFinite(grid.own[r]);
-        if (halved) write(grid.own[r], grid.ownPaint[r], grid.ownDoubt[r], py - cell / 4, cell / 2);
+        const marked = r === c && grid.slices[r];
+        const halved = r === c && (Number.isFinite(grid.own[r]) || (marked && grid.rows[r].length > 1));
+        if (marked) {
+          context.font = this.font(Math.min(size, cell * 0.38));
+          context.fillStyle = ink('faint');
+          context.fillText('s', px, halved ? py - cell / 4 : py);
+        } else if (halved) write(grid.own[r], grid.ownPaint[r], grid.ownDoubt[r], py - cell / 4, cell / 2);
         if (grid.kind[place] !== VALUE) continue;
         const [y, high] = halved ? [py + cell / 4, cell / 2] : [py, cell];
         write(grid.values[place], grid.paint[place], grid.doubt[place], y, high);

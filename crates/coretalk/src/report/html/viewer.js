@@ -99,13 +99,16 @@ class Viewer {
     }
     const kind = layer.log ? 'logarithmic' : 'linear';
     const fixed = choice === 'fixed' && (layer.fixed || layer.diverging);
-    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : 'fitted to this map'}`)];
+    const wider = layer.log && !layer.diverging && grid.all().every((value) => value < scale.high * 0.999);
+    const fitted = wider ? 'from the least of this map to 1.5 times that, so that noise does not get all colours' : 'fitted to this map';
+    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : fitted}`)];
     if (beyond[0]) parts.push(element('span', {}, `below ${long(scale.low)}: the first colour`));
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
     if (grid.missing > 0) parts.push(element('span', { class: 'hatched' }, `not measured (${grid.missing})`));
     if (layer.diverging) parts.push(element('span', {}, 'pale: no difference is shown'));
     const diagonal = grid.diagonal(this.run.alone);
     if (diagonal) parts.push(element('span', {}, diagonal));
+    if (grid.slices.includes(1)) parts.push(element('span', {}, `s: ${view.slices}`));
     if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! in doubt'));
     this.legend.replaceChildren(...parts);
   }
@@ -244,10 +247,11 @@ class Viewer {
     if (cells.length === 0) return [...lines, 'one and the same CPU: nothing to measure'];
     if (cells.length === 1) return [...lines, ...this.cellLines(cells[0])];
     const value = grid.values[at.r * grid.size + at.c];
-    if (at.r === at.c && Number.isFinite(grid.own[at.r])) {
+    const marked = at.r === at.c && grid.slices[at.r];
+    if (marked || (at.r === at.c && Number.isFinite(grid.own[at.r]))) {
       const { pairs, own } = grid.partsOf(at.r, at.c);
       const [alone, pair] = this.run.alone;
-      lines.push(`${alone}: ${this.say(grid.own[at.r])}, median of ${own.length} CPUs`);
+      lines.push(marked ? `s: ${view.slices}` : `${alone}: ${this.say(grid.own[at.r])}, median of ${own.length} CPUs`);
       lines.push(`${pair}: ${Number.isFinite(value) ? `${this.say(value)}, median of ${pairs.length} pairs` : 'not measured'}`);
       const flags = [...new Set(cells.flatMap((cell) => matrix.flags(cell)))];
       return flags.length ? [...lines, flags.join(', ')] : lines;
@@ -275,6 +279,8 @@ class Viewer {
       const interval = Number.isFinite(matrix.low[cell]) ? ` [${signed(matrix.low[cell], 1)} .. ${signed(matrix.high[cell], 1)} %]` : ', no interval';
       lines.push(this.say(matrix.median[cell]) + interval);
       lines.push(matrix.verdicts[cell]);
+    } else if (matrix.slices.has(cell)) {
+      lines.push(`s: ${view.slices}`);
     } else if (!Number.isFinite(matrix.median[cell])) {
       lines.push(`not measured: ${plain(matrix.reasons(cell) || 'no reason given')}`);
     } else {
@@ -378,10 +384,11 @@ class Viewer {
     const head = element('tr', {}, element('td', {}), ...range(columns).map((c) => element('th', { scope: 'col' }, name(c))));
     const body = range(rows).map((r) => element('tr', {}, element('th', { scope: 'row' }, name(r)), ...range(columns).map((c) => {
       const place = r * grid.size + c;
-      const empty = grid.kind[place] === MISSING ? 'missing' : '';
+      const empty = grid.kind[place] === MISSING ? 'missing' : r === c && grid.slices[r] && grid.rows[r].length === 1 ? 's' : '';
       const text = grid.kind[place] === VALUE ? this.exact(grid.values[place]) + (grid.doubt[place] ? ' !' : '') : empty;
-      if (r !== c || !Number.isFinite(grid.own[r])) return element('td', {}, text);
       const [alone, pair] = this.run.alone;
+      if (r === c && grid.slices[r] && grid.rows[r].length > 1) return element('td', {}, `${alone} s; ${pair} ${text}`);
+      if (r !== c || !Number.isFinite(grid.own[r])) return element('td', {}, text);
       return element('td', {}, `${alone} ${this.exact(grid.own[r])}${grid.ownDoubt[r] ? ' !' : ''}; ${pair} ${text}`);
     })));
     const part = whole ? '' : ` Rows ${rows[0] + 1} to ${rows[1]} of ${grid.size}; zoom to see others.`;

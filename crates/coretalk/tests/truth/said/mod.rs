@@ -11,6 +11,7 @@ mod lint;
 mod map;
 mod picture;
 mod place;
+mod plateaus;
 mod queue;
 mod spawn;
 mod states;
@@ -43,6 +44,7 @@ pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
         contend::PATTERNS,
         spawn::PATTERNS,
         suite::PATTERNS,
+        plateaus::PATTERNS,
         trials::PATTERNS,
         frame::PATTERNS,
     ]

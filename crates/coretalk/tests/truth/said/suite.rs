@@ -13,7 +13,7 @@ use serde_json::Value;
 pub const PATTERNS: &[Pattern] = &[held("{place}: least {a}, {first}; most {b}, {last}.", least_and_most)];
 
 /// Whether a part of a row's name is a parameter of a trial.
-fn is_part(trial: &Value, part: &str) -> bool {
+pub fn is_part(trial: &Value, part: &str) -> bool {
     let parameters = trial["parameters"].as_object();
     parameters.into_iter().flatten().any(|(name, value)| {
         let shown = reads_as(name, value);

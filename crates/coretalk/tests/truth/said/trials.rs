@@ -21,6 +21,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("{k#} of {n#} trials: {reason}; first {trial}", doubts),
     held("{n#} more trial{s?} with a doubt; see `flags` and `reason` in the data", more_doubts),
     unheld("{trial}: ± {width%} is wider than asked for", "one trial and its reason, as the document has it"),
+    held("{trial}: the interval is wider than the value itself", wider_than_itself),
     unheld("{trial}: only {passes#} passes", "one trial and its reason, as the document has it"),
     unheld(
         "Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. {rest}",
@@ -283,6 +284,17 @@ fn doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
     let all = trials(reader);
     reader.is("count", said.number("n"), Some(all as f64), "the number of trials");
     reader.holds("count", said.number("k").value <= all as f64, || format!("there are {all} trials"));
+}
+
+/// A trial of the document on these CPUs has that reason.
+fn wider_than_itself(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cpus = said.text("trial").rsplit_once("CPUs ").map_or("", |(_, cpus)| cpus).replace('-', " ");
+    let is_it = |trial: &Value| {
+        let reason = trial["reason"].as_str().unwrap_or_default();
+        placed(trial) == cpus && reason.contains("the interval is wider than the value itself")
+    };
+    let found = list(&reader.run.document["series"]).iter().any(is_it);
+    reader.holds("width", found, || "no trial of the document says so of itself".to_owned());
 }
 
 fn more_doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
