@@ -35,7 +35,7 @@ fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
     check(&failing("hang = '3'\nhang_limit_ms = 200"), 3, "did not finish within");
     check(&failing("die = '3'"), 3, "stopped answering");
     check(&failing("miscount = '3'"), 3, "the two sides counted 1000 and 999");
-    check(&failing("departures = [{ cpu = 3, at_ms = 0 }]"), 3, "refused the pin");
+    check(&failing("departures = [{ cpu = 3, at_ms = 0 }]"), 3, "was taken away during the run");
 }
 
 #[test]
