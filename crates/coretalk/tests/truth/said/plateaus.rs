@@ -132,7 +132,12 @@ fn told(reader: &mut Reader<'_>, said: &Said<'_>) {
         reader.holds("states", state.is_some(), || format!("`{plateau}` is no state in the document"));
         let median = state.and_then(|state| state["median"].as_f64()).filter(|median| point.reads(*median));
         let ends = state.and_then(|state| state["ci"][0].as_f64().zip(state["ci"][1].as_f64()));
-        // Of values a document holds no interval in each state.
+        // Of values a document holds no interval in each state, and one may read like the median by chance.
+        let headline = trial.parameters["headline"].as_str().unwrap_or_default();
+        let of_value = state.and_then(|state| state["values"][headline].as_f64());
+        if of_value.is_some_and(|value| point.reads(value)) {
+            continue;
+        }
         if let (Some(width), Some(median), Some((low, high))) = (read(width), median, ends) {
             reader.is("states", width, Some((median - low).max(high - median)), "the reach of its interval");
         }
