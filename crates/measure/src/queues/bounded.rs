@@ -30,6 +30,25 @@ pub trait Permits: Send + Sync + Sized + 'static {
     fn give(&self);
 }
 
+/// Two threads give each other a permit in turn, of which `free` has one and `items` none: none is lost or made up.
+#[cfg(all(test, not(loom)))]
+pub fn hand_permits_over<P: Permits>(free: P, items: P) {
+    let rounds = if cfg!(miri) { 20 } else { 5_000 };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..rounds {
+                while !free.take() {}
+                items.give();
+            }
+        });
+        for _ in 0..rounds {
+            while !items.take() {}
+            free.give();
+        }
+    });
+    assert!(free.try_take() && !free.try_take() && !items.try_take());
+}
+
 /// A ring of exactly `capacity` places between two semaphores of this kind.
 #[derive(Debug)]
 pub struct Bounded<P>(PhantomData<P>);

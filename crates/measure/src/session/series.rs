@@ -442,22 +442,21 @@ impl<'a> Driver<'a> {
             orders => self.machine.perform_trials(orders, self.stop),
         };
         let after = self.sentinel.visit(self.machine, &orders, self.stop)?;
-        let placements: Vec<Vec<CpuId>> = orders.iter().map(|order| order.spec.placement.clone()).collect();
         let suspicion = if outcomes.iter().any(misses_a_cpu) { Suspicion::Strong } else { Suspicion::None };
         let lost = self.look_for_cpus(suspicion)?;
         let mut whole = true;
         for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
-            let placement = &placements[index];
+            let placement = &specs[index].placement;
             match outcome {
                 Err(TrialFailure::Interrupted) => whole = false,
                 // Part of it was made on other CPUs than its own.
                 Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
                 Ok(pass) => {
-                    let whole = &self.settings.trials[trial].placement;
-                    let pass = match placement.len() == whole.len() {
+                    let all = &self.settings.trials[trial].placement;
+                    let pass = match placement.len() == all.len() {
                         true => pass,
-                        false => pass.of_roles(&roles_of(placement, whole), whole.len()),
+                        false => pass.of_roles(&roles_of(placement, all), all.len()),
                     };
                     self.keep(trial, Ok(PassOutcome { sentinel_ns: around, ..pass }));
                 }

@@ -56,8 +56,8 @@ pub struct Record {
     decisions: BTreeMap<String, String>,
     raw: Vec<KeptRecording>,
     segments: Vec<SegmentTime>,
-    /// The sitting that goes on, or went on last.
-    sitting: u32,
+    /// The segment that goes on, or went on last.
+    segment: u32,
 }
 
 /// One visit or failure, with where it belongs.
@@ -134,7 +134,7 @@ impl Record {
         pass: u32,
         trials: impl Iterator<Item = (u32, &'a Result<Visit, TrialFailure>)> + Clone,
     ) {
-        self.sit(segment);
+        self.begin_segment(segment);
         // Cells come in random order, so each is a wait for memory; those of a short loop are waited for together.
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
@@ -180,11 +180,11 @@ impl Record {
         })
     }
 
-    /// A sitting begins, or goes on. What earlier ones missed a CPU for is no reason any more: either it is back, or the
+    /// A segment begins, or goes on. What earlier ones missed a CPU for is no reason any more: either it is back, or the
     /// new one misses it too and says so.
-    pub fn sit(&mut self, segment: u32) {
-        if segment > self.sitting {
-            self.sitting = segment;
+    pub fn begin_segment(&mut self, segment: u32) {
+        if segment > self.segment {
+            self.segment = segment;
             self.map.forgive(TrialFailure::missed_a_cpu);
         }
     }

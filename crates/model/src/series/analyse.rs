@@ -1,7 +1,7 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
 use super::judge::{FEWEST_PASSES, judge};
-use super::outcome::OF_ROLE;
+use super::outcome::role_of;
 use super::states::{Part, SentinelWatch, split};
 use super::{
     CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
@@ -213,7 +213,7 @@ fn told(
 /// A trial in which every role says something for itself, under names such as `gaps@3`, is a result for each of them.
 fn by_role(whole: TrialResult) -> Vec<TrialResult> {
     let names = whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys());
-    if !names.into_iter().any(|name| name.contains(OF_ROLE)) {
+    if !names.into_iter().any(|name| role_of(name).1.is_some()) {
         return vec![whole];
     }
     let roles = whole.spec.placement.iter().enumerate();
@@ -231,7 +231,7 @@ fn by_role(whole: TrialResult) -> Vec<TrialResult> {
 
 /// Whether a role said anything of its own.
 fn told_of(whole: &TrialResult, role: usize) -> bool {
-    let of_role = |name: &String| name.ends_with(&format!("{OF_ROLE}{role}"));
+    let of_role = |name: &String| role_of(name).1 == Some(role);
     whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys()).any(of_role)
 }
 
@@ -250,12 +250,8 @@ fn of_one(whole: &TrialResult, role: usize, cpu: CpuId) -> TrialResult {
 /// What a role says, and what is said of all.
 fn of_role<T: Clone>(all: &BTreeMap<String, T>, wanted: usize) -> BTreeMap<String, T> {
     let mine = all.iter().filter_map(|(name, value)| {
-        let name = match name.split_once(OF_ROLE) {
-            None => name,
-            Some((name, role)) if role.parse() == Ok(wanted) => name,
-            Some(_) => return None,
-        };
-        Some((name.to_owned(), value.clone()))
+        let (stem, role) = role_of(name);
+        role.is_none_or(|role| role == wanted).then(|| (stem.to_owned(), value.clone()))
     });
     mine.collect()
 }
@@ -284,7 +280,7 @@ fn values(probe: &str, passes: &[&PassOutcome], precision: f64) -> BTreeMap<Stri
     let said = by_name(passes, |pass| pass.observed.values.clone());
     let mut values = estimates(&said, precision);
     for (name, estimate) in &mut values {
-        if probe == jitter::names::PROBE && jitter::adds_up(name.split(OF_ROLE).next().unwrap_or(name)) {
+        if probe == jitter::names::PROBE && jitter::adds_up(role_of(name).0) {
             *estimate = mean_interval(&said[name]).unwrap_or(*estimate);
         }
         if is_a_part(name) && (0.0..=1.0).contains(&estimate.point) {
@@ -316,7 +312,8 @@ fn pooled(passes: &[&PassOutcome], name: &str, of: &str) -> Option<f64> {
 
 /// Whether a value is a part of a whole, so that no interval of it reaches beyond 0 or 1.
 fn is_a_part(name: &str) -> bool {
-    name.split(OF_ROLE).next().is_some_and(|name| name.ends_with("_share") || name.starts_with("jain"))
+    let (stem, _) = role_of(name);
+    stem.ends_with("_share") || stem.starts_with("jain")
 }
 
 fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<String, Estimate> {

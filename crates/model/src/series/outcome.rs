@@ -37,16 +37,21 @@ impl Observed {
 }
 
 /// What stands between a name and the number of the role that it is of: `gaps@3`.
-pub(super) const OF_ROLE: char = '@';
+const OF_ROLE: char = '@';
+
+/// A name without its role, and the number of that role; `None` where it is of all.
+pub(super) fn role_of(name: &str) -> (&str, Option<usize>) {
+    match name.split_once(OF_ROLE) {
+        Some((stem, role)) => (stem, role.parse().ok()),
+        None => (name, None),
+    }
+}
 
 /// The name with the number of the role that it stands for among `roles`.
 fn of_other_role(name: String, roles: &[usize]) -> String {
-    match name.split_once(OF_ROLE) {
-        Some((stem, role)) => match role.parse().ok().and_then(|role: usize| roles.get(role)) {
-            Some(role) => format!("{stem}{OF_ROLE}{role}"),
-            None => name,
-        },
-        None => name,
+    match role_of(&name) {
+        (stem, Some(role)) => roles.get(role).map_or(name.clone(), |role| format!("{stem}{OF_ROLE}{role}")),
+        (_, None) => name,
     }
 }
 
@@ -97,8 +102,7 @@ impl PassOutcome {
     /// Whether it says something under a name of its own of this role.
     pub fn tells_of(&self, role: usize) -> bool {
         let Observed { values, histograms, counts, .. } = &self.observed;
-        let of_role =
-            |name: &String| name.split_once(OF_ROLE).is_some_and(|(_, number)| number.parse() == Ok(role));
+        let of_role = |name: &String| role_of(name).1 == Some(role);
         values.keys().chain(histograms.keys()).chain(counts.keys()).any(of_role)
     }
 

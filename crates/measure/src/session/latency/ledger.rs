@@ -47,7 +47,7 @@ impl<'a> Ledger<'a> {
         segment: u32,
         cells: usize,
     ) -> Ledger<'a> {
-        record.sit(segment);
+        record.begin_segment(segment);
         Ledger {
             failures: failures(&record, cells),
             record,
@@ -148,6 +148,9 @@ impl<'a> Ledger<'a> {
                 continue;
             }
             told.push(RecordedTrial { cell, outcome: Err(failure.clone()), raw: None });
+        }
+        if told.is_empty() {
+            return;
         }
         let (purpose, pass) = (Purpose::Map, 0);
         self.note(purpose, pass, &told);

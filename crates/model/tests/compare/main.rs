@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod columns;
+
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::{
     Alignment, Basis, Better, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing, Possible,
@@ -449,35 +451,6 @@ fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
     assert_eq!(cells, 0);
 }
 
-#[test]
-fn columns_of_a_table_hold_what_is_alike() {
-    let sides = [
-        file(12, 1, |cpu| cpu, threes),
-        file(24, 2, |cpu| cpu, threads_in(12)),
-        file(16, 3, |cpu| cpu, |a, b| if a / 2 == b / 2 { 7.5 } else { 19.0 }),
-        file(8, 4, |cpu| cpu, |_, _| 50.0),
-    ];
-    let tables: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
-    let table = overview(&tables);
-    // Nothing tells any two of these to be the same thing.
-    let columns = "all groups-of-2-kind-2 groups-of-2-kind-3 larger-groups-1-kind-1 larger-groups-1-kind-2";
-    let columns = format!("{columns} across-kind-1 across-kind-2 across-kind-3");
-    assert_eq!(table.groups.join(" "), columns);
-    let shown: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| {
-            row.medians.iter().map(|group| group.as_ref().map_or("–".into(), |group| group.level.clone()))
-        })
-        .map(Iterator::collect)
-        .collect();
-    assert_eq!(shown[0], ["–", "–", "–", "group-1", "–", "across", "–", "–"]);
-    assert_eq!(shown[1], ["–", "group-1", "–", "–", "group-2", "–", "across", "–"]);
-    assert_eq!(shown[2], ["–", "–", "group-1", "–", "–", "–", "–", "across"]);
-    assert_eq!(shown[3], ["all", "–", "–", "–", "–", "–", "–", "–"]);
-    assert_eq!(table.rows[0].medians[3].as_ref().unwrap().sizes, [3; 4]);
-}
-
 /// The published matrix of a machine; `None`, said, where the data is absent.
 fn published(path: &str) -> Option<Side> {
     let path = format!("{}/../../../shared/data/latency-matrices/{path}", env!("CARGO_MANIFEST_DIR"));
@@ -637,59 +610,4 @@ fn numbers_on_coarse_steps_are_not_shown_to_be_the_same() {
     assert_eq!((level.verdict, level.reason.is_some()), (Verdict::CannotTell, true), "{level:?}");
     let itself = compare(&a, &a, &Alignment::between(&a, &a), LeastEffect::DEFAULT);
     assert_eq!(itself.sheets[0].levels[0].difference.verdict, Verdict::Same);
-}
-
-/// What stands in each column of a table of some sides: their positions, and the medians of latencies.
-fn columns_of(sides: &[Side]) -> BTreeMap<String, Vec<(usize, f64)>> {
-    let with_levels: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
-    let table = overview(&with_levels);
-    let mut columns: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
-    for row in &table.rows {
-        for (name, group) in table.groups.iter().zip(&row.medians) {
-            if let Some(group) = group {
-                columns.entry(name.clone()).or_default().push((row.side, group.median));
-            }
-        }
-    }
-    columns
-}
-
-#[test]
-fn machines_of_one_kind_share_columns_where_their_times_are_plausible() {
-    // Clusters of two cores lie like cores of two threads, and take eight times as long.
-    let clusters = |a: u32, b: u32| 8.0 * threads_in(12)(a, b);
-    let sides = [
-        file(24, 1, |cpu| cpu, threads_in(12)),
-        file(32, 2, |cpu| cpu, threads_in(16)),
-        file(24, 3, |cpu| cpu, clusters),
-    ];
-    let columns = columns_of(&sides);
-    let of = |name: &str| -> Vec<usize> { columns[name].iter().map(|(side, _)| *side).collect() };
-    for level in ["groups-of-2", "larger-groups-1", "across"] {
-        assert_eq!(of(&format!("{level}-kind-1")), [0, 1], "{columns:?}");
-        assert_eq!(of(&format!("{level}-kind-2")), [2], "{columns:?}");
-    }
-    // Of one kind alone there is nothing to tell apart.
-    let names: Vec<String> = columns_of(&sides[..2]).into_keys().collect();
-    assert_eq!(names, ["across", "groups-of-2", "larger-groups-1"]);
-}
-
-#[test]
-fn relations_share_a_column_where_both_reports_mean_the_same() {
-    let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
-    let all: coretalk_model::CpuSet = "0-15".parse().unwrap();
-    let package = |list: &str| domain(Level::Package, list);
-    let caches = vec![domain(Level::L3, "0-7"), domain(Level::L3, "8-15")];
-    let packages = vec![package("0-7"), package("8-15")];
-    let of = |domains: Vec<Domain>| Side {
-        topology: Some(Topology::new(all.clone(), domains, BTreeMap::new())),
-        ..side(sheet(1, |_, _| 1.0))
-    };
-    // Pairs of the whole machine leave an L3 in one; in the next nobody says who shares one.
-    let columns = columns_of(&[of(caches.clone()), of(packages), of(caches)]);
-    let of =
-        |name: &str| columns.get(name).map(|rows| rows.iter().map(|(side, _)| *side).collect::<Vec<_>>());
-    assert_eq!(of("l3"), Some(vec![0, 2]), "{columns:?}");
-    assert_eq!(of("machine-kind-1"), Some(vec![0, 2]), "{columns:?}");
-    assert_eq!(of("machine-kind-2"), Some(vec![1]), "{columns:?}");
 }
