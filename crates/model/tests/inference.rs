@@ -18,8 +18,8 @@ fn machines_without_groups_get_none() {
     rows.iter().for_each(|row| println!("{row}"));
     let (invented, all) =
         rows.iter().fold((0, 0), |sum, row| (sum.0 + row.ours.invented, sum.1 + row.ours.machines));
-    // Noise of a quarter on five CPUs looks like anything now and then.
-    assert!(invented * 100 <= all, "{invented} of {all}");
+    // Noise of a quarter on a few CPUs looks like anything now and then.
+    assert!(invented * 400 <= all, "{invented} of {all}");
 }
 
 #[test]

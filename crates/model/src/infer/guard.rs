@@ -4,10 +4,16 @@
 
 use super::distances::Distances;
 use super::partition::{ALONE, Partition};
+use crate::stats::elementary::ln;
 use crate::stats::{MadScale, mad, median_in_place};
 
 /// So many deviations of the outside lie between its median and that of the inside.
 const LEAST_DEVIATIONS: f64 = 3.5;
+/// In groups that leave CPUs out, fewer cells than this may be the lower edge of noise: two or three pairs of CPUs that
+/// happen to be the nearest of fifteen made nine of ten invented levels …
+const FEW: usize = 8;
+/// … unless every way out of the groups is longer than each of these cells by this factor.
+const LEAST_RATIO_OF_FEW: f64 = 1.18;
 /// No scatter is believed to be smaller: intervals end at about 1 %, and a few cells may tie by chance.
 const LEAST_SCATTER: f64 = 0.02;
 
@@ -19,6 +25,9 @@ pub(super) fn stands_out(
     distances: &Distances,
 ) -> bool {
     let cells = Cells::of(level, finer, coarser, distances);
+    if !level.covers_all() && cells.inside.len() < FEW && cells.gap(distances) < ln(LEAST_RATIO_OF_FEW) {
+        return false;
+    }
     let plain = cells.deviations(&vec![0.0; distances.len()], distances);
     if plain.is_some_and(|deviations| deviations >= LEAST_DEVIATIONS) {
         return true;
@@ -75,6 +84,13 @@ impl Cells {
         let outside = net(&self.outside);
         let scatter = mad(&outside, MadScale::Normal)?.max(LEAST_SCATTER);
         Some((median_in_place(&mut outside.clone())? - median_in_place(&mut net(&self.inside))?) / scatter)
+    }
+
+    /// From the slowest cell inside up to the fastest outside.
+    fn gap(&self, distances: &Distances) -> f64 {
+        let at = |&(low, high): &(u32, u32)| distances.at(low as usize, high as usize);
+        let slowest = self.inside.iter().map(at).fold(f64::NEG_INFINITY, f64::max);
+        self.outside.iter().map(at).fold(f64::INFINITY, f64::min) - slowest
     }
 
     /// Each CPU's median over its outside cells.

@@ -87,10 +87,12 @@ pub fn planted_rows(trials: u64) -> Vec<Row> {
     let calm = Weather { noise: 0.03, bad: 0.0, step: 0.0 };
     let rough = Weather { noise: 0.05, bad: 0.05, step: 0.0 };
     let comb = Weather { noise: 0.02, bad: 0.02, step: 0.3 };
-    let families: [(&str, Make, Weather); 8] = [
+    let still = Weather { noise: 0.01, bad: 0.0, step: 0.0 };
+    let families: [(&str, Make, Weather); 9] = [
         ("trees", |key| planted::random_tree(key).renumbered(key), rough),
         ("trees, calm", planted::random_tree, calm),
         ("trees, coarse clock", |key| planted::random_tree(key).renumbered(key), comb),
+        ("small steps", |key| planted::small_steps(key).renumbered(key), still),
         ("hybrids", |key| planted::random_hybrid(key).renumbered(key), rough),
         ("one slow socket", |_| planted::slow_socket(1), rough),
         ("one slow socket, SMT", |key| planted::slow_socket(2).renumbered(key), rough),

@@ -175,6 +175,16 @@ pub fn random_tree(key: Key) -> Machine {
     tree(&tiers)
 }
 
+/// Groups of four or more cores that lie 1.085 to 1.15 times as far from each other as inside, as dies of one package do.
+pub fn small_steps(key: Key) -> Machine {
+    let smt = 1 + key.below(1, 2) as usize;
+    let threads = (smt > 1).then_some(Tier { parts: smt, ns: 12.0 });
+    let inside = Tier { parts: 4 + key.below(2, 9) as usize, ns: 40.0 };
+    let across =
+        Tier { parts: 2 + key.below(3, 3) as usize, ns: 40.0 * (1.085 + 0.065 * key.with(4).uniform(0)) };
+    tree(&threads.into_iter().chain([inside, across]).collect::<Vec<Tier>>())
+}
+
 fn cpus_limit(smt: usize) -> usize {
     192 / smt / 2
 }
