@@ -165,13 +165,23 @@ impl Batch {
         self.trials(round).iter().flatten().for_each(|trial| trial.give_up(reason));
     }
 
+    /// Tells the roles of every trial that needs this CPU to leave.
+    pub fn give_up_cpu(&self, cpu: CpuId, reason: Halt) {
+        let trials = self.rounds.iter().flat_map(|round| round.trials.iter().flatten());
+        trials.filter(|trial| trial.placement().contains(&cpu)).for_each(|trial| trial.give_up(reason));
+    }
+
     /// How far the round that is being played is beyond the limit of its slowest trial.
     pub fn overdue(&self) -> Option<Picos> {
-        let round = self.rounds.get(self.completed())?;
-        let released = Picos(round.released.load(Relaxed));
-        let limit = round.trials.iter().flatten().map(Trial::limit).max()?;
-        let elapsed = os::monotonic().saturating_sub(released);
-        (released > Picos::ZERO && elapsed > limit).then(|| elapsed.saturating_sub(limit))
+        let limit = self.trials(self.completed()).iter().flatten().map(Trial::limit).max()?;
+        let elapsed = self.elapsed()?;
+        (elapsed > limit).then(|| elapsed.saturating_sub(limit))
+    }
+
+    /// How long the round that is being played has been.
+    pub fn elapsed(&self) -> Option<Picos> {
+        let released = Picos(self.rounds.get(self.completed())?.released.load(Relaxed));
+        (released > Picos::ZERO).then(|| os::monotonic().saturating_sub(released))
     }
 
     /// The CPUs whose roles have not left this round.

@@ -21,6 +21,9 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(20);
 /// The same where it has to share a CPU with them.
 const RARE_LOOK: Duration = Duration::from_millis(40);
+/// A round that takes longer may have lost a CPU: then its threads share another one, and each hand-over takes a time
+/// slice, until the limit of each round of the batch has passed.
+const LONG: Picos = Picos::from_ms(100);
 /// How long a role that has been told to leave may take to do so, before its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
 /// How long a thread with nothing left to do may take to be scheduled and say so.
@@ -169,6 +172,10 @@ impl Engine<'_> {
             if stop.is_raised() && !told_to_stop {
                 batch.give_up(Halt::Stopped);
                 told_to_stop = true;
+            }
+            if batch.elapsed().is_some_and(|elapsed| elapsed > LONG) {
+                let lost = |cpu: &CpuId| self.team.worker(*cpu).is_some_and(|worker| !worker.is_bound());
+                batch.cpus().filter(lost).for_each(|cpu| batch.give_up_cpu(cpu, Halt::Partner));
             }
             let Some(overdue) = batch.overdue() else { continue };
             // Whoever waits properly has seen the deadline by now; this is for who never began.

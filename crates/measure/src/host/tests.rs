@@ -259,6 +259,25 @@ fn a_thread_that_does_not_come_back_is_given_up_and_taken_back_when_it_does() {
 }
 
 #[test]
+fn a_long_round_that_loses_a_cpu_ends_long_before_its_limit() {
+    let Some((mut machine, pair)) = engaged() else { return };
+    let endless = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
+    let uprooted = round_of(pair, vec![order(&UPROOTED, Walk::FreshRuns, endless)]);
+    // Hours by its limit; a run that does not notice ends without an outcome.
+    let stop = Stop::new();
+    let (raiser, (done, waits)) = (stop.clone(), std::sync::mpsc::channel::<()>());
+    let thread = std::thread::spawn(move || {
+        if waits.recv_timeout(Duration::from_secs(20)).is_err() {
+            raiser.raise();
+        }
+    });
+    let outcomes = machine.perform(&[uprooted], &stop).unwrap();
+    done.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!(failure(&outcomes), &TrialFailure::CpuLost { cpu: pair[1] });
+}
+
+#[test]
 fn a_stop_ends_a_batch_soon() {
     let Some((mut machine, pair)) = engaged() else { return };
     let stop = Stop::new();

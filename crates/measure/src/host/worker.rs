@@ -115,8 +115,13 @@ impl Worker {
     /// Whether its thread is held on its CPU; sends it back where something moved it, and says whether it went.
     pub fn is_held(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
-        let is_held = || affinity::mask_of(self.number).is_ok_and(|mask| mask == only);
-        is_held() || (affinity::set_mask_of(self.number, &only).is_ok() && is_held())
+        self.is_bound() || (affinity::set_mask_of(self.number, &only).is_ok() && self.is_bound())
+    }
+
+    /// Whether its thread may run on its CPU alone: the kernel widens the mask of a thread whose CPU it takes away.
+    pub fn is_bound(&self) -> bool {
+        let only = CpuSet::from_iter([self.cpu]);
+        affinity::mask_of(self.number).is_ok_and(|mask| mask == only)
     }
 
     /// Hands over a task. Only to an idle worker: one that is not gets nothing, and the task comes back.

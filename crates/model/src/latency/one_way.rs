@@ -69,14 +69,26 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
             passes.entry(placement).or_default().extend(Delays::of(kept, way, rate));
         }
     }
+    let failed: BTreeMap<[CpuId; 2], String> = pairs
+        .iter()
+        .enumerate()
+        .filter_map(|(cell, pair)| Some((*pair, record.passes(cell)?.failure?.to_string())))
+        .collect();
+    let missing = |placement: [CpuId; 2]| {
+        let failure = failed.get(&placement).or_else(|| failed.get(&[placement[1], placement[0]]));
+        let reason = failure.map_or("the run ended before this pair was reached", String::as_str);
+        Cell::Missing { reason: reason.to_owned() }
+    };
     let cpus = &settings.cpus;
-    let cells = Matrix::directed(cpus.clone(), |row, column| match passes.get(&[cpus[row], cpus[column]]) {
-        _ if row == column => Cell::Missing { reason: "a CPU does not talk to itself".into() },
-        Some(delays) => {
-            let back = passes.get(&[cpus[column], cpus[row]]).map_or(&[][..], Vec::as_slice);
-            judge(settings, rate, delays, back)
+    let cells = Matrix::directed(cpus.clone(), |row, column| {
+        if row == column {
+            return Cell::Missing { reason: "a CPU does not talk to itself".into() };
         }
-        None => Cell::Missing { reason: "not measured".into() },
+        let [out, back] = [[row, column], [column, row]].map(|way| {
+            let delays = passes.get(&way.map(|position| cpus[position]));
+            delays.map_or(&[][..], Vec::as_slice)
+        });
+        judge(settings, rate, out, back).unwrap_or_else(|| missing([cpus[row], cpus[column]]))
     });
     LatencyMap {
         protocol: Protocol::OneWay,
@@ -135,15 +147,14 @@ fn early(delays: &[Delays]) -> f64 {
     early as f64 / delays.len().max(1) as f64
 }
 
-/// Judges one direction, beside what was seen in the other.
-fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[Delays]) -> Cell {
-    let Some(told) = interval(settings, delays) else {
-        return Cell::Missing { reason: "not measured".into() };
-    };
+/// Judges one direction, beside what was seen in the other; `None` where nothing was.
+fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[Delays]) -> Option<Cell> {
+    let told = interval(settings, delays)?;
     // A difference of two times that were read in steps is off by less than one step either way.
     let step_ns = rate.ns(1.0);
     if told.point < step_ns {
-        return Cell::Missing { reason: format!("varies by less than a step of the clock, {step_ns:.1} ns") };
+        let reason = format!("varies by less than a step of the clock, {step_ns:.1} ns");
+        return Some(Cell::Missing { reason });
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
@@ -177,7 +188,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
         reason: None,
     };
     cell::grade(&mut value, false);
-    Cell::Measured(Box::new(value))
+    Some(Cell::Measured(Box::new(value)))
 }
 
 #[cfg(test)]
@@ -204,12 +215,13 @@ mod tests {
             (0..24).map(visit).collect()
         };
         let rate = |hz| TickRate { hz };
-        let flags = |out: f64, back: f64| match judge(&settings, rate(1e9), &visits(out), &visits(back)) {
-            Cell::Measured(value) => value.flags,
-            Cell::Missing { reason } => panic!("{reason}"),
-        };
+        let flags =
+            |out: f64, back: f64| match judge(&settings, rate(1e9), &visits(out), &visits(back)).unwrap() {
+                Cell::Measured(value) => value.flags,
+                Cell::Missing { reason } => panic!("{reason}"),
+            };
         // 24 MHz: 41.7 ns a step.
-        let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out));
+        let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
         assert!(
             matches!(coarse(0.0), Cell::Missing { reason } if reason.contains("a step of the clock, 41.7 ns"))
         );
