@@ -145,6 +145,11 @@ impl Tool {
             Tool::CoherencyLatency => "coherency-latency",
         }
     }
+
+    /// Whether it measures a pair from each side; the others print one value for both.
+    pub fn measures_both_directions(self) -> bool {
+        self == Tool::CoherencyLatency
+    }
 }
 
 impl fmt::Display for Tool {

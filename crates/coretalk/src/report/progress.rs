@@ -203,7 +203,7 @@ fn phase_words(purpose: Purpose) -> &'static str {
         Purpose::Again => "repeating doubtful pairs",
         Purpose::Ladder => "climbing the ladder",
         Purpose::Tails => "watching single round trips",
-        Purpose::Imitation => "imitating other tools",
+        Purpose::Imitation | Purpose::ImitationBack => "imitating other tools",
     }
 }
 

@@ -26,7 +26,7 @@ impl RawTicks {
     fn of(self, purpose: Purpose) -> bool {
         match self {
             RawTicks::Leave => false,
-            RawTicks::ForResults => matches!(purpose, Purpose::Tails | Purpose::Imitation),
+            RawTicks::ForResults => purpose.keeps_recordings(),
             RawTicks::All => true,
         }
     }

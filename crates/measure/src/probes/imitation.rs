@@ -26,19 +26,8 @@ pub struct Imitation {
     pub visits: u32,
     /// Round trips in a batch.
     pub round_trips: u32,
-    /// Which pairs it measures.
-    pub pairs: Pairs,
     /// What its output looks like.
     pub output: &'static str,
-}
-
-/// Which pairs a tool measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pairs {
-    /// One value for both directions.
-    Unordered,
-    /// Each direction by itself.
-    Ordered,
 }
 
 impl Imitation {
@@ -57,7 +46,6 @@ impl Imitation {
                 kernel: &CORE_TO_CORE_LATENCY,
                 visits: 300,
                 round_trips: 1_000,
-                pairs: Pairs::Unordered,
                 output: "a lower triangle of mean ± standard error, then minimum, maximum and mean",
             },
             Tool::C2clat => Imitation {
@@ -65,18 +53,15 @@ impl Imitation {
                 kernel: &C2CLAT,
                 visits: 1_000,
                 round_trips: 100,
-                pairs: Pairs::Unordered,
                 output: "a full table under a `CPU` header, whole nanoseconds, 0 on the diagonal",
             },
             Tool::C2clatW => Imitation { tool, kernel: &C2CLAT_W, ..Imitation::of(Tool::C2clat) },
-            // Its counts are not in its documents: these take the 5 ms that it takes for a pair (METHODOLOGY.md, "Other tools").
             Tool::CpuLatency => Imitation {
                 tool,
                 kernel: &CPU_LATENCY,
-                visits: 100,
+                visits: 15,
                 round_trips: 1_000,
-                pairs: Pairs::Ordered,
-                output: "comma rows without a header, both directions, empty diagonal, six digits",
+                output: "a lower triangle of comma rows without a header, six digits",
             },
             // 5 × 250 ms there; counts here, so that a plan knows what it asks for: 1,000,000 trips take 250 ms at
             // the 125 ns that ten pauses cost (METHODOLOGY.md, "Other tools").
@@ -85,15 +70,13 @@ impl Imitation {
                 kernel: &MULTICHASE,
                 visits: 500,
                 round_trips: 10_000,
-                pairs: Pairs::Ordered,
-                output: "a full table, one decimal, `-` on the diagonal (layout ours: none is published)",
+                output: "an upper triangle under the numbers of its columns, one decimal",
             },
             Tool::CoherencyLatency => Imitation {
                 tool,
                 kernel: &COHERENCY_LATENCY,
                 visits: 1_000,
                 round_trips: 10_000,
-                pairs: Pairs::Ordered,
                 output: "`Cache line offset: 0`, then comma rows with six decimals, `x` on the diagonal",
             },
         }

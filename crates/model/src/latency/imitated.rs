@@ -18,22 +18,33 @@ pub fn imitated(
         .iter()
         .map(|&tool| {
             let kernel = KernelId::imitating(tool);
+            // By initiator and responder.
             let mut samples: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
             let mut round_trips = 1;
-            for kept in record.kept(Purpose::Imitation) {
+            let forth = record.kept(Purpose::Imitation).map(|kept| (kept, pairs[kept.cell as usize]));
+            let back = record.kept(Purpose::ImitationBack).map(|kept| {
+                let [initiator, responder] = pairs[kept.cell as usize];
+                (kept, [responder, initiator])
+            });
+            for (kept, pair) in forth.chain(back) {
                 for span in kept.recording.spans.iter().filter(|span| span.kernel == kernel) {
                     let Samples::Batches { ticks, .. } = &span.samples else { continue };
                     round_trips = span.round_trips;
                     let half =
                         |&ticks: &u32| rate.ns(f64::from(ticks)) / f64::from(span.round_trips.max(1)) / 2.0;
-                    samples.entry(pairs[kept.cell as usize]).or_default().extend(ticks.iter().map(half));
+                    samples.entry(pair).or_default().extend(ticks.iter().map(half));
                 }
             }
-            let cells = Matrix::symmetric(settings.cpus.clone(), |row, column| {
-                let pair = [settings.cpus[column], settings.cpus[row]];
-                let values = samples.get(&pair).or_else(|| samples.get(&[pair[1], pair[0]]))?;
-                statistic(tool, values, round_trips)
-            });
+            let of = |pair: [CpuId; 2]| statistic(tool, samples.get(&pair)?, round_trips);
+            let cpus = settings.cpus.clone();
+            let cells = if tool.measures_both_directions() {
+                Matrix::directed(cpus, |row, column| of([settings.cpus[row], settings.cpus[column]]))
+            } else {
+                Matrix::symmetric(cpus, |row, column| {
+                    let [one, other] = [settings.cpus[column], settings.cpus[row]];
+                    of([one, other]).or_else(|| of([other, one]))
+                })
+            };
             Imitated { tool, cells }
         })
         .collect()

@@ -116,7 +116,7 @@ impl Record {
             self.push_map(entry.segment, entry.pass, std::iter::once((entry.cell, &entry.outcome)));
             return;
         }
-        if let (Some(raw), Purpose::Tails | Purpose::Imitation) = (raw, entry.purpose) {
+        if let Some(raw) = raw.filter(|_| entry.purpose.keeps_recordings()) {
             let recording = raw.clone();
             self.raw.push(KeptRecording { purpose: entry.purpose, cell: entry.cell, recording });
         }

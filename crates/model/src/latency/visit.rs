@@ -20,11 +20,13 @@ pub enum Purpose {
     Tails,
     /// As another tool would.
     Imitation,
+    /// The same with the two CPUs exchanged, where the tool measures both directions.
+    ImitationBack,
 }
 
 impl Purpose {
     /// Every purpose; the position is the code in run files: append, never reorder.
-    pub const ALL: [Purpose; 7] = [
+    pub const ALL: [Purpose; 8] = [
         Purpose::Pilot,
         Purpose::Map,
         Purpose::Gate,
@@ -32,7 +34,13 @@ impl Purpose {
         Purpose::Ladder,
         Purpose::Tails,
         Purpose::Imitation,
+        Purpose::ImitationBack,
     ];
+
+    /// Whether results need single samples of it, so that its recordings are always kept.
+    pub fn keeps_recordings(self) -> bool {
+        matches!(self, Purpose::Tails | Purpose::Imitation | Purpose::ImitationBack)
+    }
 
     /// The stable name used in JSON lines and the run file.
     pub fn name(self) -> &'static str {
@@ -44,6 +52,7 @@ impl Purpose {
             Purpose::Ladder => "ladder",
             Purpose::Tails => "tails",
             Purpose::Imitation => "imitation",
+            Purpose::ImitationBack => "imitation-back",
         }
     }
 }

@@ -102,7 +102,7 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 
 fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
     for row in 0..matrix.len() {
-        let cells = (0..matrix.len()).map(|column| figure(matrix, row, column));
+        let cells = (0..matrix.len()).map(|column| figure(matrix, row, column).filter(|_| column < row));
         let cells: Vec<String> =
             cells.map(|cell| cell.map_or_else(String::new, |cell| six_digits(cell.value_ns))).collect();
         writeln!(text, "{}", cells.join(","))?;
@@ -111,22 +111,23 @@ fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 }
 
 fn multichase(text: &mut String, matrix: &Figures) -> std::fmt::Result {
-    write!(text, "{:>5}", "")?;
-    for cpu in matrix.cpus() {
-        write!(text, " {:>7}", cpu.0)?;
+    writeln!(text, "avg latency to communicate a modified line from one core to another")?;
+    write!(text, "times are in ns\n\n   ")?;
+    for cpu in matrix.cpus().iter().skip(1) {
+        write!(text, "{:>8}", cpu.0)?;
     }
     writeln!(text)?;
-    for (row, cpu) in matrix.cpus().iter().enumerate() {
-        write!(text, "{:>4}:", cpu.0)?;
-        for column in 0..matrix.len() {
-            match figure(matrix, row, column) {
-                Some(figure) => write!(text, " {:>7.1}", figure.value_ns)?,
-                None => write!(text, " {:>7}", "-")?,
+    for (row, cpu) in matrix.cpus().iter().enumerate().take(matrix.len().saturating_sub(1)) {
+        write!(text, "{:>2}:", cpu.0)?;
+        for column in 1..matrix.len() {
+            match figure(matrix, row, column).filter(|_| column > row) {
+                Some(figure) => write!(text, "{:>8.1}", figure.value_ns)?,
+                None => write!(text, "{:>8}", "")?,
             }
         }
         writeln!(text)?;
     }
-    Ok(())
+    writeln!(text)
 }
 
 fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
@@ -184,12 +185,18 @@ mod tests {
 
     #[test]
     fn comma_rows_follow_their_tools() {
-        assert_eq!(rendered(Tool::CpuLatency), ",23.18,110.96\n23.18,,\n110.96,,\n");
+        assert_eq!(rendered(Tool::CpuLatency), ",,\n23.18,,\n110.96,,\n");
         assert_eq!(
             rendered(Tool::CoherencyLatency),
             "Cache line offset: 0\nx,23.180000,110.960000\n23.180000,x,x\n110.960000,x,x\n"
         );
-        assert!(rendered(Tool::Multichase).ends_with("\n  10:   111.0       -       -\n"));
+    }
+
+    #[test]
+    fn multichase_prints_the_upper_triangle() {
+        let expected = "avg latency to communicate a modified line from one core to another\ntimes are in ns\n\n          \
+            1      10\n 0:    23.2   111.0\n 1:                \n\n";
+        assert_eq!(rendered(Tool::Multichase), expected);
     }
 
     #[test]

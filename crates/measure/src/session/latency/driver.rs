@@ -270,7 +270,7 @@ impl<'a> Driver<'a> {
         let assignments = round
             .iter()
             .map(|&cell| Assignment {
-                placement: self.pairs[cell as usize].to_vec(),
+                placement: placement(self.pairs[cell as usize], purpose).to_vec(),
                 orders: orders(&self.menu, cell as usize),
                 key: key.bits(u64::from(cell)),
             })
@@ -367,4 +367,9 @@ impl<'a> Driver<'a> {
         self.decide()?;
         Ok(true)
     }
+}
+
+/// Who begins, and who answers.
+fn placement([one, other]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
+    if purpose == Purpose::ImitationBack { [other, one] } else { [one, other] }
 }

@@ -1,30 +1,33 @@
-//! Another tool's kernel, placement and counts on every pair, once, as that tool does.
+//! Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does.
 
 use super::RunError;
 use super::driver::{Driver, Flow};
 use crate::probes::imitation::Imitation;
 use coretalk_model::latency::Purpose;
+use std::sync::Arc;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Imitation);
+    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
-        let orders = std::sync::Arc::from([Imitation::of(tool).order()]);
-        let measured: std::collections::BTreeSet<u32> = driver
-            .ledger
-            .record
-            .others(Purpose::Imitation)
-            .filter(|entry| entry.pass == pass)
-            .map(|entry| entry.cell)
-            .collect();
-        let cells: Vec<u32> = (0..driver.pairs.len() as u32)
-            .filter(|cell| !measured.contains(cell) && !driver.ledger.has_failed(*cell))
-            .collect();
-        // In the order of the list and one after another: the tools do not shuffle.
-        let rounds: Vec<Vec<u32>> = cells.into_iter().map(|cell| vec![cell]).collect();
-        let flow =
-            driver.perform(Purpose::Imitation, pass, &rounds, &|_, _| std::sync::Arc::clone(&orders))?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let orders = Arc::from([Imitation::of(tool).order()]);
+        let directions: &[Purpose] = match tool.measures_both_directions() {
+            false => &[Purpose::Imitation],
+            true => &[Purpose::Imitation, Purpose::ImitationBack],
+        };
+        // In the order of the list and one after another: the tools do not shuffle. Where a budget ends, pairs are missing
+        // and not directions.
+        let mut due: Vec<(u32, Purpose)> = Vec::new();
+        for &purpose in directions {
+            due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
+        }
+        due.sort_by_key(|&(cell, _)| cell);
+        for same in due.chunk_by(|one, next| one.1 == next.1) {
+            let rounds: Vec<Vec<u32>> = same.iter().map(|&(cell, _)| vec![cell]).collect();
+            let flow = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
+            if flow != Flow::On {
+                return Ok(flow);
+            }
         }
     }
     Ok(Flow::On)

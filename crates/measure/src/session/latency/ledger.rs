@@ -75,8 +75,8 @@ impl<'a> Ledger<'a> {
             *count = (*count + 1).min(64);
             *mean += (elapsed.ns() - *mean) / f64::from(*count);
         }
-        let single = matches!(purpose, Purpose::Tails | Purpose::Imitation);
-        let keep_raw = single || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
+        let keep_raw =
+            purpose.keeps_recordings() || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
         let mut recorded = Vec::with_capacity(round.len());
         for (&cell, outcome) in round.iter().zip(trials) {
             let overrun = outcome.as_ref().ok().and_then(|recording| self.reducer.overrun(recording));
