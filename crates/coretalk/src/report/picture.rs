@@ -40,6 +40,32 @@ pub enum Ink {
     Rgb([u8; 3]),
 }
 
+/// Colours of the curves on white: the palette of Okabe and Ito (2008), which colour-blind eyes tell apart, without
+/// its yellow, which is hard to see on white.
+const SERIES: [[u8; 3]; 7] = [
+    [0x00, 0x72, 0xb2],
+    [0xd5, 0x5e, 0x00],
+    [0x00, 0x9e, 0x73],
+    [0xcc, 0x79, 0xa7],
+    [0x56, 0xb4, 0xe9],
+    [0xe6, 0x9f, 0x00],
+    [0x55, 0x55, 0x55],
+];
+
+impl Ink {
+    /// The colour in a file.
+    fn fixed(self) -> [u8; 3] {
+        match self {
+            Ink::Paper => [0xff, 0xff, 0xff],
+            Ink::Text => [0x1b, 0x1f, 0x24],
+            Ink::Faint => [0x5b, 0x63, 0x6d],
+            Ink::Line => [0xd4, 0xd9, 0xdf],
+            Ink::Series(index) => SERIES[index % SERIES.len()],
+            Ink::Rgb(rgb) => rgb,
+        }
+    }
+}
+
 /// Where a text stands against its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {

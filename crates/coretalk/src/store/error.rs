@@ -336,11 +336,9 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
         Code::PermissionDenied if operation == "read" => StoreError::NotReadable { operation, path },
         Code::PermissionDenied => StoreError::NotWritable { operation, path },
         Code::DatabaseBusy | Code::DatabaseLocked => StoreError::Busy { operation, path },
-        Code::TooBig if operation == "write" => StoreError::TooLarge {
-            path,
-            what: "one round".into(),
-            limit: super::run_file::BLOB_LIMIT_BYTES as u64,
-        },
+        Code::TooBig if operation == "write" => {
+            StoreError::TooLarge { path, what: "one round".into(), limit: super::BLOB_LIMIT_BYTES as u64 }
+        }
         Code::DatabaseCorrupt | Code::NotADatabase | Code::TooBig => damaged(path, source.to_string()),
         Code::FileLockingProtocolFailed => StoreError::NoLocks { operation, path },
         Code::SystemIoFailure if LOCK_FAILURES.contains(&extended) => StoreError::NoLocks { operation, path },

@@ -1,5 +1,6 @@
 //! [`RunFile`]: a run file opened for reading, after every check that keeps damage from becoming numbers.
 
+use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
 use super::error::{StoreError, io_error, sqlite_error};
 use super::rows;
@@ -13,10 +14,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The longest text or blob in a run file. A round of 512 pairs takes 24 kB, a distribution of single events less than
-/// 10 MB; a damaged file cannot ask for more.
-pub(super) const BLOB_LIMIT_BYTES: i32 = 64 << 20;
 
 /// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MOST_CPUS: usize = 8192;

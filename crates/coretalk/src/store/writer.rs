@@ -5,8 +5,9 @@ use super::codec::{Shapes, checksum, encode_recordings, encode_trials};
 use super::error::{StoreError, io_error, sqlite_error};
 use super::reader::RoundKey;
 use super::rows;
-use super::run_file::{BLOB_LIMIT_BYTES, RunFile, connect, fingerprint, journal, plan_of};
+use super::run_file::{RunFile, connect, fingerprint, journal, plan_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
+use super::{BLOB_LIMIT_BYTES, now};
 use super::{ENDING, tags};
 use crate::RunHeader;
 use coretalk_measure::Stop;
@@ -63,11 +64,6 @@ impl Budgets {
 /// An id for a new run: UUID v7, so that ids sort by time.
 pub fn fresh_id() -> String {
     uuid::Uuid::now_v7().to_string()
-}
-
-/// This moment in RFC 3339, UTC, whole milliseconds.
-pub fn now() -> String {
-    format!("{:.3}", jiff::Timestamp::now())
 }
 
 /// How a map ended that trials follow.

@@ -8,7 +8,7 @@ use self::sentinel::Sentinel;
 use super::latency::{Ended, RunError};
 pub use super::presence::Earlier;
 use super::presence::{Presence, Suspicion};
-use super::{Decision, Event, Kept, Observer, Sink, SinkError};
+use super::{Decision, Event, Kept, Observer, PASS_GAP, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{InCompany, SeriesProbe, TrialOrder};
@@ -28,9 +28,6 @@ const SLOT: Picos = Picos::from_ms(350);
 const LONGEST_PASS: Picos = Picos::from_ms(250);
 /// … and no less: starting and ending threads takes a tenth of a millisecond for each.
 const SHORTEST_PASS: Picos = Picos::from_ms(2);
-/// Passes of one trial begin at least so far apart: closer ones say little that is new (METHODOLOGY.md, "The
-/// interval").
-const PASS_GAP: Picos = Picos::from_ms(60);
 /// Failures of a trial after which nothing comes back to it.
 const PATIENCE: u32 = 3;
 

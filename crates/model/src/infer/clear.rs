@@ -17,7 +17,7 @@ use crate::stats::median_in_place;
 /// has such a gap below it …
 const LEAST_RATIO: f64 = 1.75;
 /// … or this one, where chance hardly puts the groups together …
-pub(super) const LEAST_RATIO_OF_SOME: f64 = 1.5;
+const LEAST_RATIO_OF_SOME: f64 = 1.5;
 /// … or this one, where every CPU is in a group besides, and no group is only what is left of the others.
 const LEAST_RATIO_OF_MANY: f64 = 1.05;
 /// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
@@ -118,25 +118,12 @@ pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &
             || clear.iter().all(|clear| {
                 let whole = clear.groups().get(clear.of(group[0]) as usize);
                 whole.is_none_or(|whole| {
-                    stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
+                    solid::stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
                 })
             })
     };
     let weak = new.iter().filter(|group| !stands(group)).count();
     new.len() > 1 && weak * MOST_WEAK <= new.len()
-}
-
-/// Whether a group is nearer inside than to other CPUs by this factor.
-pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances: &Distances) -> bool {
-    let rest: Vec<usize> = among.iter().copied().filter(|cpu| !group.contains(cpu)).collect();
-    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
-    let mut inside: Vec<f64> = pairs.map(|(a, b)| distances.at(a, b)).collect();
-    let across = group.iter().flat_map(|&a| rest.iter().map(move |&b| (a, b)));
-    let mut across: Vec<f64> = across.map(|(a, b)| distances.at(a, b)).collect();
-    match (median_in_place(&mut inside), median_in_place(&mut across)) {
-        (Some(inside), Some(across)) => across - inside >= ln(least),
-        _ => true,
-    }
 }
 
 /// Whether every pair inside the groups is nearer than every pair across, by what a few CPUs of a mesh rarely show.

@@ -2,14 +2,17 @@
 //! ones that take in some of them and leave others are what a tool has done to the values, as where lines live in one
 //! socket.
 
-use super::clear;
 use super::distances::Distances;
 use super::partition::Partition;
+use super::solid;
 
 /// Fewer groups could be what a container was given.
 const WHOLE: usize = 8;
 /// Groups of a whole machine differ by less than this factor: some cores of a package may be off.
 const MOST_UNEQUAL: usize = 4;
+
+/// A group of a whole machine is nearer inside than to others by this factor, where its kind stands out.
+const LEAST_RATIO: f64 = 1.5;
 
 /// The level that divides a whole machine into the smallest groups below this one, if there is one.
 pub(super) fn whole<'a>(
@@ -51,6 +54,6 @@ pub(super) fn is_part(level: &Partition, levels: &[Partition], distances: &Dista
     let mut wholes = others.filter(|whole| level.groups().iter().all(|group| whole.groups().contains(group)));
     wholes.any(|whole| {
         let mut more = whole.groups().iter().filter(|group| !level.groups().contains(group));
-        more.all(|group| clear::stands_out(group, &all, clear::LEAST_RATIO_OF_SOME, distances))
+        more.all(|group| solid::stands_out(group, &all, LEAST_RATIO, distances))
     })
 }

@@ -1,7 +1,6 @@
 //! A picture as PNG.
 
 use super::glyphs::{Stroke, strokes, text_width};
-use super::svg::fixed;
 use super::{Anchor, Ink, Picture, Shape};
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8, Rect,
@@ -127,7 +126,7 @@ fn polygon(points: &[[f64; 2]], closed: bool) -> Option<Path> {
 }
 
 fn paint(ink: Ink, alpha: u8) -> Paint<'static> {
-    let [red, green, blue] = fixed(ink);
+    let [red, green, blue] = ink.fixed();
     let mut paint = Paint { anti_alias: true, ..Paint::default() };
     paint.set_color_rgba8(red, green, blue, alpha);
     paint

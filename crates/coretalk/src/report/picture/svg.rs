@@ -1,6 +1,6 @@
 //! A picture as SVG text: for a page, whose style sheet gives the colours, or for a file of its own.
 
-use super::{Anchor, Ink, Picture, Shape, Type, Weight};
+use super::{Anchor, Ink, Picture, SERIES, Shape, Type, Weight};
 use crate::report::html::escape::escaped;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,30 +13,6 @@ pub enum Medium {
     Page,
     /// In a file of its own: colours are fixed, on white.
     File,
-}
-
-/// Colours of the curves on white: the palette of Okabe and Ito (2008), which colour-blind eyes tell apart, without
-/// its yellow, which is hard to see on white.
-pub(super) const SERIES: [[u8; 3]; 7] = [
-    [0x00, 0x72, 0xb2],
-    [0xd5, 0x5e, 0x00],
-    [0x00, 0x9e, 0x73],
-    [0xcc, 0x79, 0xa7],
-    [0x56, 0xb4, 0xe9],
-    [0xe6, 0x9f, 0x00],
-    [0x55, 0x55, 0x55],
-];
-
-/// The colour of a role in a file.
-pub(super) fn fixed(ink: Ink) -> [u8; 3] {
-    match ink {
-        Ink::Paper => [0xff, 0xff, 0xff],
-        Ink::Text => [0x1b, 0x1f, 0x24],
-        Ink::Faint => [0x5b, 0x63, 0x6d],
-        Ink::Line => [0xd4, 0xd9, 0xdf],
-        Ink::Series(index) => SERIES[index % SERIES.len()],
-        Ink::Rgb(rgb) => rgb,
-    }
 }
 
 impl Picture {
@@ -144,7 +120,7 @@ fn color(ink: Ink, medium: Medium) -> String {
         (Ink::Line, Medium::Page) => "var(--line)".into(),
         (Ink::Series(index), Medium::Page) => format!("var(--series-{})", index % SERIES.len()),
         (ink, _) => {
-            let [red, green, blue] = fixed(ink);
+            let [red, green, blue] = ink.fixed();
             format!("#{red:02x}{green:02x}{blue:02x}")
         }
     }

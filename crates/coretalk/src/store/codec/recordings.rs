@@ -1,9 +1,9 @@
 //! Raw recordings: alone, where what a trial says follows from it, and beside the trials of their round.
 
+use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Reader, Writer};
 use super::shapes::{Shape, Shapes};
 use super::ticks::{read_ticks, write_ticks};
-use super::trials::CLOCK_START_GHZ;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::Reducer;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};

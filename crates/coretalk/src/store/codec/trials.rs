@@ -1,5 +1,6 @@
 //! The trials of one round: what each visit said, or why it said nothing.
 
+use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Reader, Writer};
 use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_recording};
 use super::shapes::Shapes;
@@ -12,9 +13,6 @@ const VERSION: u8 = 3;
 /// Up to it the bits of evidence of a recording are a byte.
 const EVIDENCE_IN_A_BYTE: u8 = 2;
 const ONLY_SUMMARIES: u8 = 1;
-
-/// Where differences of core clocks begin: any value of the usual size would do.
-pub(super) const CLOCK_START_GHZ: f32 = 3.0;
 
 /// Encodes the trials of a round that began at `started`.
 ///

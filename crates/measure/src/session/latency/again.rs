@@ -3,8 +3,8 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::map::PASS_GAP;
 use crate::schedule;
+use crate::session::PASS_GAP;
 use coretalk_model::infer::{Doubt, Observation, infer};
 use coretalk_model::latency::analyse::{Survey, flag_outliers, settle_all};
 use coretalk_model::latency::cell::Scratch;

@@ -3,6 +3,7 @@
 use super::driver::{Driver, Flow};
 use super::{RunError, map};
 use crate::schedule;
+use crate::session::PASS_GAP;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
 use coretalk_model::stats::compare::Equivalence;
@@ -170,7 +171,7 @@ fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
 
 /// Whether passes that take so long can be made again as often as the first look needs, in what is left.
 fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
-    let passes = LOOKS[0] as f64 * sweep_ns.max(map::PASS_GAP.ns());
+    let passes = LOOKS[0] as f64 * sweep_ns.max(PASS_GAP.ns());
     passes < driver.left().ns() * map::MAP_SHARE
 }
 

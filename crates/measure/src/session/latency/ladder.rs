@@ -3,9 +3,9 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::map::PASS_GAP;
 use super::menu::{LADDER_TOOLS, ladder_kernels};
 use super::pilot::representative_cells;
+use crate::session::PASS_GAP;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::LOOKS;
 use coretalk_model::{Hint, KernelId, Protocol, Tool};

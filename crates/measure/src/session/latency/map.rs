@@ -4,6 +4,7 @@ use super::RunError;
 use super::driver::{Driver, Flow};
 use super::menu::{self, candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
+use crate::session::PASS_GAP;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{
@@ -13,8 +14,6 @@ use coretalk_model::stats::{Decision, LOOKS, Look, decide};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Passes closer than this add little: their autocorrelation is 0.43 at 20 ms and 0.24 at 100 (measured).
-pub const PASS_GAP: Picos = Picos::from_ms(60);
 /// Distance of passes that a few late cells get on a machine where all others were narrow at the first look: it does
 /// not drift, and a stall in one of eight passes needs others, not distant ones.
 pub const LATE_GAP: Picos = Picos::from_ms(30);
