@@ -16,9 +16,8 @@ use crate::stats::median_in_place;
 /// The fastest pair across lies this factor above the slowest inside: of noise of 25 % on six cells one in a hundred
 /// has such a gap below it …
 const LEAST_RATIO: f64 = 1.75;
-/// … or this one, where chance hardly puts the groups together …
-const LEAST_RATIO_OF_SOME: f64 = 1.5;
-/// … or this one, where every CPU is in a group besides, and no group is only what is left of the others.
+/// … or [`solid::CLEAR_RATIO`], where chance hardly puts the groups together, or this one, where every CPU is in a group
+/// besides, and no group is only what is left of the others.
 const LEAST_RATIO_OF_MANY: f64 = 1.05;
 /// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
 const SURPRISE: f64 = 6.0;
@@ -86,7 +85,7 @@ pub(super) fn judge(
             return Some(Cut::Level(partition.clone()));
         }
     }
-    if gap < ln(if surprise >= SURPRISE { LEAST_RATIO_OF_SOME } else { LEAST_RATIO }) {
+    if gap < ln(if surprise >= SURPRISE { solid::CLEAR_RATIO } else { LEAST_RATIO }) {
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();

@@ -11,9 +11,6 @@ const WHOLE: usize = 8;
 /// Groups of a whole machine differ by less than this factor: some cores of a package may be off.
 const MOST_UNEQUAL: usize = 4;
 
-/// A group of a whole machine is nearer inside than to others by this factor, where its kind stands out.
-const LEAST_RATIO: f64 = 1.5;
-
 /// The level that divides a whole machine into the smallest groups below this one, if there is one.
 pub(super) fn whole<'a>(
     level: &Partition,
@@ -54,6 +51,6 @@ pub(super) fn is_part(level: &Partition, levels: &[Partition], distances: &Dista
     let mut wholes = others.filter(|whole| level.groups().iter().all(|group| whole.groups().contains(group)));
     wholes.any(|whole| {
         let mut more = whole.groups().iter().filter(|group| !level.groups().contains(group));
-        more.all(|group| solid::stands_out(group, &all, LEAST_RATIO, distances))
+        more.all(|group| solid::stands_out(group, &all, solid::CLEAR_RATIO, distances))
     })
 }

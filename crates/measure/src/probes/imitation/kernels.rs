@@ -31,7 +31,7 @@ pub static CPU_LATENCY: Kernel = Kernel {
     symbol: "imitation",
 };
 
-/// google/multichase pingpong in its default mode: a locked exchange to and fro with ten pauses after each failed try,
+/// google/multichase `pingpong -l`: a locked exchange to and fro with ten pauses after each failed try,
 /// so that it times the pauses rather than the line.
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),

@@ -16,7 +16,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             true => &[Purpose::Imitation, Purpose::ImitationBack],
         };
         // In the order of the list and one after another: the tools do not shuffle. Where a budget ends, pairs are missing
-        // and not directions.
+        // and not one direction of all.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
         for &purpose in directions {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
