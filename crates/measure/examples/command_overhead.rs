@@ -22,6 +22,7 @@ fn main() {
         guard: None,
         launcher: None,
         limit: Duration::from_secs(10),
+        lost: &|| None,
     };
     let bare = || {
         let begun = Instant::now();

@@ -58,6 +58,8 @@ use world::{Performed, World};
 
 /// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
+/// How often whoever watches a program looks whether its CPUs are there.
+const LOOK: Picos = Picos::from_ms(100);
 
 /// A simulated machine.
 ///
@@ -399,6 +401,11 @@ impl Machine for SimMachine {
             let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
             return Err(TrialFailure::of(reason));
         };
+        if let Some((cpu, at)) = self.world.first_away(cpus, started, started + elapsed) {
+            // Whoever watches looks now and then: the CPU may be back by then, and what ran meanwhile says nothing.
+            self.now = (at + LOOK).min(started + elapsed);
+            return Err(TrialFailure::CpuLost { cpu });
+        }
         self.now += elapsed;
         self.environment.throttled = Some(self.world.throttled(self.now));
         let quota = self.world.is_stopped_between(started, self.now);

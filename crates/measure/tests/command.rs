@@ -4,8 +4,9 @@
 
 use coretalk_measure::Stop;
 use coretalk_measure::host::affinity::current_mask;
-use coretalk_measure::host::command::{Launch, Stay, run};
-use coretalk_model::CpuSet;
+use coretalk_measure::host::command::{Launch, RunFailure, Stay, run};
+use coretalk_model::{CpuId, CpuSet};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -27,9 +28,40 @@ fn stay(script: &str) -> Option<Stay> {
     let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
     let program = "/bin/sh".into();
     let limit = Duration::from_secs(20);
-    let launch =
-        Launch { program: &program, arguments: &arguments, cpus: &cpus, guard: None, launcher: None, limit };
+    let (guard, launcher) = (None, None);
+    let launch = Launch {
+        program: &program,
+        arguments: &arguments,
+        cpus: &cpus,
+        guard,
+        launcher,
+        limit,
+        lost: &|| None,
+    };
     Some(run(&launch, &Stop::new()).unwrap().stay)
+}
+
+#[test]
+fn a_program_ends_once_one_of_its_cpus_has_gone() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let cpus = current_mask().unwrap();
+    let (program, arguments) = ("/bin/sleep".into(), ["600".into()]);
+    let looks = Cell::new(0);
+    let launch = Launch {
+        program: &program,
+        arguments: &arguments,
+        cpus: &cpus,
+        guard: None,
+        launcher: None,
+        limit: Duration::from_secs(600),
+        lost: &|| {
+            looks.set(looks.get() + 1);
+            (looks.get() == 3).then_some(CpuId(7))
+        },
+    };
+    let failure = run(&launch, &Stop::new()).unwrap_err();
+    assert!(matches!(failure, RunFailure::LostCpu { cpu: CpuId(7) }), "{failure}");
+    assert_eq!(looks.get(), 3);
 }
 
 #[test]

@@ -294,3 +294,27 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
     let found = why(hybrid.topology(), &WorkloadKind::Integer.habit(6), &slow, &packed);
     assert_eq!(found, Why::Could(vec![Reason::Cores { mine: 6, theirs: 3 }]));
 }
+
+#[test]
+fn work_that_lost_a_cpu_for_a_moment_runs_again() {
+    let compared = |failures: &str| {
+        let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}");
+        let mut machine = SimMachine::open(Scenario::from_toml(&text).unwrap(), 3);
+        let ring: Workload = "ring".parse().unwrap();
+        let placements = [("a", [0, 1]), ("b", [2, 3])]
+            .map(|(name, cpus)| Placement::bound(name, cpus.map(CpuId).to_vec()))
+            .to_vec();
+        let settings = PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&[ring], 2, placements, 3) };
+        let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+        let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+        assert_eq!(ended, PlaceEnded::Complete);
+        (result.comparisons[0].arms.iter().map(|arm| arm.runs.len()).collect::<Vec<_>>(), machine.now())
+    };
+    let (runs, undisturbed) = compared("");
+    let (again, disturbed) = compared(
+        "departures = [{ cpu = 1, at_ms = 400, back_ms = 401 }, { cpu = 3, at_ms = 400, back_ms = 401 }]",
+    );
+    assert_eq!(again, runs, "nothing is missing");
+    assert!(disturbed > undisturbed, "it was away while work ran there");
+    assert!(disturbed < undisturbed + Picos::from_ms(250), "one run was broken off and made again");
+}

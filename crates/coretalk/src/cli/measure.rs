@@ -218,7 +218,7 @@ fn nothing_measured(report: &RunReport) -> Option<String> {
         return None;
     }
     let pairs = cells(&report.topology, &report.settings);
-    let of_tool = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_some());
+    let of_tool = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_ok());
     if pairs.is_empty() || result.imitated.iter().any(of_tool) {
         return None;
     }
@@ -358,7 +358,7 @@ fn doubted(report: &RunReport) -> usize {
     };
     let of_tool = |imitated: &Imitated| {
         let place = |cpu| imitated.cells.position(cpu);
-        let cell = |[a, b]: [CpuId; 2]| *imitated.cells.get(place(b)?, place(a)?)?;
+        let cell = |[a, b]: [CpuId; 2]| imitated.cells.get(place(b)?, place(a)?)?.as_ref().ok();
         pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
     };
     // What stands beside a quick look is no promise of it.

@@ -59,7 +59,7 @@ pub enum CellList<'a> {
     /// Of a map.
     Map(&'a Matrix<Cell>),
     /// Of an imitation.
-    Imitated(&'a Matrix<Option<ImitatedCell>>),
+    Imitated(&'a Matrix<Result<ImitatedCell, String>>),
     /// Bare values.
     Plain(Matrix<Option<Plain>>),
     /// Left out: they stand elsewhere.
@@ -274,7 +274,7 @@ impl CellList<'_> {
         match self {
             CellList::Map(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell))),
             CellList::Imitated(cells) => {
-                Box::new(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell.as_ref())))
+                Box::new(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell)))
             }
             CellList::Plain(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::plain(pair, *cell))),
             CellList::Queue(cells) => Box::new(cells.iter().map(CellDoc::of_queue)),
@@ -364,10 +364,10 @@ impl<'a> CellDoc<'a> {
         }
     }
 
-    fn imitated([from, to]: [u32; 2], cell: Option<&ImitatedCell>) -> CellDoc<'a> {
+    fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, String>) -> CellDoc<'a> {
         match cell {
-            None => CellDoc { from, to, reason: Some("not measured"), ..CellDoc::default() },
-            Some(cell) => CellDoc {
+            Err(reason) => CellDoc { from, to, reason: Some(reason), ..CellDoc::default() },
+            Ok(cell) => CellDoc {
                 from,
                 to,
                 median: known(cell.value_ns),

@@ -14,7 +14,7 @@ mod tree;
 use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
-use coretalk_model::CpuSet;
+use coretalk_model::{CpuId, CpuSet};
 use guard::Guard;
 use launcher::Reaped;
 use parent::Parent;
@@ -37,7 +37,7 @@ const LOOK_SHARE: u32 = 100;
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// What is to be run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Launch<'a> {
     /// The program, looked up in `PATH`.
     pub program: &'a OsString,
@@ -51,6 +51,9 @@ pub struct Launch<'a> {
     pub launcher: Option<&'a Path>,
     /// When it is given up.
     pub limit: Duration,
+    /// One of its CPUs that is not there any more: asked at each look, and the program is ended then. What ran on fewer
+    /// CPUs says nothing, and threads that wait for each other on one CPU may take minutes where they took milliseconds.
+    pub lost: &'a dyn Fn() -> Option<CpuId>,
 }
 
 /// A program that ended by itself.
@@ -126,6 +129,12 @@ pub enum RunFailure {
     /// Somebody wished to end.
     #[error("interrupted")]
     Interrupted,
+    /// A CPU of it went away; it was ended.
+    #[error("run on CPU {cpu}, which went away")]
+    LostCpu {
+        /// The CPU.
+        cpu: CpuId,
+    },
     /// The system would not let us watch it.
     #[error("watch a program")]
     Watch(#[source] io::Error),
@@ -144,7 +153,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
         others.push(launched.helper());
     }
     let mut watched = Watched::new(parent, stdout, stderr, launch.cpus, others).map_err(RunFailure::Watch)?;
-    let ended = watched.until_end(begun + launch.limit, stop);
+    let ended = watched.until_end(begun + launch.limit, launch.lost, stop);
     let (reaped, orphans) = watched.clear_away().map_err(RunFailure::Watch)?;
     let (stdout, stderr) = watched.output();
     let wall = match ended.map_err(RunFailure::Watch)? {
@@ -154,6 +163,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
             return Err(RunFailure::TimedOut { limit: launch.limit, stdout, stderr });
         }
         Ended::Stopped => return Err(RunFailure::Interrupted),
+        Ended::LostCpu(cpu) => return Err(RunFailure::LostCpu { cpu }),
     };
     let mut usage = reaped.usage;
     usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > reaped.floor_bytes.saturating_add(SLACK));
@@ -168,6 +178,7 @@ enum Ended {
     ByItself(Instant),
     TimedOut,
     Stopped,
+    LostCpu(CpuId),
 }
 
 /// A program that runs.
@@ -206,7 +217,12 @@ impl<'a> Watched<'a> {
         }
     }
 
-    fn until_end(&mut self, limit: Instant, stop: &Stop) -> io::Result<Ended> {
+    fn until_end(
+        &mut self,
+        limit: Instant,
+        lost: &dyn Fn() -> Option<CpuId>,
+        stop: &Stop,
+    ) -> io::Result<Ended> {
         let (mut due, mut pause) = (Instant::now() + EARLY, EARLY);
         loop {
             if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(LOOK))? {
@@ -224,6 +240,9 @@ impl<'a> Watched<'a> {
             }
             if now >= due {
                 self.look();
+                if let Some(cpu) = lost() {
+                    return Ok(Ended::LostCpu(cpu));
+                }
                 let looked = Instant::now();
                 pause = LOOK.min(2 * pause);
                 due = looked + pause.max(LOOK_SHARE * (looked - now));

@@ -3,6 +3,7 @@
 use super::command::guard::Guard;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::crew::Aside;
+use super::surroundings::Present;
 use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
@@ -145,6 +146,10 @@ impl Runner<'_> {
             guard: self.guard,
             launcher: launcher.as_deref(),
             limit: limit.duration(),
+            lost: &|| {
+                let there = Present::now();
+                cpus.iter().find(|cpu| there.absence(*cpu).is_some())
+            },
         };
         let finished = command::run(&launch, stop).map_err(|failure| match failure {
             // Nobody but the budget wanted it to end: that says nothing about the work.
@@ -256,6 +261,7 @@ fn how(finished: &Finished) -> String {
 fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
     match failure {
         RunFailure::Interrupted => TrialFailure::Interrupted,
+        RunFailure::LostCpu { cpu } => TrialFailure::CpuLost { cpu },
         RunFailure::NotStarted { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
             TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
         }

@@ -10,7 +10,7 @@ use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{
     PlaceResult, PlaceSettings, Standing, analyse_places, least_repetitions, standing,
 };
-use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesResult};
+use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord, SeriesResult};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 const SLOT: Picos = Picos::from_ms(350);
 /// Between runs, so that caches are written back and threads of the last run are gone.
 const COOL_DOWN: Picos = Picos::from_ms(20);
+/// How often a run is begun whose CPUs come and go.
+const ATTEMPTS: u32 = 3;
 
 /// A comparison that is to be made.
 #[derive(Debug, Clone, Copy)]
@@ -240,6 +242,25 @@ impl Driver<'_> {
         Ok(None)
     }
 
+    fn attempt(
+        &mut self,
+        work: usize,
+        placement: usize,
+        repetition: u32,
+    ) -> Result<PassOutcome, TrialFailure> {
+        let settings = self.job.settings;
+        let order = WorkOrder {
+            work: &self.job.works[work],
+            placement: &settings.placements[placement],
+            around: &self.around,
+            threads: settings.threads.unwrap_or(1),
+            limit: self.left(),
+            key: Key::of(&[settings.seed, u64::from(repetition)])
+                .bits(settings.trial(work, placement) as u64),
+        };
+        self.machine.perform_work(&order, self.stop)
+    }
+
     fn once(
         &mut self,
         work: usize,
@@ -248,21 +269,21 @@ impl Driver<'_> {
     ) -> Result<Option<PlaceEnded>, RunError> {
         let settings = self.job.settings;
         let trial = settings.trial(work, placement);
-        let order = WorkOrder {
-            work: &self.job.works[work],
-            placement: &settings.placements[placement],
-            around: &self.around,
-            threads: settings.threads.unwrap_or(1),
-            limit: self.left(),
-            key: Key::of(&[settings.seed, u64::from(repetition)]).bits(trial as u64),
+        let mut attempts = 0;
+        let outcome = loop {
+            let outcome = self.attempt(work, placement, repetition);
+            let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
+            self.look_for_cpus(if missed { Suspicion::Strong } else { Suspicion::None })?;
+            if self.presence.gone_of(&settings.placements[placement].cpus).is_some() {
+                // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
+                return Ok(None);
+            }
+            // A CPU that left is back: what ran meanwhile says nothing, and runs again.
+            attempts += 1;
+            if !missed || attempts == ATTEMPTS {
+                break outcome;
+            }
         };
-        let outcome = self.machine.perform_work(&order, self.stop);
-        let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
-        self.look_for_cpus(if missed { Suspicion::Strong } else { Suspicion::None })?;
-        if self.presence.gone_of(&settings.placements[placement].cpus).is_some() {
-            // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
-            return Ok(None);
-        }
         if outcome == Err(TrialFailure::Interrupted) {
             return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
         }

@@ -160,6 +160,18 @@ impl World {
         };
         self.spec.failures.departures.iter().find(is_away).map(|away| away.why)
     }
+
+    /// The first of these CPUs that is away at the beginning of a span or leaves in it, and when.
+    pub fn first_away(&self, cpus: &[CpuId], from: Picos, until: Picos) -> Option<(CpuId, Picos)> {
+        let at_once = cpus.iter().map(|&cpu| (cpu, from)).find(|&(cpu, from)| self.away(cpu, from).is_some());
+        let leaves = |away: &Away| (away.cpu, Picos::from_ms(u64::from(away.at_ms)));
+        let later = self.spec.failures.departures.iter().map(leaves);
+        at_once.or_else(|| {
+            later
+                .filter(|(cpu, at)| cpus.contains(cpu) && (from..until).contains(at))
+                .min_by_key(|(_, at)| *at)
+        })
+    }
 }
 
 /// Lines of a span, not places.

@@ -28,7 +28,8 @@ pub fn of_latency(
         let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
             let cpus = imitated.cells.cpus();
             let subject = Subject::unordered(cpus[row], cpus[column]);
-            let reading = Reading { value: Value::bare(cell.as_ref()?.value_ns), cycles: None, steady: true };
+            let reading =
+                Reading { value: Value::bare(cell.as_ref().ok()?.value_ns), cycles: None, steady: true };
             (row != column).then_some((subject, reading))
         });
         sheets.push(Sheet {

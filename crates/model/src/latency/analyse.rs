@@ -308,7 +308,7 @@ fn missing(survey: &Survey<'_>, cell: usize) -> String {
         None if survey.record.passes(cell).is_some_and(|passes| !passes.passes.is_empty()) => {
             "the clock stood still during its batches: it is too coarse for them".into()
         }
-        None => "the run ended before this pair was reached".into(),
+        None => super::result::NOT_REACHED.into(),
     }
 }
 

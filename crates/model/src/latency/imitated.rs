@@ -1,6 +1,6 @@
 //! Other tools' numbers, from recordings made with their kernels and counts.
 
-use super::result::{Imitated, ImitatedCell};
+use super::result::{Imitated, ImitatedCell, NOT_REACHED};
 use super::{LatencySettings, Purpose, Record};
 use crate::stats;
 use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool};
@@ -13,6 +13,8 @@ pub fn imitated(
     record: &Record,
     pairs: &[[CpuId; 2]],
 ) -> Vec<Imitated> {
+    let cells: BTreeMap<[CpuId; 2], usize> =
+        pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     settings
         .imitate
         .iter()
@@ -35,14 +37,22 @@ pub fn imitated(
                     samples.entry(pair).or_default().extend(ticks.iter().map(half));
                 }
             }
-            let of = |pair: [CpuId; 2]| statistic(tool, samples.get(&pair)?, round_trips);
+            let of = |[initiator, responder]: [CpuId; 2]| match samples.get(&[initiator, responder]) {
+                Some(samples) => statistic(tool, samples, round_trips)
+                    .ok_or_else(|| "the clock of that tool is too coarse for it".to_owned()),
+                None => {
+                    let cell = cells.get(&[initiator, responder]).or(cells.get(&[responder, initiator]));
+                    let failure = cell.and_then(|&cell| record.passes(cell)?.failure);
+                    Err(failure.map_or_else(|| NOT_REACHED.to_owned(), ToString::to_string))
+                }
+            };
             let cpus = settings.cpus.clone();
             let cells = if tool.measures_both_directions() {
                 Matrix::directed(cpus, |row, column| of([settings.cpus[row], settings.cpus[column]]))
             } else {
                 Matrix::symmetric(cpus, |row, column| {
                     let [one, other] = [settings.cpus[column], settings.cpus[row]];
-                    of([one, other]).or_else(|| of([other, one]))
+                    of([one, other]).or_else(|why| of([other, one]).map_err(|_| why))
                 })
             };
             Imitated { tool, cells }

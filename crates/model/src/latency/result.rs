@@ -225,13 +225,16 @@ impl TailSeries {
     }
 }
 
+/// Why a pair has no value where nothing failed.
+pub(super) const NOT_REACHED: &str = "the run ended before this pair was reached";
+
 /// Another tool's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imitated {
     /// The tool.
     pub tool: Tool,
-    /// Its statistic for every pair in nanoseconds, and its spread where it prints one.
-    pub cells: Matrix<Option<ImitatedCell>>,
+    /// Its statistic for every pair, or why there is none.
+    pub cells: Matrix<Result<ImitatedCell, String>>,
 }
 
 /// One cell as another tool would print it.

@@ -7,11 +7,7 @@ use std::fmt::Write;
 
 /// The matrix in the layout of the tool, without its terminal colours. Pairs without a figure stay blank, as far as
 /// the layout allows; rows are initiators. `cpu_model` stands in the preamble of core-to-core-latency.
-pub fn render(
-    imitation: &Imitation,
-    cpu_model: Option<&str>,
-    matrix: &Matrix<Option<ImitatedCell>>,
-) -> String {
+pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match imitation.tool {
@@ -24,7 +20,7 @@ pub fn render(
     text
 }
 
-type Figures = Matrix<Option<ImitatedCell>>;
+type Figures = Matrix<Result<ImitatedCell, String>>;
 
 fn core_to_core_latency(
     text: &mut String,
@@ -143,7 +139,7 @@ fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 }
 
 fn figure(matrix: &Figures, row: usize, column: usize) -> Option<ImitatedCell> {
-    matrix.get(row, column).copied().flatten()
+    matrix.get(row, column)?.as_ref().ok().copied()
 }
 
 /// Six significant digits without trailing zeros: what C++ streams print of a `double`.
@@ -161,7 +157,11 @@ mod tests {
     fn rendered(tool: Tool) -> String {
         let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(1), CpuId(10)], |row, column| {
             let ns = [23.18, 110.96, 6.0][row + column - 1];
-            (row + column < 3).then_some(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
+            if row + column < 3 {
+                Ok(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
+            } else {
+                Err("the run ended before this pair was reached".to_owned())
+            }
         });
         render(&Imitation::of(tool), Some("EPYC"), &matrix)
     }
