@@ -1,10 +1,12 @@
 //! The tool: run files, reports, exports and the command line over `coretalk-measure` and `coretalk-model`.
 
-pub mod cli;
+pub mod args;
+pub mod commands;
 pub mod document;
 pub mod exit;
 pub mod export;
 pub mod report;
+pub mod resolve;
 pub mod run;
 pub mod store;
 

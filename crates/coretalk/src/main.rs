@@ -1,8 +1,8 @@
 //! coretalk: measures how fast the CPUs of a machine talk to each other.
 
-use coretalk::{cli, exit};
+use coretalk::{commands, exit};
 
 fn main() -> std::process::ExitCode {
     exit::end_on_panic();
-    cli::run(std::env::args_os()).into()
+    commands::run(std::env::args_os()).into()
 }

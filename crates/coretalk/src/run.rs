@@ -1,5 +1,20 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
+pub mod brief;
+pub mod map;
+pub mod meant;
+pub mod out;
+pub mod outputs;
+mod part;
+pub mod placement;
+pub mod resume;
+pub mod saved;
+pub mod signals;
+pub mod sitting;
+pub mod trial_outputs;
+pub mod trials;
+pub mod watcher;
+
 use crate::store::{fresh_id, now};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::place::{PlaceResult, PlaceSettings};

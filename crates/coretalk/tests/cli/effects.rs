@@ -2,11 +2,11 @@
 
 use super::tool::Tool;
 use clap::CommandFactory;
-use coretalk::cli::args::{Cli, Command};
-use coretalk::cli::machine;
-use coretalk::cli::parse::{Typed, parse};
-use coretalk::cli::relevance::{concerning, flag};
-use coretalk::cli::resolve::{Measuring, Request, request};
+use coretalk::args::parse::{Typed, parse};
+use coretalk::args::relevance::{concerning, flag};
+use coretalk::args::{Cli, Command};
+use coretalk::resolve::machine;
+use coretalk::resolve::map::{Measuring, Request, request};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 

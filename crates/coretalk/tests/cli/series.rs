@@ -2,12 +2,13 @@
 
 use super::tool::Tool;
 use clap::CommandFactory;
-use coretalk::cli::args::{Cli, Command};
-use coretalk::cli::machine;
-use coretalk::cli::parse::{Typed, parse};
-use coretalk::cli::series::{Family, SeriesRequested, request};
+use coretalk::args::family::Family;
+use coretalk::args::parse::{Typed, parse};
+use coretalk::args::{Cli, Command};
 use coretalk::report::look::Look;
 use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::resolve::machine;
+use coretalk::resolve::trials::{SeriesRequested, request};
 use coretalk::store::RunFile;
 use coretalk_model::Histogram;
 use serde_json::Value;

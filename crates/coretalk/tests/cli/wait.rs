@@ -2,10 +2,11 @@
 
 use super::tool::Tool;
 use clap::CommandFactory;
-use coretalk::cli::args::{Cli, Command};
-use coretalk::cli::machine;
-use coretalk::cli::parse::{Typed, parse};
-use coretalk::cli::series::{Family, SeriesRequested, request};
+use coretalk::args::family::Family;
+use coretalk::args::parse::{Typed, parse};
+use coretalk::args::{Cli, Command};
+use coretalk::resolve::machine;
+use coretalk::resolve::trials::{SeriesRequested, request};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -1,0 +1,24 @@
+//! Options of `broadcast`.
+
+use crate::args::family::Family;
+use clap::Args;
+use coretalk_model::series::Parameters;
+
+/// Options of `broadcast`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BroadcastArgs {
+    /// Numbers of readers, on the CPUs that follow the writer's (default: powers of two, and one on each CPU)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub readers: Vec<String>,
+}
+
+impl Family for BroadcastArgs {
+    fn probe(&self) -> &'static str {
+        "broadcast"
+    }
+
+    fn asked(&self) -> Parameters {
+        let listed = (!self.readers.is_empty()).then(|| self.readers.join(","));
+        Parameters::default().with_some("readers", listed)
+    }
+}

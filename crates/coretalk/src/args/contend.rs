@@ -1,0 +1,58 @@
+//! Options of `contend`.
+
+use crate::args::family::Family;
+use crate::args::value;
+use clap::Args;
+use coretalk_model::Picos;
+use coretalk_model::series::Parameters;
+
+/// Options of `contend`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ContendArgs {
+    /// Methods: fetch-add, cas-loop, cas-backoff, std-mutex, parking-lot-mutex, pthread-mutex, tas, ttas, ticket, mcs,
+    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy (default: fetch-add,cas-backoff,std-mutex,
+    /// parking-lot-mutex,ttas,mcs,per-thread)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub method: Vec<String>,
+    /// Numbers of threads (default: 1 up to the CPUs, beyond eight CPUs in powers of two; one more than CPUs, and twice
+    /// as many)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub threads: Vec<String>,
+    /// Work while others are kept out, for example 50ns (default: 50ns, and 0 beside it)
+    #[arg(long, value_name = "TIME", value_parser = value::section)]
+    pub critical: Option<f64>,
+    /// Work beside that, for example 500ns (default: 500ns, and 0 beside it)
+    #[arg(long, value_name = "TIME", value_parser = value::section)]
+    pub parallel_section: Option<f64>,
+    /// The share of operations that only read, for example 90%, with the method rwlock (default: 0%)
+    #[arg(long, value_name = "PERCENT", value_parser = value::share)]
+    pub read_ratio: Option<f64>,
+    /// How threads take CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub arrange: Vec<String>,
+}
+
+impl Family for ContendArgs {
+    fn probe(&self) -> &'static str {
+        coretalk_model::contend::names::PROBE
+    }
+
+    fn asked(&self) -> Parameters {
+        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
+        Parameters::default()
+            .with_some("method", list(&self.method))
+            .with_some("threads", list(&self.threads))
+            .with_some("critical_ns", self.critical)
+            .with_some("parallel_ns", self.parallel_section)
+            .with_some("read_share", self.read_ratio)
+            .with_some("arrange", list(&self.arrange))
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        1
+    }
+
+    fn budget(&self) -> Picos {
+        Picos::from_ms(60_000)
+    }
+}

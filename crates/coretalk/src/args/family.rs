@@ -1,0 +1,44 @@
+//! [`Family`]: what the options of a command that measures series say.
+
+use crate::args::value::{AutoOr, PairsWord};
+use coretalk_model::Picos;
+use coretalk_model::series::Parameters;
+
+/// The options of a command that measures series: what a family adds to the command line.
+pub trait Family {
+    /// The probe.
+    fn probe(&self) -> &'static str;
+
+    /// What was asked of it, defaults left out: its trials follow from it.
+    fn asked(&self) -> Parameters;
+
+    /// Which pairs, as typed.
+    fn pairs(&self) -> Option<&PairsWord> {
+        None
+    }
+
+    /// Pairs at the same time, as typed.
+    fn parallel(&self) -> Option<AutoOr> {
+        None
+    }
+
+    /// Whether two roles may be on one CPU: `--pairs 0-0`.
+    fn may_share_a_cpu(&self) -> bool {
+        false
+    }
+
+    /// Whether CPUs beside those of `--pairs` take part.
+    fn has_neighbours(&self) -> bool {
+        false
+    }
+
+    /// The least number of CPUs that it makes sense on.
+    fn fewest_cpus(&self) -> usize {
+        2
+    }
+
+    /// Upper bound of machine time where none was asked for.
+    fn budget(&self) -> Picos {
+        Picos::from_ms(30_000)
+    }
+}

@@ -1,0 +1,43 @@
+//! Options of `jitter`.
+
+use crate::args::family::Family;
+use crate::args::value;
+use clap::Args;
+use coretalk_measure::probes::jitter::WATCHED_MS;
+use coretalk_model::Picos;
+use coretalk_model::series::Parameters;
+
+/// Of what is to be watched, so much more machine time may pass: threads start and end with every pass.
+const MARGIN: f64 = 1.2;
+
+/// Options of `jitter`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct JitterArgs {
+    /// How long to watch all CPUs, for example 30s (default: 5s)
+    #[arg(long = "for", value_name = "TIME", value_parser = value::budget)]
+    pub watched: Option<Picos>,
+}
+
+impl JitterArgs {
+    fn watched(&self) -> Picos {
+        self.watched.unwrap_or(Picos::from_secs(WATCHED_MS / 1e3))
+    }
+}
+
+impl Family for JitterArgs {
+    fn probe(&self) -> &'static str {
+        coretalk_model::jitter::names::PROBE
+    }
+
+    fn asked(&self) -> Parameters {
+        Parameters::default().with("samples", self.watched().ns() / 1e6)
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        1
+    }
+
+    fn budget(&self) -> Picos {
+        Picos::from_secs(self.watched().secs() * MARGIN + 0.5)
+    }
+}

@@ -1,0 +1,100 @@
+//! Options of `latency`: of a map, and of trials in its place after silences and under loads.
+
+use crate::args::family::Family;
+use crate::args::value::{self, AutoOr, PairsWord};
+use crate::args::words::{HintWord, one_of, protocol};
+use clap::Args;
+use coretalk_measure::probes::strain::names;
+use coretalk_model::series::Parameters;
+use coretalk_model::{Protocol, Tool};
+
+impl LatencyArgs {
+    /// Whether trials are asked for, and not a map.
+    pub fn asks_for_trials(&self) -> bool {
+        self.gap.is_some() || !self.load.is_empty()
+    }
+}
+
+impl Family for LatencyArgs {
+    fn probe(&self) -> &'static str {
+        "latency"
+    }
+
+    fn asked(&self) -> Parameters {
+        let gaps = self
+            .gap
+            .as_ref()
+            .map(|gaps| gaps.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
+        let loads = (!self.load.is_empty()).then(|| self.load.join(","));
+        Parameters::default()
+            .with_some(names::GAP_NS, gaps)
+            .with_some(names::IDLE_STATES, self.keep_awake.then_some(names::KEPT_OUT))
+            .with_some(names::LOAD, loads)
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+
+    fn has_neighbours(&self) -> bool {
+        !self.load.is_empty()
+    }
+}
+
+/// Options of `latency`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LatencyArgs {
+    /// How a line is handed over: cas, store, msg, xfer, one-way; one matrix each (default: cas)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol())]
+    pub protocol: Vec<Protocol>,
+    /// What a waiting loop executes between two looks (default: auto, chosen once per run)
+    #[arg(long, value_name = "HINT")]
+    pub hint: Option<HintWord>,
+    /// Imitate other tools instead: their kernel, counts and statistic, serially, each pair
+    #[arg(long = "as", value_name = "LIST", value_delimiter = ',', value_parser = tool(),
+          conflicts_with_all = ["protocol", "hint", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "precision"])]
+    pub imitate: Vec<Tool>,
+    /// NUMA node of the measured lines (default: auto, each side's, the better one counts)
+    #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
+    pub home: Option<AutoOr>,
+    /// Which pairs: all, representatives, or a list such as 0-1,4-9 (default: all)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+    /// Cache lines in a visit of a pair (default: by size of the machine)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub lines: Option<u32>,
+    /// Also the distribution of single round trips
+    #[arg(long)]
+    pub tails: bool,
+    /// Rate of the messages that the distribution is corrected for (default: 10k/s)
+    #[arg(long, value_name = "N/s", requires = "tails", value_parser = value::rate)]
+    pub rate: Option<f64>,
+    /// Pairs at the same time (default: auto, one unless that takes long)
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
+    pub parallel: Option<AutoOr>,
+    /// Trials in place of a map: the same hand-over after a silence, for example 1us..1s (in steps of ten) or 1us,5ms
+    #[arg(long, value_name = "TIME", value_parser = value::gaps,
+          conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "keep_raw", "by", "color"])]
+    pub gap: Option<value::Gaps>,
+    /// With --gap: wakes the receiver once more after each silence while no CPU may enter an idle state
+    /// (/dev/cpu_dma_latency, which takes root)
+    #[arg(long, requires = "gap")]
+    pub keep_awake: bool,
+    /// Trials in place of a map: while neighbours are busy with none, compute, stream, pingpong
+    #[arg(long, value_name = "LIST", value_delimiter = ',',
+          conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
+                                "parallel", "keep_raw", "by", "color"])]
+    pub load: Vec<String>,
+    /// Fixed counts: samples of each pair
+    #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
+    pub samples: Option<u32>,
+    /// Fixed counts: round trips in each sample
+    #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..=value::MOST_ITERATIONS))]
+    pub iterations: Option<u32>,
+}
+
+fn tool() -> impl clap::builder::TypedValueParser<Value = Tool> {
+    one_of(Tool::ALL, Tool::name)
+}

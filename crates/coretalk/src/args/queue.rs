@@ -1,0 +1,88 @@
+//! Options of `queue`.
+
+use crate::args::family::Family;
+use crate::args::value::{self, AutoOr, PairsWord};
+use clap::Args;
+use coretalk_model::Picos;
+use coretalk_model::series::Parameters;
+
+/// Options of `queue`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct QueueArgs {
+    /// Messages that the queue holds, each 1 to 4194302 (default: 1,10,100,1000,10000)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub capacity: Vec<String>,
+    /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, sync-channel, array-queue, crossbeam,
+    /// rtrb, flume, kanal, pipe, socketpair, eventfd (default: semaphore-slim,semaphore,spsc)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub queue: Vec<String>,
+    /// What travels: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub payload: Vec<String>,
+    /// Messages that each cell exchanges in its first eight passes, for example 25M, as far as the budget allows
+    /// (default: as many as fit into passes of a few milliseconds)
+    #[arg(long, value_name = "N", value_parser = value::messages)]
+    pub messages: Option<u64>,
+    /// Send at a fixed rate, for example 100k/s, and say how long messages take
+    #[arg(long, value_name = "N/s", value_parser = value::rate, conflicts_with_all = ["producers", "consumers"])]
+    pub rate: Option<f64>,
+    /// Several producers of one queue, for the queues that allow it
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub producers: Option<u32>,
+    /// Several consumers of one queue, for the queues that allow it
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub consumers: Option<u32>,
+    /// Which pairs, producer first: all, representatives, or a list such as 0-1,9-4 (default: all while that takes
+    /// about a minute, else representatives of each relation and some others)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
+    pub pairs: Option<PairsWord>,
+    /// Pairs at the same time (default: auto, one unless that takes long)
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "producers", "consumers"])]
+    pub parallel: Option<AutoOr>,
+}
+
+impl Family for QueueArgs {
+    fn probe(&self) -> &'static str {
+        coretalk_model::queue::names::PROBE
+    }
+
+    fn asked(&self) -> Parameters {
+        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
+        let several = self.producers.is_some() || self.consumers.is_some();
+        let side = |side: Option<u32>| several.then(|| f64::from(side.unwrap_or(1)));
+        let pairs = self.pairs.as_ref().map(|pairs| match pairs {
+            PairsWord::All => "all",
+            PairsWord::Representatives => "representatives",
+            PairsWord::Listed(_) => "listed",
+        });
+        Parameters::default()
+            .with_some("capacity", list(&self.capacity))
+            .with_some("queue", list(&self.queue))
+            .with_some("payload", list(&self.payload))
+            .with_some("messages", self.messages.map(|messages| messages as f64))
+            .with_some("rate_per_s", self.rate)
+            .with_some("producers", side(self.producers))
+            .with_some("consumers", side(self.consumers))
+            .with_some("pairs", pairs)
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+
+    fn parallel(&self) -> Option<AutoOr> {
+        self.parallel
+    }
+
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        1
+    }
+
+    fn budget(&self) -> Picos {
+        Picos::from_ms(60_000)
+    }
+}

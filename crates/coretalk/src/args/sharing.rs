@@ -1,0 +1,32 @@
+//! Options of `sharing`.
+
+use crate::args::family::Family;
+use crate::args::value::{self, PairsWord};
+use clap::Args;
+use coretalk_model::series::Parameters;
+
+/// Options of `sharing`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SharingArgs {
+    /// How far apart the two threads write, in bytes (default: 8,16,32,64,128,256)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub distance: Vec<String>,
+    /// Which pairs: all, representatives, or a list such as 0-1,9-4 (default: representatives)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+}
+
+impl Family for SharingArgs {
+    fn probe(&self) -> &'static str {
+        "sharing"
+    }
+
+    fn asked(&self) -> Parameters {
+        let listed = (!self.distance.is_empty()).then(|| self.distance.join(","));
+        Parameters::default().with_some("distance", listed)
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+}

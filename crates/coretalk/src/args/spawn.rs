@@ -1,0 +1,46 @@
+//! Options of `spawn`.
+
+use crate::args::family::Family;
+use crate::args::value::{self, PairsWord};
+use clap::Args;
+use coretalk_model::series::Parameters;
+
+/// Options of `spawn`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SpawnArgs {
+    /// Kinds: thread, thread-small-stack, thread-attr-pinned, thread-self-pinned, pool, fork, posix-spawn, fork-exec
+    /// (default: all)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kind: Vec<String>,
+    /// Which pairs, creator first, for the kinds that can be sent to a CPU: all, representatives, or a list such as
+    /// 0-1,9-4 (default: representatives)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+    /// Creations of each trial, as far as the budget allows (default: 10000)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: Option<u32>,
+}
+
+impl Family for SpawnArgs {
+    fn probe(&self) -> &'static str {
+        "spawn"
+    }
+
+    fn asked(&self) -> Parameters {
+        let kinds = (!self.kind.is_empty()).then(|| self.kind.join(","));
+        let samples = self.samples.map_or(coretalk_measure::probes::spawn::SAMPLES, f64::from);
+        Parameters::default().with_some("kind", kinds).with("samples", samples)
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        1
+    }
+}

@@ -1,0 +1,64 @@
+//! Options of `wait`.
+
+use crate::args::family::Family;
+use crate::args::value::{self, PairsWord};
+use clap::Args;
+use coretalk_model::series::Parameters;
+use coretalk_model::wait::names;
+
+/// Options of `wait`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WaitArgs {
+    /// Strategies: busy, pause, pause:N, fence, yield, spin-futex:N, futex, backoff, umwait, tpause, mwaitx, wfe; and
+    /// clock, the cost of timing (default: all that this CPU has)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub strategy: Vec<String>,
+    /// A different strategy on each side, for example pause:futex: the first CPU of a pair waits as the first
+    #[arg(long, value_name = "A:B", value_delimiter = ',')]
+    pub asym: Vec<String>,
+    /// Switch between the strategy and busy from trip to trip, in two distributions (default strategy: pause)
+    #[arg(long, conflicts_with_all = ["no_clock", "cost", "asym"])]
+    pub alternate: bool,
+    /// Time many round trips together, without a clock in the loop
+    #[arg(long, conflicts_with = "cost")]
+    pub no_clock: bool,
+    /// Time single calls of what each strategy does between two looks instead, in ns and cycles
+    #[arg(long, conflicts_with_all = ["asym", "trips", "pairs"])]
+    pub cost: bool,
+    /// Round trips of each trial, as far as the budget allows (default: as many as 8 to 24 passes hold)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub trips: Option<u64>,
+    /// Which pairs, the thread that times first: all, representatives, or a list such as 0-1,9-4 (default:
+    /// representatives)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+}
+
+impl Family for WaitArgs {
+    fn probe(&self) -> &'static str {
+        names::PROBE
+    }
+
+    fn asked(&self) -> Parameters {
+        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
+        let mode =
+            [(self.alternate, names::ALTERNATE), (self.no_clock, names::NO_CLOCK), (self.cost, names::COST)];
+        Parameters::default()
+            .with_some("strategy", list(&self.strategy))
+            .with_some("asym", list(&self.asym))
+            .with_some("mode", mode.into_iter().find(|(asked, _)| *asked).map(|(_, name)| name))
+            .with_some("samples", self.trips.map(|trips| trips as f64))
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        1
+    }
+}

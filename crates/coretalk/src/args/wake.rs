@@ -1,0 +1,58 @@
+//! Options of `wake`.
+
+use crate::args::family::Family;
+use crate::args::value::{self, PairsWord};
+use clap::Args;
+use coretalk_measure::probes::wake;
+use coretalk_model::series::Parameters;
+
+/// Options of `wake`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WakeArgs {
+    /// Primitives; `coretalk probes` lists them (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub primitive: Vec<String>,
+    /// Silences before each wake-up, for example 1us,20us,1ms or 1us..1s in steps of ten (default: 20us,1ms,20ms; 20us
+    /// with --pairs all)
+    #[arg(long, value_name = "LIST", value_parser = value::gaps)]
+    pub gap: Option<value::Gaps>,
+    /// Which pairs, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
+    #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
+    pub pairs: Option<PairsWord>,
+    /// Wake-ups of each trial, as far as the budget allows (default: 50000)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub samples: Option<u32>,
+}
+
+impl Family for WakeArgs {
+    fn probe(&self) -> &'static str {
+        "wake"
+    }
+
+    fn asked(&self) -> Parameters {
+        let primitives = (!self.primitive.is_empty()).then(|| self.primitive.join(","));
+        // A map has one silence, however few pairs it is of.
+        let of_map =
+            (self.pairs == Some(PairsWord::All) && self.fewest_cpus() > 1).then_some(wake::MAP_GAP_NS);
+        let gaps = self.gap.as_ref().map_or(of_map.into_iter().collect(), |gaps| gaps.0.clone());
+        let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();
+        let samples = self.samples.map_or(wake::SAMPLES, f64::from);
+        Parameters::default()
+            .with_some("primitive", primitives)
+            .with_some(wake::names::GAP_NS, (!gaps.is_empty()).then(|| gaps.join(",")))
+            .with("samples", samples)
+    }
+
+    fn pairs(&self) -> Option<&PairsWord> {
+        self.pairs.as_ref()
+    }
+
+    fn may_share_a_cpu(&self) -> bool {
+        true
+    }
+
+    fn fewest_cpus(&self) -> usize {
+        let alone = !self.primitive.is_empty() && self.primitive.iter().all(|name| wake::needs_one_cpu(name));
+        if alone { 1 } else { 2 }
+    }
+}

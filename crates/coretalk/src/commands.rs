@@ -1,0 +1,89 @@
+//! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
+
+mod advise;
+mod compare;
+mod completions;
+mod drawn;
+mod facts;
+mod import;
+mod lint;
+mod measure;
+mod place;
+mod plan;
+mod report;
+mod runs;
+mod shape;
+mod shell;
+mod topology;
+mod trials;
+mod view;
+#[cfg(target_os = "linux")]
+mod work;
+
+use crate::args::parse::{Invocation, Typed, parse};
+use crate::args::words::FormatWord;
+use crate::args::{Command, RunsCommand};
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::map::Measuring;
+use crate::run::out::Out;
+use crate::run::saved::{self, Chosen};
+use std::ffi::OsString;
+
+/// Runs the words of a command line, the program's name first, and says how it ended.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let outcome = match work::shortcut(&words) {
+        Some(words) => work::act(&words),
+        None => parse(words).and_then(|typed| match typed {
+            Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
+            Typed::Command(invocation) => act(&invocation),
+        }),
+    };
+    outcome.unwrap_or_else(|failure| {
+        failure.tell();
+        failure.code()
+    })
+}
+
+fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    match &invocation.cli.command {
+        None => measure::act(invocation, Measuring::QuickLook),
+        Some(Command::Latency(args)) if args.asks_for_trials() => trials::act(invocation, &**args),
+        Some(Command::Latency(args)) => measure::act(invocation, Measuring::Latency(args)),
+        Some(Command::Suite) => measure::act(invocation, Measuring::Suite),
+        Some(Command::Wait(args)) => trials::act(invocation, &**args),
+        Some(Command::Wake(args)) => trials::act(invocation, &**args),
+        Some(Command::Queue(args)) => trials::act(invocation, &**args),
+        Some(Command::Place(args)) => place::act(invocation, args),
+        Some(Command::Spawn(args)) => trials::act(invocation, &**args),
+        Some(Command::Contend(args)) => trials::act(invocation, &**args),
+        Some(Command::Sharing(args)) => trials::act(invocation, &**args),
+        Some(Command::Broadcast(args)) => trials::act(invocation, &**args),
+        Some(Command::Jitter(args)) => trials::act(invocation, &**args),
+        Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
+        Some(Command::Export(args)) => {
+            let saved = saved::read(global, &args.run)?;
+            let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref() };
+            saved::write(global, &saved, global.format.unwrap_or(FormatWord::Json), chosen)?;
+            Ok(ExitCode::Done)
+        }
+        Some(Command::Import(args)) => import::act(global, args),
+        Some(Command::Report(args)) => report::act(global, args),
+        Some(Command::View(args)) => view::act(global, args),
+        Some(Command::Lint(args)) => lint::act(global, args),
+        Some(Command::Compare(args)) => compare::act(global, args),
+        Some(Command::Doctor) => facts::doctor(global),
+        Some(Command::Topology(args)) => topology::act(global, args),
+        Some(Command::Advise(args)) => advise::act(global, args),
+        Some(Command::Clock) => facts::clock(global),
+        Some(Command::Probes(args)) => facts::probes(global, args),
+        Some(Command::Plan(args)) => plan::act(invocation, args),
+        Some(Command::Completions(args)) => completions::completions(global, args),
+        Some(Command::Man) => shell::man(global),
+        #[cfg(target_os = "linux")]
+        Some(Command::Work(args)) => work::act(&args.words),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Work(_)) => Err(Failure::Environment("workloads run on Linux".into())),
+    }
+}

@@ -1,0 +1,435 @@
+//! `advise`: on which CPUs threads that talk should live, from a run, a file, or a brief measurement.
+
+mod noise;
+mod proof;
+
+use crate::args::words::SmtWord;
+use crate::args::{AdviseArgs, Global};
+use crate::commands::shape::{Shape, hand_over, say, shape};
+use crate::commands::topology;
+use crate::document::Document;
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::report::advise::{AdviceView, Origin, ProofView, screen};
+use crate::resolve::files;
+use crate::resolve::source::Source;
+use crate::run::brief;
+use coretalk_model::advise::{
+    CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates, siblings_left_out,
+};
+use coretalk_model::infer::{
+    Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
+};
+use coretalk_model::latency::{Execution, ExecutionTest, LatencyResult};
+use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::topology::Domain;
+use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Protocol, Topology};
+use noise::Noise;
+
+/// `advise`.
+///
+/// # Errors
+/// The graph or the source cannot be read, there are too few CPUs, or somebody wished to end.
+pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
+    let shape = shape(global, "advise")?;
+    let graph = graph(args)?;
+    let sharing = sharing(global, args)?;
+    let reported = args.reported.as_deref().map(topology::hwloc).transpose()?;
+    if let (Some(_), false) = (&args.from, args.prove) {
+        for (given, option) in
+            [(global.machine.is_some(), "--machine"), (global.budget.is_some(), "--budget")]
+        {
+            if given {
+                return Err(Failure::Usage(format!(
+                    "{option} has no effect with --from, which measures nothing; leave it out, or add --prove"
+                )));
+            }
+        }
+    }
+    let noise = args.jitter.as_deref().map(|run| noise::of_run(global, run)).transpose()?;
+    let (known, environment) = match &args.from {
+        None => Known::of_machine(global, reported)?,
+        Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
+    };
+    let spent = known.spent;
+    if let (Some(noise), Some(here)) = (&noise, &environment) {
+        noise.refuse_another(here)?;
+    }
+    let (mut view, claim) = advised(global, args, sharing, &graph, known, noise.as_ref())?;
+    if args.prove {
+        view.proof = Some(match claim {
+            Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
+            Err(reason) => ProofView::NotRun(reason.to_owned()),
+        });
+    }
+    match shape {
+        Shape::Text => say(global, |width| screen(&view, width)),
+        Shape::Json(identity) => {
+            hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
+        }
+    }
+}
+
+/// Whether threads may share cores, by either of the options that say so; `None` where neither does.
+fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failure> {
+    let by_smt = match global.smt {
+        None => None,
+        Some(SmtWord::All) => Some(Sharing::Allowed),
+        Some(SmtWord::OnePerCore) => Some(Sharing::Never),
+        Some(SmtWord::Siblings) => {
+            return Err(Failure::Usage(
+                "--smt siblings chooses pairs and no CPUs; for threads that may share cores use --smt all"
+                    .into(),
+            ));
+        }
+    };
+    match (by_smt, args.sharing) {
+        (Some(_), Some(_)) => Err(Failure::Usage(
+            "--smt and --sharing both say whether threads may share cores; leave one of them out".into(),
+        )),
+        (by_smt, asked) => Ok(asked.or(by_smt)),
+    }
+}
+
+/// Who talks to whom.
+fn graph(args: &AdviseArgs) -> Result<Graph, Failure> {
+    let threads = args.threads.map(|threads| threads as usize);
+    match (&args.graph, threads) {
+        (Some(path), threads) => {
+            let shown = path.display();
+            let text = String::from_utf8(files::read(path)?)
+                .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not text in UTF-8")))?;
+            Graph::parse(&text, threads)
+                .map_err(|error| Failure::Input(format!("{shown}: failed to {error}")))
+        }
+        (None, threads) => Ok(Graph::of_pattern(pattern(args), threads.unwrap_or(1))),
+    }
+}
+
+fn pattern(args: &AdviseArgs) -> Pattern {
+    args.pattern.unwrap_or(Pattern::AllToAll)
+}
+
+/// What a placement can rest on.
+struct Known {
+    origin: Origin,
+    simulated: Option<String>,
+    unit: &'static str,
+    /// What a source reports; `None` where nobody was asked.
+    reported: Option<Topology>,
+    /// The latencies of all pairs that are known.
+    observed: Matrix<Option<Observation>>,
+    /// What pairs of CPUs share, as far as their work was tested.
+    execution: Vec<ExecutionTest>,
+    /// What is doubtful about the file.
+    doubts: Vec<Doubt>,
+    /// Whether the machine changed under the measurement, and what that looked like.
+    moved: Option<Refusal>,
+    /// Machine time that measuring took.
+    spent: Picos,
+}
+
+impl Known {
+    fn of_machine(
+        global: &Global,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let brief = brief::measure(global, "advise", 2)?;
+        let result = brief.result.map_err(Failure::Environment)?;
+        let reported = reported.unwrap_or(brief.topology);
+        let known = Known::of_result(Origin::Measurement, &result, &brief.environment, reported)?;
+        Ok((Known { spent: brief.took, ..known }, Some(brief.environment)))
+    }
+
+    fn of_source(
+        source: Source,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let name = source.name();
+        match source {
+            Source::Run(report, _) => {
+                let reported = reported.unwrap_or(report.topology);
+                let known =
+                    Known::of_result(Origin::Run(name), &report.result, &report.environment, reported)?;
+                Ok((known, Some(report.environment)))
+            }
+            Source::File(matrices, path) => {
+                let Some(imported) = matrices.into_iter().next() else {
+                    return Err(Failure::Input(format!("{path}: the file holds no matrix")));
+                };
+                let unit = imported.unit.as_str();
+                let doubts = lint(&imported);
+                let known = Known {
+                    doubts,
+                    execution: Vec::new(),
+                    origin: Origin::File(name, imported.format.as_str().to_owned()),
+                    simulated: None,
+                    unit,
+                    reported,
+                    observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
+                    moved: None,
+                    spent: Picos::ZERO,
+                };
+                Ok((known, None))
+            }
+        }
+    }
+
+    fn of_result(
+        origin: Origin,
+        result: &LatencyResult,
+        environment: &Environment,
+        reported: Topology,
+    ) -> Result<Known, Failure> {
+        let Some(map) = result.maps.iter().find(|map| map.protocol != Protocol::OneWay) else {
+            return Err(Failure::Usage(
+                "this run holds no round trips, and a placement needs them; `coretalk latency` measures some"
+                    .into(),
+            ));
+        };
+        let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
+        Ok(Known {
+            execution: result.execution.clone(),
+            doubts: Vec::new(),
+            origin,
+            simulated: environment.simulated.clone(),
+            unit: "ns",
+            reported: Some(reported),
+            observed: observations(map),
+            moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
+            spent: Picos::ZERO,
+        })
+    }
+}
+
+/// What can be held against real work, or why nothing can: a sentence without its end.
+type Provable = Result<Claim, &'static str>;
+
+/// Without an advice there is nothing that could be wrong.
+const NOTHING_ADVISED: Provable = Err("nothing is advised");
+
+fn advised(
+    global: &Global,
+    args: &AdviseArgs,
+    asked_sharing: Option<Sharing>,
+    graph: &Graph,
+    known: Known,
+    noise: Option<&Noise>,
+) -> Result<(AdviceView, Provable), Failure> {
+    let ids: CpuSet = known.observed.cpus().iter().copied().collect();
+    let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
+    let findings = Findings::of_matrix(&known.observed, &reported).tested(&known.execution);
+    let reported = with_cores_found(reported, &findings);
+    let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
+    let sharing = asked_sharing.unwrap_or_default();
+    if asked_sharing.is_some() && known.reported.is_none() {
+        let option = if args.sharing.is_some() { "--sharing" } else { "--smt" };
+        return Err(Failure::Usage(format!(
+            "{option} has no effect here, for the file does not say which CPUs share a core; --reported FILE.xml \
+             (hwloc) does, or choose CPUs with --cpus"
+        )));
+    }
+    let among = chosen(global.cpus.as_ref(), &ids)?;
+    let asked = args.avoid.clone().unwrap_or_default();
+    if let Some(cpu) = asked.difference(&ids).first() {
+        return Err(Failure::Usage(format!("--avoid: CPU {cpu} does not exist; there are CPUs {ids}")));
+    }
+    let constraints = Constraints {
+        avoid: noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus())),
+        class: args.class.clone(),
+        node: args.node,
+        sharing,
+    };
+    // By number: the order of the system.
+    let all: Vec<CpuId> = among.iter().filter(|cpu| !constraints.avoid.contains(*cpu)).collect();
+    let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
+        CandidateError::Unknown(sentence) => Failure::Usage(sentence),
+        CandidateError::TooFew(sentence) => Failure::Environment(match noise {
+            Some(noise) if !noise.cpus().is_empty() => {
+                format!(
+                    "{sentence}; --jitter leaves out CPUs {}, --avoid chooses them one by one",
+                    noise.cpus()
+                )
+            }
+            _ => sentence,
+        }),
+    })?;
+    let left_out = match sharing {
+        Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
+        Sharing::Allowed | Sharing::Never => CpuSet::new(),
+    };
+    let mut view = AdviceView {
+        origin: known.origin,
+        simulated: known.simulated,
+        unit: known.unit,
+        threads: graph.len(),
+        pattern: args.graph.is_none().then(|| pattern(args)),
+        talking: graph.edges().count(),
+        candidates: cpus.iter().copied().collect(),
+        known: ids.len(),
+        outcome: Err(String::new()),
+        remarks: Vec::new(),
+        proof: None,
+    };
+    let refused = known.moved.as_ref().or(findings.structure.as_ref().err().filter(|refusal| {
+        // Two CPUs have one placement, which needs no structure.
+        !matches!(refusal, Refusal::Matrix(InferError::TooFew { .. }))
+    }));
+    match refused {
+        Some(Refusal::Matrix(error @ InferError::Impossible { .. })) => {
+            return Err(Failure::Input(error.to_string()));
+        }
+        Some(refusal) => {
+            view.outcome = Err(refusal.to_string());
+            return Ok((view, NOTHING_ADVISED));
+        }
+        None => {}
+    }
+    let mut site = Site::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    if let Some(step) = step_of(&known.doubts) {
+        site = site.of_steps(step);
+    }
+    if site.filled() * 2 > site.len() * (site.len() - 1) / 2 {
+        let pairs = site.len() * (site.len() - 1) / 2;
+        view.outcome = Err(format!(
+            "{} of the {pairs} pairs that could be chosen have no value; at least half of them are needed",
+            site.filled()
+        ));
+        return Ok((view, NOTHING_ADVISED));
+    }
+    let advice = advise(graph, &site, global.seed.unwrap_or(0));
+    view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    if !left_out.is_empty() {
+        view.remarks.push(format!(
+            "second threads of cores are left out (CPUs {left_out}), since there are cores enough and two threads of one \
+             compute at about half its speed; --smt all lets them be chosen"
+        ));
+    }
+    view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
+    view.remarks.extend(noise.map(Noise::remark));
+    view.outcome = Ok(advice);
+    let claim = view
+        .recommended()
+        .map(|advice| Claim::of(advice, graph, view.pattern, &site))
+        .unwrap_or(NOTHING_ADVISED);
+    Ok((view, claim))
+}
+
+/// The CPUs that were asked for, among those of the source.
+fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
+    let Some(asked) = asked else { return Ok(ids.clone()) };
+    match asked.difference(ids).first() {
+        Some(cpu) => Err(Failure::Usage(format!(
+            "CPU {cpu} does not exist: there are latencies of CPUs {ids}; choose among them with --cpus"
+        ))),
+        None => Ok(asked.clone()),
+    }
+}
+
+/// Groups from the largest to the smallest: as the latencies show them, or where they show none as they are reported.
+fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
+    match &findings.structure {
+        Ok(structure) if !structure.levels.is_empty() => {
+            structure.levels.iter().rev().map(|level| level.groups.clone()).collect()
+        }
+        _ => Site::groups_of(reported),
+    }
+}
+
+/// A structure with the cores that work of their threads has shown, where the system reports none with several threads:
+/// a guest is told what its host made up.
+fn with_cores_found(reported: Topology, findings: &Findings) -> Topology {
+    let finest = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
+    let Some(smt) = finest.filter(|level| level.execution == Some(Execution::Shared)) else {
+        return reported;
+    };
+    if reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1) {
+        return reported;
+    }
+    let others = reported.domains().iter().filter(|domain| domain.level != Level::Core).cloned();
+    let cores =
+        smt.groups.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
+    let class = |cpu| Some((cpu, reported.class_of(cpu)?.clone()));
+    let classes = reported.cpus().iter().filter_map(class).collect();
+    Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
+}
+
+/// The step on whose multiples the values of a file lie.
+fn step_of(doubts: &[Doubt]) -> Option<f64> {
+    doubts.iter().find_map(|doubt| match doubt {
+        Doubt::ClockComb { step, .. } => Some(*step),
+        _ => None,
+    })
+}
+
+/// What `lint` would say of the file, as far as it touches a placement.
+fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
+    let words = |doubt: &Doubt| {
+        match doubt {
+        Doubt::ClockComb { step, .. } => Some(format!(
+            "the values lie on multiples of {} {unit} (`coretalk lint`); the bounds let each be half of that off",
+            report::text::ns(*step)
+        )),
+        Doubt::Unpinned { .. } => Some(
+            "the threads that measured this file may not have been pinned (`coretalk lint`): then its CPU numbers mean \
+             nothing, and neither does this advice"
+                .into(),
+        ),
+        Doubt::TaintedHome { tainted, .. } => Some(format!(
+            "true values of CPUs {tainted} are lower than the file says (`coretalk lint`): they may be as good as others"
+        )),
+        _ => None,
+    }
+    };
+    doubts.iter().filter_map(words).collect()
+}
+
+fn remarks(
+    cpus: &[CpuId],
+    site: &Site,
+    findings: &Findings,
+    reported: &Topology,
+    has_cores: bool,
+    sharing: Sharing,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
+    if site.filled() > 0 {
+        remarks.push(format!(
+            "{} of the pairs that could be chosen have no value: they are guessed from their CPUs, and the bounds let \
+             them be any",
+            site.filled()
+        ));
+    }
+    let shared = reported.level(Level::Core).iter().any(|core| both(&core.cpus));
+    if shared && sharing != Sharing::Allowed {
+        remarks.push(
+            "there are more threads than cores: those that share one compute at about half its speed".into(),
+        );
+    } else if shared {
+        remarks.push(
+            "threads share cores, where each computes at about half the speed; --sharing never keeps them \
+                      apart"
+                .into(),
+        );
+    }
+    let pairs = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
+    let untested = |level: &&InferredLevel| level.execution != Some(Execution::Apart);
+    let siblings = pairs
+        .filter(untested)
+        .filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
+    if siblings.is_some_and(|level| level.groups.iter().any(both)) {
+        remarks.push(
+            "closest pairs are used that may be threads of one core, where each computes at about half the speed; \
+             latency alone cannot tell"
+                .into(),
+        );
+    }
+    if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
+        remarks.push(
+            "the latencies contradict what is reported (`coretalk topology`); the groups are those of the latencies"
+                .into(),
+        );
+    }
+    remarks
+}

@@ -1,0 +1,100 @@
+//! `advise --prove`: work that talks as the threads do, run on the advised placement and on the usual ones in turn.
+
+use crate::PlaceReport;
+use crate::args::Global;
+use crate::exit::Failure;
+use crate::report::advise::ProofView;
+use crate::resolve::cpus::cpus_and_pairs;
+use crate::resolve::placement::placement;
+use crate::resolve::{machine, output};
+use crate::run::watcher::Watcher;
+use crate::run::{signals, trials};
+use coretalk_measure::Work;
+use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
+use coretalk_model::advise::Claim;
+use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
+use coretalk_model::{Environment, Picos};
+
+/// Runs the work of a claim on its placements and holds what came out against what was predicted. Nothing is saved.
+/// `measured_on` is the machine whose latencies the claim rests on, where it is known; `spent` of the budget is gone.
+///
+/// # Errors
+/// The machine is another one, lacks a CPU, or fails; or somebody wished to end.
+pub fn prove(
+    global: &Global,
+    claim: &Claim,
+    measured_on: Option<&Environment>,
+    spent: Picos,
+) -> Result<ProofView, Failure> {
+    let seed = global.seed.unwrap_or(0);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    if let Some(other) = measured_on {
+        same(other, machine.environment())?;
+    }
+    let workload = Workload::usual(claim.work);
+    let work = [Work::Workload(workload)];
+    if let Some(refusal) = machine.refuses(&work[0]) {
+        return Ok(ProofView::NotRun(refusal));
+    }
+    let (chosen, _) = cpus_and_pairs(&*machine, global, None, 1)?;
+    let threads = claim.arms[0].cpus.len();
+    let placements = claim.arms.iter().map(|arm| {
+        let asked = PlacementName::Listed { name: arm.name(), cpus: arm.cpus.clone() };
+        placement(&*machine, global, &chosen, &asked, threads)
+    });
+    let placements = placements.collect::<Result<Vec<_>, Failure>>()?;
+    let budget = global.budget.unwrap_or(BUDGET).saturating_sub(spent);
+    let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };
+    let asked = settings.to_series();
+    let stop = signals::stop()?;
+    let topology = machine.topology().clone();
+    let mut watcher =
+        Watcher::new(&output::wish(global), &topology, &trials::nothing(&asked), 0, Vec::new(), &stop)
+            .of_trials(&asked.trials);
+    let job = PlaceJob { settings: &settings, works: &work };
+    let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
+    watcher.end()?;
+    let (result, ended) = ran?;
+    match ended {
+        PlaceEnded::Interrupted(_) => {
+            Err(Failure::Interrupted("interrupted; `advise` saves nothing".to_owned()))
+        }
+        PlaceEnded::Failed { placement, failure } => Err(Failure::Environment(format!(
+            "the workload {workload} failed on the placement {placement}: {failure}; see whether `coretalk place \
+             --workload {workload}` works there"
+        ))),
+        PlaceEnded::Complete | PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => {
+            let Some(headline) = result.comparisons.first() else {
+                return Ok(ProofView::NotRun("nothing was compared".to_owned()));
+            };
+            let proof = claim.proof(headline);
+            Ok(ProofView::Ran { proof, place: Box::new(PlaceReport { settings, result }) })
+        }
+    }
+}
+
+/// Work on one machine proves nothing about another.
+fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
+    match is_same(measured, here) {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "--prove runs work on {}, and the latencies are those of {}; choose the machine with --machine, or leave \
+             --prove out",
+            called(here),
+            called(measured)
+        ))),
+    }
+}
+
+/// A machine in words.
+pub(super) fn called(environment: &Environment) -> String {
+    match &environment.simulated {
+        Some(scenario) => format!("the simulated machine {scenario}"),
+        None => environment.cpu_model.clone().unwrap_or_else(|| "an unnamed machine".to_owned()),
+    }
+}
+
+/// Whether two environments can be of one machine: as far as a run says.
+pub(super) fn is_same(a: &Environment, b: &Environment) -> bool {
+    a.simulated == b.simulated && (b.simulated.is_some() || a.cpu_model == b.cpu_model)
+}

@@ -1,0 +1,196 @@
+//! `compare`: two runs or files against each other, or many in one table.
+
+use crate::args::words::{FailOnWord, FormatWord};
+use crate::args::{CompareArgs, Global};
+use crate::document::{Compared, ComparedSideDoc, Document, MismatchDoc};
+use crate::exit::{ExitCode, Failure};
+use crate::report::alignment::pairing_words;
+use crate::report::compare::{CompareView, SideView, markdown, screen};
+use crate::report::overview;
+use crate::resolve::output::{self, Identity};
+use crate::resolve::source::Source;
+use crate::resolve::talk::{self, Talk};
+use crate::run::out::Out;
+use coretalk_model::compare::{
+    Alignment, Comparison, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
+    overview as tabulate,
+};
+
+/// Compares.
+///
+/// # Errors
+/// Something cannot be read, or there is no sense in which it could be compared.
+pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let wish = output::wish(global);
+    if !matches!(wish.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
+        return Err(Failure::Usage(format!(
+            "`{}` holds no comparison; use text, markdown or json",
+            output::format_name(wish.format)
+        )));
+    }
+    let sources: Vec<Source> =
+        args.sides.iter().map(|word| Source::open(global, word)).collect::<Result<_, Failure>>()?;
+    match sources.as_slice() {
+        [a, b] => two(global, args, a, b),
+        many => table(global, args, many),
+    }
+}
+
+fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {
+    let wish = output::wish(global);
+    let (left, right) = (a.side(), b.side());
+    let differing = mismatches(&left, &right);
+    refuse(&differing, args.force)?;
+    let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
+    let alignment = Alignment::between(&left, &right);
+    let comparison = compare(&left, &right, &alignment, least);
+    if comparison.sheets.iter().all(|sheet| sheet.levels.is_empty() && sheet.alone.is_empty()) {
+        return Err(Failure::Usage(format!(
+            "the two have no pair of CPUs in common: {} has CPUs {}, {} has CPUs {}",
+            a.name(),
+            a.cpus(),
+            b.name(),
+            b.cpus()
+        )));
+    }
+    let view = CompareView {
+        sides: [side(a), side(b)],
+        mismatches: &differing,
+        comparison: &comparison,
+        alignment: &alignment,
+        files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
+        least: least.0,
+    };
+    let mut out = Out::open(wish.output.as_deref())?;
+    match wish.format {
+        FormatWord::Markdown => out.text(&markdown(&view))?,
+        FormatWord::Json => {
+            let document = Document::of_comparison(compared(&view, wish.identity), &comparison);
+            out.write(|out| Ok(document.write_to(out)?))?;
+        }
+        _ => out.text(&screen(&view, output::width(wish.output.as_deref())))?,
+    }
+    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, wish.talk)))
+}
+
+fn side(source: &Source) -> SideView {
+    SideView {
+        name: source.name(),
+        machine: source.machine(),
+        started: source.started(),
+        cpus: source.cpus().len(),
+    }
+}
+
+fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
+    ComparedSideDoc {
+        // A run has a start, and its name is a part of its id.
+        name: (side.started.is_some() || identity == Identity::Included).then(|| side.name.clone()),
+        machine: side.machine.clone(),
+        started: side.started.clone(),
+        cpus: side.cpus,
+    }
+}
+
+fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
+    let [a, b] = view.sides.each_ref().map(|side| described(side, identity));
+    let [levels, _] = view.alignment.levels();
+    let levels = match (levels.topology(), levels.shown()) {
+        (Some(_), _) => "reported",
+        (_, Some(_)) => "inferred",
+        _ => "none",
+    };
+    Compared {
+        a,
+        b,
+        min_effect_percent: 100.0 * view.least,
+        levels,
+        pairing: view.alignment.pairing().name(),
+        pairing_reason: pairing_words(view.alignment),
+        mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
+    }
+}
+
+/// Different experiments are compared only where somebody insists, and what has no common measure never.
+fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
+    let said = |mismatch: &Mismatch| {
+        let side = |text: &Option<String>| {
+            text.as_deref().map_or_else(|| "not said".to_owned(), |text| crate::report::text::cut(text, 60))
+        };
+        format!("{} ({} and {})", mismatch.what, side(&mismatch.a), side(&mismatch.b))
+    };
+    let list = |weight: Weight| {
+        let named: Vec<String> =
+            differing.iter().filter(|mismatch| mismatch.weight == weight).map(said).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    };
+    if let Some(named) = list(Weight::Forbids) {
+        return Err(Failure::Usage(format!("the two cannot be compared, for they differ in {named}")));
+    }
+    match list(Weight::Refuses) {
+        Some(named) if !force => Err(Failure::Usage(format!(
+            "the two are different experiments: they differ in {named}; --force compares them all the same"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What `--fail-on` makes of it. A level that cannot be told is no failure where what is asked for is ruled out: one that
+/// may be slower or the same is not faster.
+fn judged(comparison: &Comparison, what: FailOnWord, talk: Talk) -> ExitCode {
+    let named = |verdict: Verdict| match what {
+        FailOnWord::Slower => verdict == Verdict::Slower,
+        FailOnWord::Faster => verdict == Verdict::Faster,
+        FailOnWord::Any => verdict.is_different(),
+    };
+    let is_open = |difference: &Difference| match what {
+        FailOnWord::Slower => difference.possible.slower,
+        FailOnWord::Faster => difference.possible.faster,
+        FailOnWord::Any => difference.possible.slower || difference.possible.faster,
+    };
+    let levels = || comparison.sheets.iter().flat_map(|sheet| &sheet.levels).map(|level| &level.difference);
+    let cells = comparison.sheets.iter().flat_map(|sheet| &sheet.cells).map(|cell| &cell.difference);
+    if levels().chain(cells).any(|difference| named(difference.verdict)) {
+        return ExitCode::Found;
+    }
+    let (all, open) = (levels().count(), levels().filter(|difference| is_open(difference)).count());
+    if all > 0 && open == 0 {
+        return ExitCode::Done;
+    }
+    let text = match all {
+        0 => "nothing of the two can be held against each other".to_owned(),
+        _ => format!("{open} of {all} levels cannot be told"),
+    };
+    talk::remark(talk, Talk::Normal, &format!("{text}, which --fail-on makes a failure"));
+    ExitCode::CannotTell
+}
+
+fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<ExitCode, Failure> {
+    let wish = output::wish(global);
+    for (given, option) in [
+        (args.fail_on.is_some(), "--fail-on"),
+        (args.min_effect.is_some(), "--min-effect"),
+        (args.force, "--force"),
+    ] {
+        if given {
+            return Err(Failure::Usage(format!(
+                "{option} judges two runs, and there are {}; a table of many says nothing of differences",
+                sources.len()
+            )));
+        }
+    }
+    let sides: Vec<_> = sources.iter().map(Source::side).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let table = tabulate(&with_levels);
+    let named: Vec<SideView> = sources.iter().map(side).collect();
+    let mut out = Out::open(wish.output.as_deref())?;
+    match wish.format {
+        FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,
+        FormatWord::Json => {
+            let document = Document::of_overview(&table, |side| described(&named[side], wish.identity));
+            out.write(|out| Ok(document.write_to(out)?))?;
+        }
+        _ => out.text(&overview::screen(&table, &named, output::width(wish.output.as_deref())))?,
+    }
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,100 @@
+//! `import`: matrices of other tools, shown or converted.
+
+use crate::args::words::FormatWord;
+use crate::args::{Global, ImportArgs};
+use crate::document::Document;
+use crate::exit::{ExitCode, Failure};
+use crate::report::heat_map::HeatMap;
+use crate::report::{Look, text};
+use crate::resolve::talk::{self, Talk};
+use crate::resolve::{files, output};
+use crate::run::out::Out;
+use coretalk_model::formats::{
+    ImportedMatrix, Spread, read_matrices, write_c2c_csv, write_csv, write_markdown,
+};
+use coretalk_model::latency::summary::Reading;
+use coretalk_model::{CpuSet, Topology};
+use std::path::{Path, PathBuf};
+
+/// Reads every file first, so that a bad one is known before anything is written.
+///
+/// # Errors
+/// A file cannot be read, or the output cannot be written.
+pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
+    let wish = output::wish(global);
+    let mut imported: Vec<(&PathBuf, ImportedMatrix)> = Vec::new();
+    for file in &args.files {
+        let name = file.display();
+        let matrices = read_matrices(&files::bytes(file)?)
+            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
+        imported.extend(matrices.into_iter().map(|matrix| (file, matrix)));
+    }
+    for (file, matrix) in &imported {
+        for warning in &matrix.warnings {
+            talk::remark(wish.talk, Talk::Normal, &format!("{}: {warning}", file.display()));
+        }
+    }
+    let one = matches!(wish.format, FormatWord::Csv | FormatWord::C2cCsv);
+    if one && imported.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "`{}` holds one matrix, and there are {}; convert them one at a time",
+            output::format_name(wish.format),
+            imported.len()
+        )));
+    }
+    if wish.format == FormatWord::Json {
+        let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
+        Out::open(wish.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+        return Ok(ExitCode::Done);
+    }
+    let look = output::look(&wish);
+    let mut whole = String::new();
+    for (file, matrix) in &imported {
+        whole.push_str(&match wish.format {
+            FormatWord::Text => screen(file, matrix, &look),
+            FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
+            FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
+            FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
+            FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson => {
+                return Err(Failure::Usage(format!(
+                    "`{}` holds the trials of a run, and an imported matrix has none; use `coretalk import {} --format \
+                     json`, csv, c2c-csv or markdown",
+                    output::format_name(wish.format),
+                    file.display()
+                )));
+            }
+        });
+    }
+    Out::open(wish.output.as_deref())?.text(&whole)?;
+    Ok(ExitCode::Done)
+}
+
+fn screen(file: &Path, imported: &ImportedMatrix, look: &Look) -> String {
+    let cpus = imported.matrix.cpus();
+    let title = imported.title.as_ref().map_or(String::new(), |title| format!(" · {}", text::plain(title)));
+    let head = format!(
+        "{}{title} · {} · {} CPUs · {}",
+        text::plain(&file.display().to_string()),
+        imported.format,
+        cpus.len(),
+        imported.unit
+    );
+    let mut lines = text::wrap(&head, look.width, 2);
+    lines.extend(text::wrap(
+        "Somebody else's numbers: nothing of them was checked by coretalk.",
+        look.width,
+        2,
+    ));
+    lines.push(String::new());
+    let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
+    let topology = Topology::flat(cpus.iter().copied().collect::<CpuSet>());
+    let (drawn, _) = HeatMap::new(&readings, &topology, look).draw(look);
+    lines.extend(drawn);
+    lines.push(String::new());
+    if let Some(Spread { least, median, most, values }) = imported.spread() {
+        let (unit, values) = (imported.unit, text::count(values as u64, "value"));
+        let words = format!(" {least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
+        lines.extend(text::wrap(&words, look.width, 1));
+    }
+    lines.join("\n") + "\n"
+}

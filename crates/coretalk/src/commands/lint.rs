@@ -1,0 +1,37 @@
+//! `lint`: what is doubtful about matrices of other tools.
+
+use crate::args::{Global, LintArgs};
+use crate::exit::{ExitCode, Failure};
+use crate::report::lint::{LintView, screen};
+use crate::resolve::talk::{self, Talk};
+use crate::resolve::{files, output};
+use crate::run::out::Out;
+use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use coretalk_model::lint::lint;
+
+/// Reads every file first, so that a bad one is known before anything is said.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
+    let mut matrices: Vec<(String, ImportedMatrix)> = Vec::new();
+    for file in &args.files {
+        let name = file.display();
+        let read = read_matrices(&files::bytes(file)?)
+            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
+        matrices.extend(read.into_iter().map(|matrix| (name.to_string(), matrix)));
+    }
+    let views: Vec<LintView<'_>> =
+        matrices.iter().map(|(name, matrix)| LintView { name, matrix, doubts: lint(matrix) }).collect();
+    let output = global.output.as_deref();
+    let mut out = Out::open(output)?;
+    out.text(&screen(&views, output::width(output)))?;
+    let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
+    if global.strict && doubted > 0 {
+        let text =
+            format!("{doubted} of {} matrices are doubtful, which --strict makes a failure", views.len());
+        talk::remark(output::wish(global).talk, Talk::Normal, &text);
+        return Ok(ExitCode::Found);
+    }
+    Ok(ExitCode::Done)
+}

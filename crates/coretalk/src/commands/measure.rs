@@ -1,0 +1,83 @@
+//! The commands that measure a map: the quick look, `latency`, and `suite`.
+
+use crate::args::parse::Invocation;
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::machine;
+use crate::resolve::map::{self, Measuring};
+use crate::resolve::talk::{self, Talk};
+use crate::run::map::{Whole, sit};
+use crate::run::sitting::{Opening, Ways};
+use crate::run::trial_outputs::outputs;
+use crate::run::{resume, signals};
+use coretalk_measure::room::{Bound, Room};
+use coretalk_measure::session::latency::Past;
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_model::latency::cells;
+
+/// Measures, or goes on with a run.
+///
+/// # Errors
+/// [`Failure`]; what was measured until then is saved.
+pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let stop = signals::stop()?;
+    if let Some(run) = &global.resume {
+        return resume::act(invocation, measuring, run, &stop);
+    }
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let request = map::request(&*machine, global, measuring, seed)?;
+    enough_memory(cells(machine.topology(), &request.settings).len())?;
+    let mut outputs = outputs(measuring, &request.wish, request.series.as_ref(), &stop)?;
+    for notice in &request.notices {
+        talk::remark(request.wish.talk, Talk::Normal, notice);
+    }
+    let opening = Opening {
+        invocation,
+        crew: &request.crew,
+        keeping: &request.keeping,
+        remarks: &request.remarks,
+        settings: &request.settings,
+        series: request.series.as_ref(),
+        talk: request.wish.talk,
+        stop: &stop,
+    };
+    let sitting = opening.open(&mut *machine)?;
+    let whole = Whole {
+        settings: request.settings,
+        past: Past::default(),
+        series: request.series.map(|series| (series, SeriesPast::default())),
+    };
+    let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
+    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
+}
+
+/// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.
+const BYTES_PER_PAIR: u64 = 1_100;
+
+/// Address space beyond that: code, stacks, and the regions of 64 MB that glibc reserves for each of a few threads.
+const RESERVED_BYTES: u64 = 300 << 20;
+
+/// Below so many pairs a run takes what every program takes.
+const MANY_PAIRS: usize = 50_000;
+
+/// Says before a long run begins that its memory would not suffice: Rust ends a program that gets none.
+fn enough_memory(pairs: usize) -> Result<(), Failure> {
+    let Some(room) = Room::of_this_process().filter(|_| pairs >= MANY_PAIRS) else { return Ok(()) };
+    let needed = pairs as u64 * BYTES_PER_PAIR;
+    let (needed, has, help) = match room.bound {
+        Bound::AddressSpace => {
+            (needed + RESERVED_BYTES, "the limit of the address space leaves", "raise it (ulimit -v)")
+        }
+        Bound::Available => (needed, "this machine has", "end other programs"),
+    };
+    if room.bytes >= needed {
+        return Ok(());
+    }
+    let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+    Err(Failure::Environment(format!(
+        "{pairs} pairs need about {} MB of memory, and {has} {}; {help}, or choose fewer CPUs with --cpus",
+        mb(needed),
+        mb(room.bytes)
+    )))
+}

@@ -1,0 +1,63 @@
+//! `plan`: what would be measured, and how long it takes.
+
+use crate::args::parse::Invocation;
+use crate::args::{PlanArgs, PlannedCommand};
+use crate::commands::shape::{Shape, hand_over, say, shape};
+use crate::document::Document;
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::resolve::machine;
+use crate::resolve::map::{self, Measuring};
+use crate::run::signals;
+use coretalk_measure::session::latency;
+use coretalk_model::Picos;
+
+/// `plan`.
+///
+/// # Errors
+/// As measuring itself would be refused.
+pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let measuring = match &args.of {
+        Some(PlannedCommand::Wait(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Wake(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Queue(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Place(args)) => return super::place::plan(invocation, args),
+        Some(PlannedCommand::Spawn(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Contend(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Sharing(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Broadcast(args)) => return super::trials::plan(invocation, &**args),
+        Some(PlannedCommand::Latency(args)) if args.asks_for_trials() => {
+            return super::trials::plan(invocation, &**args);
+        }
+        Some(PlannedCommand::Jitter(args)) => return super::trials::plan(invocation, &**args),
+        None => Measuring::QuickLook,
+        Some(PlannedCommand::Suite) => Measuring::Suite,
+        Some(PlannedCommand::Latency(args)) => Measuring::Latency(args),
+    };
+    let shape = shape(global, "plan")?;
+    let stop = signals::stop()?;
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let request = map::request(&*machine, global, measuring, seed)?;
+    let beside =
+        request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
+    let words_beside =
+        |width| beside.as_ref().map_or(String::new(), |it| report::plan::gathered_plan(it, width));
+    if request.settings.ask_for_nothing() {
+        return say(global, words_beside);
+    }
+    machine.engage(&request.crew)?;
+    let mut plan = latency::plan(&mut *machine, &request.settings, &stop)?;
+    match shape {
+        Shape::Text => say(global, |width| {
+            report::plan::plan(&plan, machine.topology(), width) + "\n" + &words_beside(width)
+        }),
+        Shape::Json(identity) => {
+            // One number for all of it, as the budget is one.
+            plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
+            let document = Document::of_plan(&plan, &*machine, &request.settings.cpus, identity);
+            hand_over(global, &document)
+        }
+    }
+}

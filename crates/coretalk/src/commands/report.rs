@@ -1,0 +1,140 @@
+//! `report`: runs as a page or a picture that people share.
+
+use crate::RunReport;
+use crate::args::words::ScaleWord;
+use crate::args::{Global, ReportArgs};
+use crate::commands::drawn::Drawn;
+use crate::exit::{ExitCode, Failure};
+use crate::report::figure::sheet;
+use crate::report::html;
+use crate::report::imported::ImportedFile;
+use crate::report::passes::passes;
+use crate::report::picture::Picture;
+use crate::report::subject::{Drawing, ScaleChoice, Subject};
+use crate::resolve::output::{self, Identity, Wish};
+use crate::resolve::source::{Found, Source};
+use crate::resolve::talk::{self, Talk};
+use crate::run::out::Out;
+use crate::run::saved;
+use coretalk_model::latency::Record;
+
+/// A run with what its report needs, or a file of another tool.
+enum Opened {
+    Run { report: Box<RunReport>, record: Box<Record>, name: String },
+    File { file: Box<ImportedFile>, named: Named },
+}
+
+/// What a file is called by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// Its own name, or the title in it.
+    ByItself,
+    /// Its number.
+    ByNumber,
+}
+
+impl Opened {
+    fn is_numbered(&self) -> bool {
+        matches!(self, Opened::File { named: Named::ByNumber, .. })
+    }
+}
+
+/// `report RUN… -o FILE`.
+///
+/// # Errors
+/// There is no such run, or the file cannot be written; that is known before anything is drawn.
+pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let wish = output::wish(global);
+    let Some(path) = wish.output.as_deref() else {
+        return Err(Failure::Usage("name the file of the report, for example `-o report.html`".into()));
+    };
+    let kind = Drawn::of(path).ok_or_else(|| {
+        Failure::Usage(format!(
+            "a report is written as .html, .svg or .png, and `{}` ends in none of them",
+            path.display()
+        ))
+    })?;
+    let mut out = Out::open(Some(path))?;
+    let opened: Vec<Opened> = (1..)
+        .zip(&args.runs)
+        .map(|(number, run)| open(global, run, number, &wish))
+        .collect::<Result<_, Failure>>()?;
+    if opened.iter().any(Opened::is_numbered) {
+        let text = "names of files are private: they are numbered here; --with-identity shows them";
+        talk::remark(wish.talk, Talk::Normal, text);
+    }
+    let subjects: Vec<Subject<'_>> =
+        opened.iter().map(|run| subject(run, &wish, kind)).collect::<Result<_, Failure>>()?;
+    let simulated = subjects.iter().filter(|subject| subject.is_simulated()).count();
+    if simulated > 0 && simulated < subjects.len() {
+        let text =
+            "simulated and real machines stand beside each other in this report; it says which is which";
+        talk::remark(wish.talk, Talk::Normal, text);
+    }
+    let drawing = drawing(&wish, args.scale);
+    let page = || html::page(&subjects, drawing).map_err(|error| contradiction(&error));
+    let bytes = kind.bytes(page, || picture(&subjects, drawing))?;
+    out.write(|out| Ok(out.write_all(&bytes)?))?;
+    Ok(ExitCode::Done)
+}
+
+/// A run with the record of its passes, or a file of another tool. The name of a file is private.
+fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opened, Failure> {
+    let file = match Source::look(global, word)? {
+        Found::Run(file) => file,
+        Found::File(matrices, name) => {
+            for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
+                talk::remark(wish.talk, Talk::Normal, &format!("{word}: {warning}"));
+            }
+            let title =
+                matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);
+            let (name, named) = match (wish.identity, title) {
+                (Identity::Included, _) => (name, Named::ByItself),
+                (Identity::Hidden, Some(title)) => (title, Named::ByItself),
+                (Identity::Hidden, None) => (format!("matrix {number}"), Named::ByNumber),
+            };
+            return Ok(Opened::File { file: Box::new(ImportedFile::new(name, matrices)), named });
+        }
+    };
+    let (report, record) = file.report_and_record()?;
+    let name = saved::name_of(&report.header.id, file.path());
+    Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
+}
+
+fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Drawn) -> Result<Subject<'a>, Failure> {
+    let identity = output::identity_of(wish.identity);
+    match opened {
+        Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
+        Opened::Run { report, record, name } => {
+            let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
+            if kind == Drawn::Html {
+                subject.passes = passes(&subject, record);
+            }
+            Ok(subject)
+        }
+    }
+}
+
+fn drawing(wish: &Wish, scale: Option<ScaleWord>) -> Drawing {
+    let look = output::look(wish);
+    let scale = match scale {
+        Some(ScaleWord::Fit) => ScaleChoice::Fit,
+        Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,
+    };
+    Drawing { order: look.order, by: look.by, scale }
+}
+
+fn picture(subjects: &[Subject<'_>], drawing: Drawing) -> Result<Picture, Failure> {
+    let drawn = match subjects {
+        [subject] => sheet::sheet(subject, drawing),
+        several => sheet::sheet_of_several(several, drawing),
+    };
+    drawn.ok_or_else(|| {
+        let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+        Failure::Usage(format!("run {} holds nothing that could be drawn; write .html", names.join(", ")))
+    })
+}
+
+fn contradiction(error: &serde_json::Error) -> Failure {
+    Failure::Internal(format!("a document does not read back: {error}"))
+}

@@ -1,0 +1,87 @@
+//! The `runs` commands.
+
+use crate::args::words::FormatWord;
+use crate::args::{Global, RunsCommand};
+use crate::exit::{ExitCode, Failure};
+use crate::report::runs::{RunRow, Standing, runs};
+use crate::resolve::output;
+use crate::run::out::Out;
+use crate::run::saved::{Chosen, directory, locate, name_of, open, read, write};
+use crate::store::{Directory, Listed, RunFile};
+
+/// `runs …`.
+///
+/// # Errors
+/// There is no such run, or the store fails.
+pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
+    match command {
+        RunsCommand::List => list(global)?,
+        RunsCommand::Show { run } => {
+            let saved = read(global, run)?;
+            write(global, &saved, global.format.unwrap_or(FormatWord::Text), Chosen::default())?;
+        }
+        RunsCommand::Names => names(global)?,
+        RunsCommand::Tag { run, tag } => open(global, run)?.tag(tag)?,
+        RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
+        RunsCommand::Path { run } => {
+            let path = locate(global, run)?;
+            Out::open(global.output.as_deref())?.text(&format!("{}\n", path.display()))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn list(global: &Global) -> Result<(), Failure> {
+    let listed = directory(global.store.as_ref())?.list()?;
+    let rows: Vec<RunRow> = listed.iter().map(row).collect();
+    let text = runs(&rows, output::width(global.output.as_deref()));
+    Out::open(global.output.as_deref())?.text(&text)
+}
+
+/// What runs can be called by, newest first: `latest`, tags, and the shortest end of an id. A shell expands what completion
+/// offers, so that a tag with a space or a dollar sign is left out: it has to be typed.
+fn names(global: &Global) -> Result<(), Failure> {
+    let listed = directory(global.store.as_ref())?.list()?;
+    let latest = listed.first().map(|_| "latest".to_owned());
+    let of_run = |run: &Listed| {
+        let id = run.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let tags = run.tags.iter().map(|(tag, _)| tag.clone());
+        tags.chain([name_of(&id, &run.path)]).collect::<Vec<_>>()
+    };
+    let is_word = |name: &String| name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    let names = latest.into_iter().chain(listed.iter().flat_map(of_run)).filter(is_word);
+    let lines: String = names.map(|name| name + "\n").collect();
+    Out::open(global.output.as_deref())?.text(&lines)
+}
+
+fn row(listed: &Listed) -> RunRow {
+    let bytes = std::fs::metadata(&listed.path).map_or(0, |metadata| metadata.len());
+    let stem = listed.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let opened = RunFile::open(&listed.path).ok();
+    let settings = opened.as_ref().and_then(|file| file.settings().ok());
+    let environment = opened.and_then(|file| file.environment().ok());
+    let machine = environment
+        .and_then(|it| it.label.or(it.simulated.map(|name| format!("sim:{name}"))).or(it.cpu_model));
+    match &listed.header {
+        Ok(header) => RunRow {
+            id: name_of(&header.id, &listed.path),
+            started: header.started.clone(),
+            tags: header.tags.clone(),
+            command: if header.command.is_empty() { "quick look".into() } else { header.command.join(" ") },
+            machine: machine.unwrap_or_else(|| "unknown machine".into()),
+            cpus: settings.map(|settings| settings.cpus.len()),
+            standing: if header.complete { Standing::Complete } else { Standing::Partial },
+            bytes,
+        },
+        Err(error) => RunRow {
+            id: name_of(&stem, &listed.path),
+            started: String::new(),
+            tags: Vec::new(),
+            command: format!("failed to {error}"),
+            machine: "unknown machine".into(),
+            cpus: None,
+            standing: Standing::Unreadable,
+            bytes,
+        },
+    }
+}

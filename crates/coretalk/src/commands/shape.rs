@@ -1,0 +1,52 @@
+//! [`Shape`]: what is handed over by commands that measure no matrix: words, or one document.
+
+use crate::args::Global;
+use crate::args::words::FormatWord;
+use crate::document::{Document, Identity};
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::output;
+use crate::run::out::Out;
+
+/// What is handed over: words, or one document.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// Words.
+    Text,
+    /// One document.
+    Json(Identity),
+}
+
+/// The shape that was asked for.
+///
+/// # Errors
+/// Formats that hold a matrix have nothing to hold here.
+pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
+    match global.format {
+        None | Some(FormatWord::Text) => Ok(Shape::Text),
+        Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(output::wish(global).identity))),
+        Some(other) => Err(Failure::Usage(format!(
+            "`{}` holds what was measured, and `{command}` measures no matrix; use text or json",
+            output::format_name(other)
+        ))),
+    }
+}
+
+/// Writes a document where it is wanted.
+///
+/// # Errors
+/// It cannot be written.
+pub fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, Failure> {
+    Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+    Ok(ExitCode::Done)
+}
+
+/// Writes words where they are wanted, as wide as that place is.
+///
+/// # Errors
+/// They cannot be written.
+pub fn say(global: &Global, view: impl FnOnce(usize) -> String) -> Result<ExitCode, Failure> {
+    let output = global.output.as_deref();
+    let text = view(output::width(output));
+    Out::open(output)?.text(&text)?;
+    Ok(ExitCode::Done)
+}

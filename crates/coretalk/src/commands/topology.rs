@@ -1,0 +1,217 @@
+//! `topology`: what is reported of a machine, what its latencies show, and how the two agree.
+
+use crate::args::{Global, TopologyArgs};
+use crate::commands::shape::{Shape, hand_over, say, shape};
+use crate::document::{Document, StructureView};
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::resolve::files;
+use crate::run::{brief, saved};
+use crate::store::StoreError;
+use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
+use coretalk_model::infer::{Findings, Observation, observations};
+use coretalk_model::latency::{ExecutionTest, LatencyResult};
+use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::{CpuId, Environment, Matrix, Protocol, Topology};
+use std::path::Path;
+
+/// Repetitions of the inference, each with every value moved within its interval.
+const REPETITIONS: u64 = 10;
+/// The same above 512 CPUs, where each takes a fifth of a second.
+const REPETITIONS_OF_MANY: u64 = 5;
+
+/// What a structure is told of.
+struct Subject {
+    /// What stands above it: a file, where it is none of ours.
+    title: Option<String>,
+    /// What a source reports; nothing for a matrix file.
+    reported: Option<Topology>,
+    environment: Option<Environment>,
+    /// The CPUs in the order of the source.
+    cpus: Vec<CpuId>,
+    unit: &'static str,
+    /// What the latencies show; `None` where there are none.
+    findings: Option<Findings>,
+    /// Why there are none.
+    note: Option<String>,
+    /// Pairs that were tested for shared execution units.
+    execution: Vec<ExecutionTest>,
+    /// What is doubtful about a matrix of another tool.
+    doubts: Vec<Doubt>,
+}
+
+/// `topology`.
+///
+/// # Errors
+/// What `--from` or `--reported` names cannot be read, somebody wished to end, or the output cannot be written.
+pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
+    let shape = shape(global, "topology")?;
+    let reported = args.reported.as_deref().map(hwloc).transpose()?;
+    let subject = match &args.from {
+        None => of_machine(global, reported)?,
+        Some(from) => of_source(global, from, reported)?,
+    };
+    match shape {
+        Shape::Text => say(global, |width| screen(&subject, width)),
+        Shape::Json(identity) => {
+            let view = StructureView {
+                reported: subject.reported.as_ref(),
+                cpus: &subject.cpus,
+                unit: subject.unit,
+                findings: subject.findings.as_ref(),
+                reason: subject.note.as_deref(),
+                execution: &subject.execution,
+                doubts: &subject.doubts,
+            };
+            hand_over(global, &Document::of_topology(&view, subject.environment.as_ref(), identity))
+        }
+    }
+}
+
+/// What the XML of hwloc reports.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
+    read_hwloc(&files::read(path)?)
+        .map_err(|error| Failure::Input(format!("{}: failed to {error}", path.display())))
+}
+
+/// Of this machine, or a simulated one: measured briefly, and not saved.
+fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Failure> {
+    let brief = brief::measure(global, "topology", 2)?;
+    let reported = reported.unwrap_or(brief.topology);
+    let mut subject = Subject {
+        title: None,
+        cpus: reported.order(reported.cpus()),
+        reported: Some(reported),
+        environment: Some(brief.environment),
+        unit: "ns",
+        findings: None,
+        note: None,
+        execution: Vec::new(),
+        doubts: Vec::new(),
+    };
+    match brief.result {
+        Ok(result) => {
+            subject.cpus = brief.cpus;
+            Ok(with_latencies(subject, &result))
+        }
+        Err(note) => Ok(Subject { note: Some(note), ..subject }),
+    }
+}
+
+fn with_latencies(mut subject: Subject, result: &LatencyResult) -> Subject {
+    let Some(map) = result.maps.iter().find(|map| map.protocol != Protocol::OneWay) else {
+        subject.note = Some("this run holds no round trips".into());
+        return subject;
+    };
+    subject.execution = result.execution.clone();
+    let observed = observations(map);
+    let reported =
+        subject.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
+    subject.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
+    if subject.findings.is_none() {
+        subject.note = Some("two CPUs have one pair, and groups show only from three CPUs on".into());
+    }
+    subject
+}
+
+fn graded(findings: Findings, observed: &Matrix<Option<Observation>>) -> Findings {
+    let many = observed.len() > 512;
+    findings.graded(observed, if many { REPETITIONS_OF_MANY } else { REPETITIONS })
+}
+
+/// Of a run, a matrix file, or the XML of hwloc.
+fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<Subject, Failure> {
+    match saved::open(global, from) {
+        Ok(file) => {
+            let report = file.report()?;
+            let subject = Subject {
+                title: None,
+                reported: Some(reported.unwrap_or(report.topology)),
+                environment: Some(report.environment),
+                cpus: report.settings.cpus,
+                unit: "ns",
+                findings: None,
+                note: None,
+                execution: Vec::new(),
+                doubts: Vec::new(),
+            };
+            return Ok(with_latencies(subject, &report.result));
+        }
+        // A file that is no run may be a matrix.
+        Err(Failure::Store(StoreError::Foreign { .. })) => {}
+        Err(failure) => return Err(failure),
+    }
+    let bytes = files::bytes(Path::new(from))?;
+    let shown = report::plain(from);
+    if is_xml(&bytes) && read_matrices(&bytes).is_err() {
+        let topology =
+            read_hwloc(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
+        return Ok(Subject {
+            title: Some(format!("{shown} · hwloc")),
+            cpus: topology.order(topology.cpus()),
+            reported: Some(topology),
+            environment: None,
+            unit: "ns",
+            findings: None,
+            note: Some("the file holds no latencies".into()),
+            execution: Vec::new(),
+            doubts: Vec::new(),
+        });
+    }
+    let matrices =
+        read_matrices(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
+    let Some(imported) = matrices.into_iter().next() else {
+        return Err(Failure::Input(format!("{from}: the file holds no matrix")));
+    };
+    let cpus = imported.matrix.cpus().to_vec();
+    let unit = imported.unit.as_str();
+    let doubts = lint(&imported);
+    let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
+    let nothing = Topology::flat(cpus.iter().copied().collect());
+    let findings = Findings::of_matrix(&observed, reported.as_ref().unwrap_or(&nothing));
+    Ok(Subject {
+        title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
+        reported,
+        environment: None,
+        cpus,
+        unit,
+        findings: Some(graded(findings, &observed)),
+        note: None,
+        execution: Vec::new(),
+        doubts,
+    })
+}
+
+fn screen(subject: &Subject, width: usize) -> String {
+    let mut text = String::new();
+    if let Some(simulated) =
+        subject.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
+    {
+        let words = format!("SIMULATED {}: this says nothing about hardware", report::plain(simulated));
+        text.push_str(&(report::text::wrap(&words, width, 2).join("\n") + "\n"));
+    }
+    if let Some(title) = &subject.title {
+        text.push_str(&(report::text::wrap(title, width, 2).join("\n") + "\n"));
+    }
+    match &subject.reported {
+        Some(reported) => text.push_str(&report::topology::topology(reported, width)),
+        None => {
+            let words = " The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies \
+                         against the XML of hwloc.";
+            text.push_str(&(report::text::wrap(words, width, 1).join("\n") + "\n"));
+        }
+    }
+    let mut lines = vec![String::new()];
+    if let Some(findings) = &subject.findings {
+        lines.extend(report::structure::table(findings, subject.unit, width));
+    }
+    lines.extend(report::lint::remarks(&subject.doubts, subject.unit, width));
+    if let Some(note) = &subject.note {
+        lines.extend(report::text::wrap(&format!(" Nothing from latencies: {note}."), width, 1));
+    }
+    lines.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref(), width));
+    text + &lines.join("\n") + "\n"
+}

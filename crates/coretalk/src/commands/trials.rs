@@ -1,0 +1,65 @@
+//! The commands that measure series.
+
+use crate::args::family::Family;
+use crate::args::parse::Invocation;
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::resolve::talk::{self, Talk};
+use crate::resolve::trials::request;
+use crate::resolve::{machine, output};
+use crate::run::out::Out;
+use crate::run::sitting::{Opening, Ways};
+use crate::run::trial_outputs::TrialOutputs;
+use crate::run::trials::{nothing, sit};
+use crate::run::{resume, signals};
+use coretalk_measure::session::series;
+use coretalk_measure::session::series::SeriesPast;
+
+/// Measures, or goes on with a run.
+///
+/// # Errors
+/// [`Failure`]; what was measured until then is saved.
+pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let stop = signals::stop()?;
+    if let Some(run) = &global.resume {
+        return resume::trials::act(invocation, Some(family), run, &stop);
+    }
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let requested = request(&*machine, global, family, seed)?;
+    let outputs = TrialOutputs::open(&requested.wish, &requested.settings, &stop)?;
+    for notice in &requested.notices {
+        talk::remark(requested.wish.talk, Talk::Normal, notice);
+    }
+    let opening = Opening {
+        invocation,
+        crew: &requested.crew,
+        keeping: &requested.keeping,
+        remarks: &requested.remarks,
+        settings: &nothing(&requested.settings),
+        series: Some(&requested.settings),
+        talk: requested.wish.talk,
+        stop: &stop,
+    };
+    let sitting = opening.open(&mut *machine)?;
+    let (settings, past) = (requested.settings, SeriesPast::default());
+    let ways = Ways { wish: &requested.wish, strictness: requested.strictness, stop: &stop };
+    sit(&mut *machine, sitting, settings, past, outputs, ways)
+}
+
+/// `plan` of a family.
+///
+/// # Errors
+/// As measuring itself would be refused.
+pub fn plan(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
+    let machine = machine::open(global.machine.as_ref(), seed)?;
+    let requested = request(&*machine, global, family, seed)?;
+    let plan = series::plan(&*machine, &requested.settings);
+    let output = global.output.as_deref();
+    let text = report::plan::series_plan(&plan, &requested.settings, output::width(output));
+    Out::open(output)?.text(&text)?;
+    Ok(ExitCode::Done)
+}

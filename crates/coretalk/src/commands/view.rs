@@ -1,0 +1,68 @@
+//! `view`: percentile tables and interval logs of any tool, as a table and a plot, a page or a picture.
+
+use crate::args::{Global, ViewArgs};
+use crate::commands::drawn::Drawn;
+use crate::exit::{ExitCode, Failure};
+use crate::report::figure::spectra::sheet;
+use crate::report::html;
+use crate::report::picture::Picture;
+use crate::report::spectra::{SpectrumView, screen};
+use crate::resolve::talk::{self, Talk};
+use crate::resolve::{files, output};
+use crate::run::out::Out;
+use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
+use std::path::Path;
+
+/// Reads every file first, so that a bad one is known before anything is shown.
+///
+/// # Errors
+/// A file cannot be read, or the output cannot be written.
+pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
+    let talk = output::wish(global).talk;
+    let mut views = Vec::new();
+    for file in &args.files {
+        let name = file.display();
+        let spectra = read(&files::bytes(file)?)
+            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
+        for spectrum in spectra {
+            let title = title(file, &spectrum, args.files.len());
+            for warning in &spectrum.warnings {
+                talk::remark(talk, Talk::Normal, &format!("{title}: {warning}"));
+            }
+            views.push(SpectrumView { title, spectrum });
+        }
+    }
+    let output = global.output.as_deref();
+    let mut out = Out::open(output)?;
+    match output.and_then(Drawn::of) {
+        None => out.text(&screen(&views, output::width(output)))?,
+        Some(kind) => {
+            let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
+            out.write(|out| Ok(out.write_all(&bytes)?))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {
+    let nothing = "these files hold nothing that could be drawn; write .html, or print to the terminal";
+    sheet(views).ok_or_else(|| Failure::Usage(nothing.into()))
+}
+
+/// By content, never by name.
+fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_hlog(text) => read_hlog(bytes),
+        _ => read_hgrm(bytes),
+    }
+}
+
+/// What a spectrum is called: the file without its ending, and what tells it from others of the file.
+fn title(file: &Path, spectrum: &Spectrum, files: usize) -> String {
+    let stem = file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    match &spectrum.name {
+        None => stem,
+        Some(name) if files == 1 => name.clone(),
+        Some(name) => format!("{stem} {name}"),
+    }
+}

@@ -1,0 +1,143 @@
+//! Which CPUs are meant, and which pairs of them.
+
+use crate::args::Global;
+use crate::args::value::{AutoOr, PairsWord};
+use crate::args::words::SmtWord;
+use crate::exit::Failure;
+use coretalk_measure::Machine;
+use coretalk_model::CpuSet;
+use coretalk_model::latency::{PairChoice, Parallel};
+
+/// The CPUs meant, at least so many, and which pairs of them.
+pub fn cpus_and_pairs(
+    machine: &dyn Machine,
+    global: &Global,
+    pairs: Option<&PairsWord>,
+    fewest: usize,
+) -> Result<(CpuSet, PairChoice), Failure> {
+    let topology = machine.topology();
+    let allowance = machine.allowance();
+    let listed = match pairs {
+        Some(PairsWord::Listed(listed)) => Some(listed),
+        _ => None,
+    };
+    if let (Some(SmtWord::Siblings), Some(_)) = (global.smt, pairs) {
+        return Err(Failure::Usage(
+            "--smt siblings and --pairs both choose pairs; leave one of them out".into(),
+        ));
+    }
+    let of_pairs = listed.map(|listed| listed.iter().flatten().copied().collect::<CpuSet>());
+    let asked = global.cpus.clone().or_else(|| of_pairs.clone());
+    let chosen = match &asked {
+        Some(asked) => {
+            let existing = topology.cpus();
+            online(machine, asked)?;
+            if let Some(cpu) = asked.difference(existing).first() {
+                return Err(Failure::Usage(format!(
+                    "CPU {cpu} does not exist: this machine has CPUs {existing}; choose among them with --cpus"
+                )));
+            }
+            asked.clone()
+        }
+        None => allowance.mask.intersection(&allowance.cpuset).intersection(topology.cpus()),
+    };
+    if let Some(cpu) = chosen.difference(&allowance.cpuset).first() {
+        return Err(Failure::Environment(format!(
+            "CPU {cpu} exists but is not allowed: the cpuset of this process holds CPUs {}; choose among them with \
+             --cpus, or have the cpuset widened",
+            allowance.cpuset
+        )));
+    }
+    if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
+        return Err(Failure::Usage(format!("--pairs names CPU {cpu}, which --cpus {chosen} leaves out")));
+    }
+    let chosen = match global.smt {
+        None | Some(SmtWord::All) => chosen,
+        Some(SmtWord::OnePerCore) => topology.one_per_core(&chosen),
+        Some(SmtWord::Siblings) => {
+            chosen.iter().filter(|&cpu| topology.siblings(cpu).intersection(&chosen).len() > 1).collect()
+        }
+    };
+    if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
+        return Err(Failure::Usage(format!(
+            "--pairs names CPU {cpu}, which --smt one-per-core leaves out; leave --smt out"
+        )));
+    }
+    if global.smt == Some(SmtWord::Siblings) && chosen.is_empty() {
+        return Err(Failure::Environment(
+            "no two of the chosen CPUs are threads of one core, so there are no siblings to measure (SMT may be \
+             off); leave --smt out, or see `coretalk topology`"
+                .into(),
+        ));
+    }
+    if chosen.len() < fewest {
+        let left_out = allowance.cpuset.intersection(topology.cpus()).difference(&allowance.mask);
+        return Err(too_few(&chosen, global, &left_out));
+    }
+    let choice = match (global.smt, pairs) {
+        (Some(SmtWord::Siblings), _) => PairChoice::Siblings,
+        (_, Some(PairsWord::Representatives)) => PairChoice::Representatives,
+        (_, Some(PairsWord::Listed(listed))) => PairChoice::Listed(listed.clone()),
+        (_, None | Some(PairsWord::All)) => PairChoice::All,
+    };
+    Ok((chosen, choice))
+}
+
+/// `left_out`: the CPUs that only the inherited affinity mask leaves out.
+fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
+    let why = match (chosen.first(), &global.cpus, global.smt) {
+        (Some(cpu), Some(_), _) => format!("only CPU {cpu} is chosen"),
+        (Some(cpu), None, Some(SmtWord::OnePerCore)) => format!("there is only one core, that of CPU {cpu}"),
+        (Some(cpu), None, _) => format!("this process may use only CPU {cpu}"),
+        (None, ..) => "this process may use no CPU of this machine".to_owned(),
+    };
+    if global.cpus.is_none() && !left_out.is_empty() {
+        return Failure::Environment(format!(
+            "{why}, and this needs two CPUs; its affinity mask is inherited and leaves CPUs {left_out} out, which \
+             --cpus can choose: try --cpus {}",
+            chosen.union(left_out)
+        ));
+    }
+    Failure::Environment(format!(
+        "{why}, and this needs two CPUs; `coretalk wait`, `queue`, `contend`, `spawn`, `jitter`, `suite`, `doctor`, \
+         `topology`, `clock`, `import` and simulated machines (--machine sim:chiplet-16) work here"
+    ))
+}
+
+/// Refuses CPUs that are switched off.
+///
+/// # Errors
+/// One is, and how to bring it back.
+pub fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
+    match cpus.intersection(&machine.allowance().offline).first() {
+        None => Ok(()),
+        Some(cpu) => Err(Failure::Environment(format!(
+            "CPU {cpu} is offline: bring it back with `echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online`, or leave \
+             it out"
+        ))),
+    }
+}
+
+/// Refuses pairs that are one CPU, for what makes no sense there.
+pub fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failure> {
+    let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
+    match listed.iter().find(|[a, b]| a == b) {
+        Some([cpu, _]) => Err(Failure::Usage(format!(
+            "--pairs names {cpu}-{cpu}, which is one CPU, and {what} needs two; `wait`, `wake` and `queue` measure two \
+             threads on one"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A CPU is in one pair at a time.
+pub fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
+    let Some(AutoOr::Number(pairs)) = typed else { return Ok(Parallel::Auto) };
+    let most = (cpus / 2).max(1);
+    if pairs as usize > most {
+        return Err(Failure::Usage(format!(
+            "--parallel {pairs}: {cpus} CPUs make at most {most} pairs at the same time; ask for so many, or `auto`"
+        )));
+    }
+    Ok(Parallel::AtMost(pairs))
+}

@@ -1,0 +1,69 @@
+//! Reading files that somebody names: ordinary files only, and not without end.
+
+use crate::exit::Failure;
+use std::io::Read;
+use std::path::Path;
+
+/// The largest input that any reader takes: what the matrix readers take.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// The bytes of an ordinary file. A pipe or device is refused: it might never end, and a signal would have to wait.
+///
+/// # Errors
+/// [`Failure::Input`]: it is missing, unreadable, no ordinary file, or too large.
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = path.display().to_string();
+    let fail = |error| Failure::Input(format!("failed to read {name}: {error}"));
+    let kind = std::fs::metadata(path).map_err(fail)?;
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "a folder" } else { "no ordinary file" };
+        return Err(Failure::Input(format!("failed to read {name}: it is {what}; name a file")));
+    }
+    read_at_most(std::fs::File::open(path).map_err(fail)?, &name)
+}
+
+/// Everything that a source holds, up to the largest input.
+///
+/// # Errors
+/// [`Failure::Input`]: it cannot be read, or is too large.
+pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    source
+        .take(MOST_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::Input(format!("failed to read {name}: {error}")))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(Failure::Input(format!(
+            "failed to read {name}: it is larger than {} MiB",
+            MOST_BYTES >> 20
+        )));
+    }
+    Ok(bytes)
+}
+
+/// The bytes of a file, or of standard input for `-`.
+///
+/// # Errors
+/// They cannot be read.
+pub fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
+    if file == Path::new("-") {
+        return read_at_most(std::io::stdin().lock(), "standard input");
+    }
+    read(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ordinary_files_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("some");
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(read(&file).unwrap(), b"text");
+        for path in [place.path(), Path::new("/dev/zero"), &place.path().join("missing")] {
+            assert!(matches!(read(path), Err(Failure::Input(_))), "{path:?} was read");
+        }
+    }
+}

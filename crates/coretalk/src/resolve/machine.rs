@@ -1,0 +1,100 @@
+//! Opening machines: this one, or a simulated one.
+
+use crate::args::value::MachineWord;
+use crate::exit::Failure;
+use crate::resolve::files;
+use crate::resolve::talk::{self, Talk};
+use coretalk_measure::host::HostMachine;
+use coretalk_measure::sim::{Scenario, SimMachine};
+use coretalk_measure::{Machine, MachineError};
+use coretalk_model::Matrix;
+use coretalk_model::formats::read_matrices;
+use coretalk_model::stats::Key;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+
+/// Opens the machine that was asked for. The seed drives what passes on a simulated one.
+///
+/// # Errors
+/// [`Failure`]: an unknown name, a file that cannot be read as a machine, or a host that cannot measure.
+pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, Failure> {
+    match word {
+        None | Some(MachineWord::Host) => Ok(Box::new(host()?)),
+        Some(MachineWord::Sim(what)) => Ok(Box::new(SimMachine::open(scenario(what)?, seed))),
+    }
+}
+
+/// This machine.
+///
+/// # Errors
+/// [`MachineError`] where it cannot measure.
+pub fn host() -> Result<HostMachine, MachineError> {
+    HostMachine::open()
+}
+
+/// A seed that nobody has chosen: short enough to be typed again, and exact in every JSON reader.
+pub fn fresh_seed() -> u64 {
+    // std keys its hash maps from the system's randomness.
+    std::hash::RandomState::new().build_hasher().finish() >> 32
+}
+
+fn scenario(what: &str) -> Result<Scenario, Failure> {
+    if let Some(scenario) = Scenario::builtin(what) {
+        return Ok(scenario);
+    }
+    let path = Path::new(what);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending {
+        "toml" => {
+            let text = String::from_utf8(read(path)?)
+                .map_err(|_| Failure::Input(format!("failed to read {what}: it is not text in UTF-8")))?;
+            Scenario::from_toml(&text).map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
+        }
+        ending if ending == "csv" || path.is_file() => {
+            let matrices = read_matrices(&read(path)?)
+                .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))?;
+            let Some(first) = matrices.into_iter().next() else {
+                return Err(Failure::Input(format!("{what}: it holds no matrix")));
+            };
+            if first.unit != coretalk_model::formats::Unit::Ns {
+                return Err(Failure::Input(format!(
+                    "{what}: its numbers are {}, and a simulated machine needs ns",
+                    first.unit
+                )));
+            }
+            let all = first.matrix.len() * (first.matrix.len() - 1) / 2;
+            let other = |row, column| first.matrix.get(column, row).is_some_and(Option::is_some);
+            let is_missing = |(row, column, cell): &(usize, usize, &Option<f64>)| {
+                row > column && cell.is_none() && !other(*row, *column)
+            };
+            let missing = first.matrix.iter().filter(is_missing).count();
+            if missing > 0 {
+                let text = format!(
+                    "{what}: {missing} of {all} latencies are not in the file; the simulated machine takes the median of the \
+                     others for them"
+                );
+                talk::remark(Talk::Normal, Talk::Normal, &text);
+            }
+            Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
+                .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
+        }
+        _ => Err(Failure::Usage(format!(
+            "there is no simulated machine `{what}`; there are {}, or give a FILE.toml, or a file with a matrix",
+            Scenario::names().join(", ")
+        ))),
+    }
+}
+
+/// The name of a machine made of a matrix: of its content, so that equal matrices have equal names whatever their files
+/// are called, and because the name of a file may be private.
+fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
+    let mut key = Key::of(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
+    for (_, _, value) in matrix.iter() {
+        key = key.with(value.map_or(0, f64::to_bits));
+    }
+    format!("matrix-{:08x}", key.bits(0) >> 32)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    files::read(path)
+}

@@ -1,0 +1,279 @@
+//! From what was typed to what is meant: every CPU exists and may be used, every default is filled in.
+
+use crate::args::Global;
+use crate::args::latency::LatencyArgs;
+use crate::args::value::{AutoOr, PairsWord};
+use crate::args::words::{FormatWord, HintWord, OrderWord};
+use crate::exit::Failure;
+use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
+use crate::resolve::keeping::{Keeping, Remarks, Strictness};
+use crate::resolve::output::{self, Wish};
+use crate::resolve::trials::possible;
+use coretalk_measure::{Crew, Machine, suite};
+use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
+use coretalk_model::series::{Gathering, SeriesSettings};
+use coretalk_model::stats::{LOOKS, MOST_LOOKS};
+use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Topology};
+
+/// The half-width asked for where nothing was said.
+const PRECISION: f64 = LatencySettings::PRECISION;
+/// The rate that tails are corrected for where nothing was said.
+const TAIL_RATE_PER_S: f64 = 10_000.0;
+
+/// Which command measures.
+#[derive(Debug, Clone, Copy)]
+pub enum Measuring<'a> {
+    /// No command: the quick look.
+    QuickLook,
+    /// `latency`.
+    Latency(&'a LatencyArgs),
+    /// `suite`.
+    Suite,
+}
+
+/// What is meant by a command that measures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What to measure.
+    pub settings: LatencySettings,
+    /// Which trials beside it.
+    pub series: Option<SeriesSettings>,
+    /// What the user should know before it begins: trials that this machine cannot perform.
+    pub notices: Vec<String>,
+    /// With which threads.
+    pub crew: Crew,
+    /// Where the run is kept.
+    pub keeping: Keeping,
+    /// What only the user knows.
+    pub remarks: Remarks,
+    /// What is written.
+    pub wish: Wish,
+    /// When cells that cannot be trusted matter to the exit code.
+    pub strictness: Strictness,
+}
+
+/// What is meant by a command that measures.
+///
+/// # Errors
+/// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, options that make no sense together.
+pub fn request(
+    machine: &dyn Machine,
+    global: &Global,
+    measuring: Measuring<'_>,
+    seed: u64,
+) -> Result<Request, Failure> {
+    let mut settings = settings(machine, global, measuring, seed)?;
+    let (series, notices) = gathered(machine, measuring, &mut settings)?;
+    let wish = output::wish(global);
+    one_map_per_file(&settings, &wish)?;
+    let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
+    let keeping = if global.no_save {
+        Keeping::Nowhere
+    } else {
+        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+    };
+    let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
+    let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
+    Ok(Request { settings, series, notices, crew, keeping, remarks, wish, strictness })
+}
+
+/// The trials of a run of several probes; its budget is shared between them and the map.
+fn gathered(
+    machine: &dyn Machine,
+    measuring: Measuring<'_>,
+    settings: &mut LatencySettings,
+) -> Result<(Option<SeriesSettings>, Vec<String>), Failure> {
+    let (topology, cpus) = (machine.topology(), &settings.cpus);
+    let (gathering, gathered) = match measuring {
+        Measuring::Latency(_) => return Ok((None, Vec::new())),
+        Measuring::QuickLook => (Gathering::QuickLook, suite::quick_look(topology, cpus)),
+        Measuring::Suite => (Gathering::Suite, suite::everything(topology, cpus)),
+    };
+    let gathered = gathered.map_err(Failure::Internal)?;
+    let (trials, notices) = possible(machine, gathered.trials)?;
+    let [map, beside] = match gathering {
+        Gathering::QuickLook => suite::shares_of_quick_look(settings.budget),
+        Gathering::Suite if settings.ask_for_nothing() => [settings.budget; 2],
+        Gathering::Suite => {
+            let (alone, _) = budget(Measuring::Latency(&LatencyArgs::default()), settings.cpus.len(), false);
+            suite::shares_of_suite(settings.budget, alone, gathered.probes.len())
+        }
+    };
+    let series = SeriesSettings {
+        probes: gathered.probes,
+        headlines: gathered.headlines,
+        asked: gathering.asked(),
+        trials,
+        precision: settings.precision,
+        budget: beside,
+        seed: settings.seed,
+        cpus: settings.cpus.clone(),
+    };
+    settings.budget = map;
+    Ok((Some(series), notices))
+}
+
+fn settings(
+    machine: &dyn Machine,
+    global: &Global,
+    measuring: Measuring<'_>,
+    seed: u64,
+) -> Result<LatencySettings, Failure> {
+    let defaults = LatencyArgs::default();
+    let args = match measuring {
+        Measuring::QuickLook | Measuring::Suite => &defaults,
+        Measuring::Latency(args) => args,
+    };
+    let topology = machine.topology();
+    // What one CPU can show is shown, too, where a latency was not asked for by name.
+    let fewest = if matches!(measuring, Measuring::Latency(_)) { 2 } else { 1 };
+    two_cpus_each(args.pairs.as_ref(), "a latency")?;
+    one_direction_each(args.pairs.as_ref())?;
+    let (cpus, pairs) = cpus_and_pairs(machine, global, args.pairs.as_ref(), fewest)?;
+    let cpus = match global.order {
+        Some(OrderWord::Id) => cpus.iter().collect(),
+        _ => topology.order(&cpus),
+    };
+    let pairs = match pairs {
+        PairChoice::Listed(listed) => PairChoice::Listed(in_order(&cpus, listed)),
+        other => other,
+    };
+    let protocols = if args.protocol.is_empty() && args.imitate.is_empty() {
+        vec![Protocol::Cas]
+    } else {
+        args.protocol.clone()
+    };
+    named_once("--protocol", &protocols)?;
+    named_once("--as", &args.imitate)?;
+    if args.hint.is_some() && !protocols.iter().any(|protocol| protocol.spins()) {
+        return Err(Failure::Usage(format!(
+            "--hint has no effect on {}: a hint is executed by protocols that spin; leave it out",
+            names(&protocols)
+        )));
+    }
+    let counts = counts(args);
+    let guest = machine.environment().hypervisor.is_some();
+    let (budget, spacing) = budget(measuring, cpus.len(), guest);
+    if cpus.len() < 2 {
+        let precision = global.precision.unwrap_or(PRECISION);
+        return Ok(LatencySettings::nothing(cpus, precision, global.budget.unwrap_or(budget), seed));
+    }
+    Ok(LatencySettings {
+        pairs,
+        protocols,
+        hint: match args.hint {
+            None | Some(HintWord::Auto) => HintChoice::Auto,
+            Some(HintWord::None) => HintChoice::None,
+            Some(HintWord::Pause) => HintChoice::Pause,
+        },
+        home: home(topology, args.home)?,
+        lines: args.lines,
+        parallel: parallel(args.parallel, cpus.len())?,
+        precision: global.precision.unwrap_or(PRECISION),
+        looks: looks(global, measuring),
+        budget: global.budget.unwrap_or(budget),
+        spacing,
+        seed,
+        tails: args.tails.then(|| Tails { rate_per_s: args.rate.unwrap_or(TAIL_RATE_PER_S) }),
+        imitate: args.imitate.clone(),
+        ladder: args.imitate.is_empty() && counts == Counts::Adaptive,
+        counts,
+        keep_raw: global.keep_raw,
+        cpus,
+    })
+}
+
+/// A pair of a latency has no direction, so that nobody asks for it both ways.
+fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
+    let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
+    let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
+    match listed.iter().enumerate().find(|&(index, &pair)| again(index, pair)) {
+        Some((_, [a, b])) => Err(Failure::Usage(format!(
+            "--pairs names {a}-{b} for the second time: a latency has no direction; leave one of them out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Pairs as the plan lists them: the CPU that stands first in matrix order is the initiator.
+fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
+    let position = |cpu: CpuId| cpus.iter().position(|&known| known == cpu);
+    listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
+}
+
+fn counts(args: &LatencyArgs) -> Counts {
+    match (args.samples, args.iterations) {
+        (Some(samples), Some(iterations)) => Counts::Fixed { samples, iterations },
+        _ => Counts::Adaptive,
+    }
+}
+
+fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failure> {
+    let Some(AutoOr::Number(node)) = typed else { return Ok(HomeSetting::Auto) };
+    let mut nodes: Vec<u32> = topology.level(Level::Node).iter().filter_map(|node| node.os_id).collect();
+    if nodes.is_empty() {
+        nodes.push(0);
+    }
+    if nodes.contains(&node) {
+        return Ok(HomeSetting::Node(Home(node)));
+    }
+    let known: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    Err(Failure::Usage(format!(
+        "--home {node}: this machine has no such NUMA node (it has {}); choose among them, or `auto`",
+        known.join(", ")
+    )))
+}
+
+/// Upper bound of machine time, and how passes are spread over it (README.md, "How long it takes").
+fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
+    let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
+    match measuring {
+        // The plateaus of a guest need time to show.
+        Measuring::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
+        Measuring::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
+        Measuring::QuickLook => (seconds(60), Spacing::Brief),
+        Measuring::Suite => (seconds(300), Spacing::Brief),
+        Measuring::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
+        Measuring::Latency(_) => (seconds(60), Spacing::Brief),
+    }
+}
+
+/// How many looks a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a budget. That
+/// of a suite is for all of its probes.
+fn looks(global: &Global, measuring: Measuring<'_>) -> u32 {
+    let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
+    if global.precision.is_some() || has_budget { MOST_LOOKS } else { LOOKS.len() as u32 }
+}
+
+/// Formats of one matrix refuse a run that has several, before anything is measured.
+fn one_map_per_file(settings: &LatencySettings, wish: &Wish) -> Result<(), Failure> {
+    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+    for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
+        let name = output::format_name(format);
+        if !settings.imitate.is_empty() {
+            return Err(Failure::Usage(format!(
+                "`{name}` holds a measured map, and --as measures none; use `json` or `text`"
+            )));
+        }
+        if settings.protocols.len() > 1 {
+            return Err(Failure::Usage(format!(
+                "`{name}` holds one map, and --protocol asks for {}; ask for one protocol, or use `json`",
+                settings.protocols.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn named_once<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> Result<(), Failure> {
+    for (index, value) in values.iter().enumerate() {
+        if values[..index].contains(value) {
+            return Err(Failure::Usage(format!("{option} names {value} twice; name it once")));
+        }
+    }
+    Ok(())
+}
+
+fn names(protocols: &[Protocol]) -> String {
+    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
+}

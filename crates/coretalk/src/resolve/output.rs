@@ -1,0 +1,167 @@
+//! [`Wish`]: what is written, where and how.
+
+use crate::args::Global;
+use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
+use crate::document;
+use crate::exit::Failure;
+use crate::export::Format;
+use crate::report::depth::{self, Output};
+use crate::report::{By, ColorChoice, ColorDepth, Look, Order};
+use crate::resolve::talk::Talk;
+use std::path::{Path, PathBuf};
+
+/// What is written, where and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Of the result.
+    pub format: FormatWord,
+    /// `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// Files written beside it.
+    pub exports: Vec<(FormatWord, PathBuf)>,
+    /// Order of the map.
+    pub order: OrderWord,
+    /// Rows of the map.
+    pub by: ByWord,
+    /// Colours.
+    pub color: ColorWord,
+    /// Private facts.
+    pub identity: Identity,
+    /// How much is said on standard error.
+    pub talk: Talk,
+}
+
+/// Whether private facts are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// No.
+    Hidden,
+    /// Yes.
+    Included,
+}
+
+/// What is written, where and how.
+pub fn wish(global: &Global) -> Wish {
+    let of = |format, files: &[PathBuf]| files.iter().map(|file| (format, file.clone())).collect::<Vec<_>>();
+    Wish {
+        format: global.format.unwrap_or(FormatWord::Text),
+        output: global.output.clone(),
+        exports: [
+            of(FormatWord::Csv, &global.export_csv),
+            of(FormatWord::C2cCsv, &global.export_c2c_csv),
+            of(FormatWord::Markdown, &global.export_markdown),
+            of(FormatWord::Json, &global.export_json),
+            of(FormatWord::Jsonl, &global.export_jsonl),
+            of(FormatWord::Hgrm, &global.export_hgrm),
+            of(FormatWord::HyperfineJson, &global.export_hyperfine_json),
+        ]
+        .concat(),
+        order: global.order.unwrap_or(OrderWord::Topology),
+        by: global.by.unwrap_or(ByWord::Core),
+        color: global.color.unwrap_or(ColorWord::Auto),
+        identity: if global.with_identity { Identity::Included } else { Identity::Hidden },
+        talk: match (global.quiet, global.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        },
+    }
+}
+
+/// Refuses two results in one file: the second would take the place of the first.
+///
+/// # Errors
+/// The file, as it was typed the second time.
+pub fn in_files_of_their_own(wish: &Wish) -> Result<(), Failure> {
+    let mut taken: Vec<PathBuf> = Vec::new();
+    for path in wish.output.iter().chain(wish.exports.iter().map(|(_, path)| path)) {
+        let place = place_of(path);
+        // A terminal, a pipe or `/dev/null` holds nothing that could be lost.
+        let holds = std::fs::metadata(&place).map_or(true, |there| there.is_file() || there.is_dir());
+        if holds && taken.contains(&place) {
+            return Err(Failure::Usage(format!(
+                "two results would be written to {}, and one would be lost; give each a file of its own",
+                path.display()
+            )));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// Where a file is or will be, without links and detours.
+fn place_of(path: &Path) -> PathBuf {
+    let below = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
+}
+
+/// The format of the exports.
+pub fn format_of(word: FormatWord) -> Format {
+    match word {
+        FormatWord::Text => Format::Text,
+        FormatWord::Json => Format::Json,
+        FormatWord::Jsonl => Format::Jsonl,
+        FormatWord::Csv => Format::Csv,
+        FormatWord::C2cCsv => Format::C2cCsv,
+        FormatWord::Markdown => Format::Markdown,
+        FormatWord::Hgrm => Format::Hgrm,
+        FormatWord::HyperfineJson => Format::HyperfineJson,
+    }
+}
+
+/// The name of a format on the command line.
+pub fn format_name(word: FormatWord) -> &'static str {
+    format_of(word).name()
+}
+
+/// Whether documents hold private facts.
+pub fn identity_of(identity: Identity) -> document::Identity {
+    match identity {
+        Identity::Hidden => document::Identity::Hidden,
+        Identity::Included => document::Identity::Included,
+    }
+}
+
+/// How a screen is drawn on where the result goes.
+pub fn look(wish: &Wish) -> Look {
+    let output = if wish.output.is_some() { Output::Other } else { Output::stdout() };
+    drawn_on(wish, output)
+}
+
+/// How progress is drawn on standard error.
+pub fn progress_look(wish: &Wish) -> Look {
+    drawn_on(wish, Output::stderr())
+}
+
+/// Columns of a screen on standard output.
+pub fn width(output: Option<&Path>) -> usize {
+    depth::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
+}
+
+fn drawn_on(wish: &Wish, output: Output) -> Look {
+    let choice = match wish.color {
+        ColorWord::Auto => ColorChoice::Auto,
+        ColorWord::Always => ColorChoice::Always,
+        ColorWord::Never => ColorChoice::Never,
+    };
+    Look {
+        width: depth::width(output, variable),
+        depth: ColorDepth::detect(choice, output, variable),
+        order: match wish.order {
+            OrderWord::Id => Order::Id,
+            OrderWord::Topology => Order::Topology,
+            OrderWord::Measured => Order::Measured,
+        },
+        by: match wish.by {
+            ByWord::Core => By::Core,
+            ByWord::Thread => By::Thread,
+        },
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -1,0 +1,301 @@
+//! What is meant by `place`: every CPU exists and may be used, every placement can be had, every program is there.
+
+use crate::args::Global;
+use crate::args::place::PlaceArgs;
+use crate::exit::Failure;
+use crate::report::text::count;
+use crate::resolve::cpus::{cpus_and_pairs, online};
+use coretalk_measure::{CommandLine, Machine, Work};
+use coretalk_model::place::{
+    BUDGET, Better, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
+    WorkSettings, Workload, derive,
+};
+use coretalk_model::{CpuSet, Level, Topology};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// What is meant by `place`.
+#[derive(Debug)]
+pub struct Requested {
+    /// What is compared.
+    pub settings: PlaceSettings,
+    /// What is run.
+    pub works: Vec<Work>,
+}
+
+/// What is meant by the options of `place` on a machine.
+///
+/// # Errors
+/// [`Failure`]: fewer than two placements, one that cannot be had, a name twice, a program that does not exist.
+pub fn request(
+    machine: &dyn Machine,
+    global: &Global,
+    args: &PlaceArgs,
+    seed: u64,
+) -> Result<Requested, Failure> {
+    let (works, compared) = works(args)?;
+    if let Some(refusal) = works.iter().find_map(|work| machine.refuses(work)) {
+        return Err(Failure::Usage(refusal));
+    }
+    let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
+    let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
+    let mut placements: Vec<Placement> = Vec::new();
+    for (number, asked) in names.iter().enumerate() {
+        if names[..number].iter().any(|known| known.name() == asked.name()) {
+            return Err(Failure::Usage(format!("--placement names {} twice; name it once", asked.name())));
+        }
+        let placement = placement(machine, global, &chosen, asked, threads)?;
+        match placements.iter_mut().find(|known| is_same(args, &names, known, &placement)) {
+            Some(known) => known.name = format!("{}+{}", known.name, placement.name),
+            None => placements.push(placement),
+        }
+    }
+    if let [only] = placements.as_slice() {
+        return Err(Failure::Environment(format!(
+            "the placements {} are the same CPUs here ({}), so that there is nothing to compare; name others, or list CPUs \
+             with --placement NAME=CPUS",
+            only.name.replace('+', " and "),
+            only.set()
+        )));
+    }
+    if args.threads.is_some()
+        && args.workload.is_empty()
+        && names.iter().all(|asked| matches!(asked, PlacementName::Listed { .. }))
+    {
+        return Err(Failure::Usage(
+            "--threads has no effect on placements that list their CPUs, and a command chooses its threads itself; leave \
+             it out"
+                .into(),
+        ));
+    }
+    let settings = PlaceSettings {
+        works: compared,
+        threads: (!args.workload.is_empty()).then(|| work_threads(args, &names, &placements, threads)),
+        placements,
+        repeat: args.repeat.unwrap_or(REPEAT),
+        min_effect: args.min_effect.unwrap_or(MIN_EFFECT),
+        precision: global.precision.unwrap_or(PRECISION),
+        budget: global.budget.unwrap_or(BUDGET),
+        seed,
+    };
+    let too_few =
+        |work: &&Workload| settings.threads.is_some_and(|threads| threads < work.kind.fewest_threads());
+    if let Some(work) = args.workload.iter().find(too_few) {
+        return Err(Failure::Usage(format!(
+            "the workload {work} needs {} threads; ask for them with --threads",
+            work.kind.fewest_threads()
+        )));
+    }
+    Ok(Requested { settings, works })
+}
+
+/// Pairs of placements that are compared where none is named, the first that a machine has: cores of two caches against
+/// two threads on each core of one, else what comes nearest to that, else its two kinds of cores.
+const USUAL: [[Preset; 2]; 4] = [
+    [Preset::AcrossL3, Preset::SmtPacked],
+    [Preset::AcrossL3, Preset::OneL3],
+    [Preset::OnePerCore, Preset::SmtPacked],
+    [Preset::PCores, Preset::ECores],
+];
+
+/// The placements that were asked for, or the usual ones, and for how many threads: without a number the most up to the
+/// usual one that all of them can hold. The topology holds the chosen CPUs.
+fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, usize), Failure> {
+    const EXAMPLE: &str =
+        "name at least two with --placement, for example --placement one=0 --placement two=0-1";
+    let usual = usual_threads(topology);
+    let counts: Vec<usize> =
+        args.threads.map_or_else(|| (1..=usual).rev().collect(), |asked| vec![asked as usize]);
+    let most = counts[0];
+    match args.placement.as_slice() {
+        [] => {
+            let can_be_had = |&(pair, threads): &([Preset; 2], usize)| {
+                let cpus =
+                    pair.map(|preset| derive(preset, topology, threads).map(|placement| placement.set()));
+                matches!(cpus, [Ok(first), Ok(second)] if first != second)
+            };
+            let tries = USUAL.into_iter().flat_map(|pair| counts.iter().map(move |&threads| (pair, threads)));
+            let (pair, threads) = tries.into_iter().find(can_be_had).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "a comparison needs two placements, and this machine has none of the usual pairs{}: {}; {}{EXAMPLE}",
+                    args.threads.map(|_| format!(" for {}", count(most as u64, "thread"))).unwrap_or_default(),
+                    why_none(topology, most),
+                    if args.threads.is_some() { "choose another --threads, or " } else { "" },
+                ))
+            })?;
+            Ok((pair.map(PlacementName::Preset).to_vec(), threads))
+        }
+        [_] => Err(Failure::Usage(format!("a comparison needs two placements; {EXAMPLE}"))),
+        names => {
+            let holds = |&threads: &usize| {
+                names.iter().all(|name| match name {
+                    PlacementName::Preset(preset) => derive(*preset, topology, threads).is_ok(),
+                    PlacementName::Listed { .. } => true,
+                })
+            };
+            Ok((names.to_vec(), counts.iter().copied().find(holds).unwrap_or(most)))
+        }
+    }
+}
+
+/// Why no usual pair can be had: what placements of them lack.
+fn why_none(topology: &Topology, threads: usize) -> String {
+    let mut presets: Vec<Preset> = USUAL.into_iter().flatten().collect();
+    presets.sort();
+    presets.dedup();
+    let lacks = |preset: Preset| Some(format!("no {preset} ({})", derive(preset, topology, threads).err()?));
+    presets.into_iter().filter_map(lacks).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether two derived placements mean the same: for a command the same CPUs, for workloads in the same order too. Whoever
+/// lists CPUs twice wants them held against themselves.
+fn is_same(args: &PlaceArgs, names: &[PlacementName], known: &Placement, other: &Placement) -> bool {
+    let is_derived = |placement: &Placement| {
+        let first = placement.name.split('+').next().unwrap_or_default();
+        let asked = names.iter().find(|asked| asked.name() == first);
+        matches!(asked, Some(PlacementName::Preset(_)))
+    };
+    let same = match args.workload.is_empty() {
+        true => known.set() == other.set(),
+        false => known.cpus == other.cpus,
+    };
+    same && known.binding == other.binding && is_derived(known) && is_derived(other)
+}
+
+/// What is run, and what is compared of it.
+fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
+    if args.workload.is_empty() {
+        let (own, line) = command(args)?;
+        return Ok((vec![Work::Command(line)], vec![WorkSettings::of_command(own)]));
+    }
+    for (number, workload) in args.workload.iter().enumerate() {
+        if args.workload[..number].contains(workload) {
+            return Err(Failure::Usage(format!("--workload names {workload} twice; name it once")));
+        }
+    }
+    let compared = args.workload.iter().copied().map(WorkSettings::of_workload).collect();
+    Ok((args.workload.iter().copied().map(Work::Workload).collect(), compared))
+}
+
+/// Threads of workloads: as many as asked for, as named placements have CPUs for, or as the largest list has CPUs. The
+/// same on every placement, or it would not be the same work.
+fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placement], named: usize) -> usize {
+    let listed = |asked: &PlacementName| matches!(asked, PlacementName::Listed { .. });
+    match args.threads.is_none() && names.iter().all(listed) {
+        true => placements.iter().map(|placement| placement.cpus.len()).max().unwrap_or(1),
+        false => named,
+    }
+}
+
+/// As many as a last-level cache has CPUs where there are several, as many as there are cores where they have
+/// threads, and half of the CPUs elsewhere: numbers for which placements differ.
+fn usual_threads(topology: &Topology) -> usize {
+    let all = topology.cpus();
+    let caches = topology.level(Level::L3);
+    let smallest = caches.iter().map(|cache| cache.cpus.len()).min().unwrap_or(0);
+    let cores = topology.one_per_core(all).len();
+    match () {
+        () if caches.len() > 1 => smallest.min(cores),
+        () if cores < all.len() => cores,
+        () => all.len().div_ceil(2),
+    }
+}
+
+/// A placement that was asked for, as it can be had on a machine among the chosen CPUs.
+///
+/// # Errors
+/// A CPU of it does not exist, is not allowed or was left out; or a derived one cannot be had.
+pub fn placement(
+    machine: &dyn Machine,
+    global: &Global,
+    chosen: &CpuSet,
+    asked: &PlacementName,
+    threads: usize,
+) -> Result<Placement, Failure> {
+    let (name, cpus) = match asked {
+        PlacementName::Preset(preset) => {
+            return derive(*preset, &machine.topology().restricted(chosen), threads).map_err(|reason| {
+                Failure::Environment(format!(
+                    "the placement {preset} cannot be had: {reason}; choose another, or list CPUs with --placement NAME=CPUS"
+                ))
+            });
+        }
+        PlacementName::Listed { name, cpus } => (name, cpus),
+    };
+    online(machine, &cpus.iter().copied().collect())?;
+    let missing = |among: &CpuSet| cpus.iter().copied().find(|cpu| !among.contains(*cpu));
+    let existing = machine.topology().cpus();
+    if let Some(cpu) = missing(existing) {
+        return Err(Failure::Usage(format!(
+            "the placement {name} names CPU {cpu}, which does not exist: this machine has CPUs {existing}"
+        )));
+    }
+    let allowed = &machine.allowance().cpuset;
+    if let Some(cpu) = missing(allowed) {
+        return Err(Failure::Environment(format!(
+            "the placement {name} names CPU {cpu}, which exists but is not allowed: the cpuset of this process holds CPUs \
+             {allowed}"
+        )));
+    }
+    if let (Some(cpu), true) = (missing(chosen), global.cpus.is_some()) {
+        return Err(Failure::Usage(format!(
+            "the placement {name} names CPU {cpu}, which --cpus {chosen} leaves out"
+        )));
+    }
+    Ok(Placement::bound(name.clone(), cpus.clone()))
+}
+
+fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Failure::Usage(
+            "there is nothing to run; name work with --workload, or give a command after `--`".into(),
+        ));
+    };
+    find_program(program)?;
+    for (number, (name, _)) in args.metric.iter().enumerate() {
+        if args.metric[..number].iter().any(|(known, _)| known == name) {
+            return Err(Failure::Usage(format!("--metric names {name} twice; name it once")));
+        }
+    }
+    for name in &args.higher_is_better {
+        if !args.metric.iter().any(|(known, _)| known == name) {
+            return Err(Failure::Usage(format!(
+                "--higher-is-better names {name}, which no --metric defines; of all other numbers less is better"
+            )));
+        }
+    }
+    let better = |name: &String| {
+        if args.higher_is_better.contains(name) { Better::Higher } else { Better::Lower }
+    };
+    let own = args.metric.iter().map(|(name, _)| Metric::own(name, better(name))).collect();
+    let line = CommandLine {
+        program: program.clone(),
+        arguments: arguments.to_vec(),
+        metrics: args.metric.clone(),
+        timeout: args.timeout,
+    };
+    Ok((own, line))
+}
+
+/// Whether there is such a program: said before a run file is made.
+fn find_program(program: &OsStr) -> Result<(), Failure> {
+    let shown = program.to_string_lossy();
+    if shown.contains('/') {
+        return match std::fs::metadata(Path::new(program)) {
+            Ok(found) if found.is_dir() => {
+                Err(Failure::Usage(format!("`{shown}` is a folder and no program")))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::Usage(format!("there is no program `{shown}`: {error}"))),
+        };
+    }
+    // Without the variable the system looks there too.
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    match found && !program.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "there is no program `{shown}` in PATH; give its path, or install it"
+        ))),
+    }
+}

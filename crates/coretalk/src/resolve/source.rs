@@ -1,0 +1,150 @@
+//! [`Source`]: a run or a file of another tool, named in one word.
+
+use crate::RunReport;
+use crate::args::Global;
+use crate::exit::Failure;
+use crate::resolve::files;
+use crate::run::saved;
+use crate::store::{RunFile, StoreError};
+use coretalk_model::CpuSet;
+use coretalk_model::compare::Side;
+use coretalk_model::compare::of_import::of_import;
+use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::of_places::of_places;
+use coretalk_model::compare::of_series::of_series;
+use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use coretalk_model::series::Gathering;
+use std::path::Path;
+
+/// Numbers that somebody named.
+#[derive(Debug)]
+pub enum Source {
+    /// A saved run and its short name.
+    Run(Box<RunReport>, String),
+    /// The matrices of a file and its name without folders.
+    File(Vec<ImportedMatrix>, String),
+}
+
+/// What a word names.
+#[derive(Debug)]
+pub enum Found {
+    /// The file of a run.
+    Run(RunFile),
+    /// The matrices of another file, and its name without folders.
+    File(Vec<ImportedMatrix>, String),
+}
+
+impl Source {
+    /// Opens a run by tag, id or path, or a matrix file by path.
+    ///
+    /// # Errors
+    /// There is neither a run nor a file of this name, or it cannot be read.
+    pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
+        Ok(match Source::look(global, word)? {
+            Found::Run(file) => {
+                let report = file.report()?;
+                let name = saved::name_of(&report.header.id, file.path());
+                Source::Run(Box::new(report), name)
+            }
+            Found::File(matrices, name) => Source::File(matrices, name),
+        })
+    }
+
+    /// Looks which of the two it is.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn look(global: &Global, word: &str) -> Result<Found, Failure> {
+        match saved::open(global, word) {
+            Ok(file) => Ok(Found::Run(file)),
+            // A file that is no run may be a matrix.
+            Err(Failure::Store(StoreError::Foreign { .. })) => {
+                let matrices = read_matrices(&files::bytes(Path::new(word))?)
+                    .map_err(|error| Failure::Input(format!("{word}: failed to {error}")))?;
+                let name = Path::new(word).file_name();
+                let name = name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned());
+                Ok(Found::File(matrices, name))
+            }
+            // Runs are called by words; a word with an ending was meant as a file.
+            Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
+                Err(Failure::Input(format!(
+                    "failed to read {word}: there is no such file, and no run of this name"
+                )))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// In the form in which it is compared.
+    pub fn side(&self) -> Side {
+        match self {
+            Source::Run(report, _) => {
+                let (environment, topology) = (&report.environment, &report.topology);
+                let of_map = || of_latency(environment, topology, &report.settings, &report.result);
+                match (&report.series, &report.place) {
+                    (Some(series), _) => {
+                        let of_trials = || of_series(environment, topology, &series.settings, &series.result);
+                        match series.settings.gathering() {
+                            None => of_trials(),
+                            // What stands beside the map is a glance: too short to be held against another.
+                            Some(Gathering::QuickLook) => of_map(),
+                            Some(Gathering::Suite) if report.settings.ask_for_nothing() => of_trials(),
+                            Some(Gathering::Suite) => {
+                                let mut side = of_map();
+                                side.sheets.extend(of_trials().sheets);
+                                side
+                            }
+                        }
+                    }
+                    (_, Some(place)) => of_places(environment, topology, &place.settings, &place.result),
+                    _ => of_map(),
+                }
+            }
+            Source::File(matrices, _) => of_import(matrices),
+        }
+    }
+
+    /// The CPUs that it has numbers of.
+    pub fn cpus(&self) -> CpuSet {
+        match self {
+            Source::Run(report, _) => {
+                let of_trials = report.series.iter().flat_map(|series| &series.settings.cpus);
+                report.settings.cpus.iter().chain(of_trials).copied().collect()
+            }
+            Source::File(matrices, _) => {
+                matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect()
+            }
+        }
+    }
+
+    /// What output calls it: the short name of a run, the name of a file without its folders.
+    pub fn name(&self) -> String {
+        match self {
+            Source::Run(_, name) | Source::File(_, name) => name.clone(),
+        }
+    }
+
+    /// The machine in a few words: label, scenario or CPU; of a file its format.
+    pub fn machine(&self) -> String {
+        match self {
+            Source::Run(report, _) => {
+                let environment = &report.environment;
+                let simulated = environment.simulated.as_ref().map(|name| format!("SIMULATED {name}"));
+                let known = environment.label.clone().or(simulated).or(environment.cpu_model.clone());
+                known.unwrap_or_else(|| "unknown CPU".to_owned())
+            }
+            Source::File(matrices, _) => {
+                let format = matrices.first().map_or("no matrix", |matrix| matrix.format.as_str());
+                format!("a file ({format})")
+            }
+        }
+    }
+
+    /// When it was measured, RFC 3339 in UTC; `None` for a file.
+    pub fn started(&self) -> Option<String> {
+        match self {
+            Source::Run(report, _) => Some(report.header.started.clone()),
+            Source::File(..) => None,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! [`Talk`]: how much is said on standard error, and [`remark`], which says it.
+
+use crate::report::plain;
+use std::io::{self, Write};
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Talk {
+    /// Errors only.
+    Quiet,
+    /// Progress and remarks.
+    Normal,
+    /// Settings and phases too.
+    Verbose,
+}
+
+/// Says something on standard error, if so much is to be said.
+pub fn remark(talk: Talk, least: Talk, text: &str) {
+    if talk >= least {
+        // Remarks are no result: nobody is hurt when they are lost.
+        let _ = writeln!(io::stderr(), "coretalk: {}", plain(text));
+    }
+}

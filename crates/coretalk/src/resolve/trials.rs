@@ -1,0 +1,173 @@
+//! What is meant by a command that measures series.
+
+use crate::args::Global;
+use crate::args::family::Family;
+use crate::args::value::PairsWord;
+use crate::args::words::OrderWord;
+use crate::exit::Failure;
+use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
+use crate::resolve::keeping::{Keeping, Remarks, Strictness};
+use crate::resolve::output::{self, Wish};
+use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::session::series::least_span;
+use coretalk_measure::{Crew, Machine, probes};
+use coretalk_model::latency::{PairChoice, Parallel};
+use coretalk_model::series::{SeriesSettings, TrialSpec};
+use coretalk_model::stats::LOOKS;
+use coretalk_model::{CpuId, Picos, Relation, Topology};
+
+/// The half-width asked for where nothing was said.
+const PRECISION: f64 = 0.02;
+
+/// What is meant by a command that measures series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesRequested {
+    /// What to measure.
+    pub settings: SeriesSettings,
+    /// With which threads.
+    pub crew: Crew,
+    /// Where the run is kept.
+    pub keeping: Keeping,
+    /// What only the user knows.
+    pub remarks: Remarks,
+    /// What is written.
+    pub wish: Wish,
+    /// When trials that cannot be trusted matter to the exit code.
+    pub strictness: Strictness,
+    /// What the user should know before it begins: trials that this machine cannot perform.
+    pub notices: Vec<String>,
+}
+
+/// What is meant by the options of a family on a machine.
+///
+/// # Errors
+/// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, an unknown name, a feature that the CPU
+/// lacks where nothing else was asked for.
+pub fn request(
+    machine: &dyn Machine,
+    global: &Global,
+    family: &dyn Family,
+    seed: u64,
+) -> Result<SeriesRequested, Failure> {
+    let topology = machine.topology();
+    if !family.may_share_a_cpu() {
+        two_cpus_each(family.pairs(), &format!("`{}`", family.probe()))?;
+    }
+    let on_one = |pair: &[CpuId; 2]| pair[0] == pair[1];
+    let fewest = match family.pairs() {
+        Some(PairsWord::Listed(listed)) if listed.iter().any(on_one) => 1,
+        _ => family.fewest_cpus(),
+    };
+    let (cpus, choice) = cpus_and_pairs(machine, global, family.pairs(), fewest)?;
+    // Pairs choose who is measured, and not who else is there.
+    let cpus = match family.has_neighbours() {
+        true => cpus_and_pairs(machine, global, None, fewest)?.0,
+        false => cpus,
+    };
+    let cpus: Vec<CpuId> = match global.order {
+        Some(OrderWord::Id) => cpus.iter().collect(),
+        _ => topology.order(&cpus),
+    };
+    let pairs = match (choice, family.pairs()) {
+        (PairChoice::Listed(listed), _) => listed,
+        (PairChoice::Siblings, _) => {
+            ordered(&cpus).filter(|[a, b]| topology.relation(*a, *b) == Relation::Smt).collect()
+        }
+        (PairChoice::All, Some(_)) => ordered(&cpus).collect(),
+        (PairChoice::All | PairChoice::Representatives, _) => representative_pairs(topology, &cpus),
+    };
+    let probe = probes::series_by_id(family.probe())
+        .ok_or_else(|| Failure::Internal(format!("there is no probe {}", family.probe())))?;
+    let asked = match parallel(family.parallel(), cpus.len())? {
+        Parallel::Auto => family.asked(),
+        Parallel::AtMost(pairs) => family.asked().with_parallel(Some(pairs)),
+    };
+    let trials = probe
+        .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked })
+        .map_err(Failure::Usage)?;
+    let (trials, notices) = possible(machine, trials)?;
+    let budget = family.budget() + of_long_passes(&trials);
+    let settings = SeriesSettings {
+        probes: vec![family.probe().to_owned()],
+        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        asked,
+        trials,
+        precision: global.precision.unwrap_or(PRECISION),
+        budget: global.budget.unwrap_or(budget),
+        seed,
+        cpus,
+    };
+    let keeping = if global.no_save {
+        Keeping::Nowhere
+    } else {
+        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+    };
+    Ok(SeriesRequested {
+        crew: Crew { cpus: crew(&settings, topology), nice: global.nice, realtime: global.rt },
+        keeping,
+        remarks: Remarks { label: global.label.clone(), notes: global.note.clone() },
+        wish: output::wish(global),
+        strictness: if global.strict { Strictness::Strict } else { Strictness::Lenient },
+        notices,
+        settings,
+    })
+}
+
+/// The CPUs that trials run on: those that take no part need no thread.
+pub fn crew(settings: &SeriesSettings, topology: &Topology) -> Vec<CpuId> {
+    let used = settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect();
+    topology.order(&used)
+}
+
+fn ordered(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
+    let pairs = cpus.iter().flat_map(|&from| cpus.iter().map(move |&to| [from, to]));
+    pairs.filter(|[from, to]| from != to)
+}
+
+/// The trials that this machine can perform, and a sentence for those that it cannot.
+///
+/// # Errors
+/// It can perform none of them.
+pub fn possible(
+    machine: &dyn Machine,
+    trials: Vec<TrialSpec>,
+) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
+    let mut notices: Vec<String> = Vec::new();
+    let mut kept: Vec<TrialSpec> = Vec::with_capacity(trials.len());
+    // What a trial lacks is found out by trying, which may take a second for a large queue: once for those that differ in
+    // their CPUs alone.
+    let mut tried: Option<(TrialSpec, Option<String>)> = None;
+    for trial in trials {
+        let probe = probes::series_by_id(&trial.probe);
+        let same = |known: &TrialSpec| {
+            (&known.probe, &known.parameters, known.placement.len())
+                == (&trial.probe, &trial.parameters, trial.placement.len())
+        };
+        let lack = match tried.take().filter(|(known, _)| same(known)) {
+            Some((_, lack)) => lack,
+            None => probe.and_then(|probe| machine.lacks(probe, &trial)),
+        };
+        tried = Some((trial.clone(), lack.clone()));
+        match lack {
+            None => kept.push(trial),
+            Some(lack) => {
+                let notice = format!("{lack}, and is left out");
+                if !notices.contains(&notice) {
+                    notices.push(notice);
+                }
+            }
+        }
+    }
+    match notices.first() {
+        Some(notice) if kept.is_empty() => Err(Failure::Environment(notice.replace(", and is left out", ""))),
+        _ => Ok((kept, notices)),
+    }
+}
+
+/// What trials with long passes add to a budget that nobody chose: their first look, and no more than a person waits for.
+fn of_long_passes(trials: &[TrialSpec]) -> Picos {
+    const LONG: Picos = Picos::from_ms(250);
+    const MOST: Picos = Picos::from_ms(90_000);
+    let long = trials.iter().map(least_span).filter(|span| *span > LONG);
+    Picos(long.map(|span| span.0 * LOOKS[0] as u64).sum::<u64>()).min(MOST)
+}

@@ -1,0 +1,90 @@
+//! [`Brief`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise` stand on.
+
+use crate::args::Global;
+use crate::args::latency::LatencyArgs;
+use crate::exit::Failure;
+use crate::resolve::machine;
+use crate::resolve::map::{self, Measuring};
+use crate::run::signals;
+use crate::run::sitting::Keeper;
+use crate::run::watcher::Watcher;
+use coretalk_measure::session::latency::{self, Past};
+use coretalk_model::latency::LatencyResult;
+use coretalk_model::{CpuId, Environment, Picos, Topology};
+
+/// The pairs are measured at most so long: a structure shows long before every cell is narrow.
+const BUDGET: Picos = Picos::from_ms(10_000);
+/// The same above 64 CPUs.
+const BUDGET_OF_MANY: Picos = Picos::from_ms(30_000);
+const MANY: usize = 64;
+
+/// A machine with what was measured of it in some seconds.
+pub struct Brief {
+    /// What it says of itself.
+    pub environment: Environment,
+    /// What it reports.
+    pub topology: Topology,
+    /// The CPUs that were to be measured, in matrix order; empty where nothing can be.
+    pub cpus: Vec<CpuId>,
+    /// Machine time that this took.
+    pub took: Picos,
+    /// What was measured; a sentence without its end where nothing was.
+    pub result: Result<LatencyResult, String>,
+}
+
+/// Measures this machine, or a simulated one, if it has at least so many CPUs. `command` is named when somebody ends it.
+///
+/// # Errors
+/// What was typed makes no sense, the machine fails, or somebody wished to end.
+pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, Failure> {
+    let mut machine = machine::open(global.machine.as_ref(), 0)?;
+    let defaults = LatencyArgs::default();
+    let request = map::request(&*machine, global, Measuring::Latency(&defaults), 0);
+    let mut brief = Brief {
+        environment: machine.environment().clone(),
+        topology: machine.topology().clone(),
+        cpus: Vec::new(),
+        took: Picos::ZERO,
+        result: Err(String::new()),
+    };
+    let mut request = match request {
+        Ok(request) if request.settings.cpus.len() >= fewest => request,
+        Ok(request) => {
+            brief.result = Err(match request.settings.cpus.len() {
+                0 | 1 => "one CPU has no pair".into(),
+                _ => "two CPUs have one pair, and groups show only from three CPUs on".into(),
+            });
+            brief.cpus = request.settings.cpus;
+            return Ok(brief);
+        }
+        // What is reported can be told where nothing can be measured.
+        Err(Failure::Environment(reason)) => {
+            brief.result = Err(reason);
+            return Ok(brief);
+        }
+        Err(failure) => return Err(failure),
+    };
+    request.settings.ladder = false;
+    let most = if request.settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
+    request.settings.budget = request.settings.budget.min(most);
+    let stop = signals::stop()?;
+    machine.engage(&request.crew)?;
+    let topology = machine.topology().clone();
+    let began = machine.now();
+    let mut watcher = Watcher::new(&request.wish, &topology, &request.settings, 0, Vec::new(), &stop);
+    let measured = latency::run(
+        &mut *machine,
+        &request.settings,
+        Past::default(),
+        &mut Keeper::Nothing,
+        &mut watcher,
+        &stop,
+    );
+    watcher.end()?;
+    let (result, ended) = measured?;
+    if ended == latency::Ended::Interrupted {
+        return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
+    }
+    let took = machine.now().saturating_sub(began);
+    Ok(Brief { cpus: request.settings.cpus, took, result: Ok(result), topology, ..brief })
+}

@@ -1,0 +1,261 @@
+//! `place`: the same work on several placements.
+
+use crate::args::words::FormatWord;
+use crate::exit::{ExitCode, Failure};
+use crate::export::Export;
+use crate::report::place::place_screen;
+use crate::report::text::{cut, duration};
+use crate::report::{Saved, Screen, plain};
+use crate::resolve::output::{self, Wish};
+use crate::resolve::placement::Requested;
+use crate::resolve::talk::{self, Talk};
+use crate::run::outputs::Outputs;
+use crate::run::sitting::Keeper;
+use crate::run::watcher::{Watcher, line_outputs};
+use crate::run::{out, saved, trials};
+use crate::{PlaceReport, RunHeader, RunReport};
+use coretalk_measure::session::Kept;
+use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::{Machine, Stop, Work};
+use coretalk_model::latency::LatencyResult;
+use coretalk_model::place::COMMAND;
+use coretalk_model::{Environment, Finding, Topology, TrialFailure};
+use std::path::{Path, PathBuf};
+
+/// One sitting of a comparison, ready to begin.
+pub struct Sitting {
+    /// What the run is called.
+    pub header: RunHeader,
+    /// What it is measured under, as its first sitting says.
+    pub environment: Environment,
+    /// What `doctor` said.
+    pub findings: Vec<Finding>,
+    /// What the machine reports.
+    pub topology: Topology,
+    /// What is compared, and what is run.
+    pub requested: Requested,
+    /// What earlier sittings said.
+    pub past: SeriesPast,
+    /// Where runs of the work go.
+    pub sink: Keeper,
+    /// The run file, where there is one.
+    pub path: Option<PathBuf>,
+}
+
+/// Performs a sitting and writes what came out.
+///
+/// # Errors
+/// [`Failure`]; the runs made until then are saved.
+pub fn sit(
+    machine: &mut dyn Machine,
+    sitting: Sitting,
+    wish: &Wish,
+    mut outputs: Outputs,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let Sitting { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
+        sitting;
+    let Requested { settings, works } = requested;
+    announce(&settings, wish, path.as_deref());
+    let asked = settings.to_series();
+    let budget = duration(settings.budget.secs());
+    let latency = trials::nothing(&asked);
+    let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
+    let mut watcher = Watcher::new(wish, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
+    let job = PlaceJob { settings: &settings, works: &works };
+    let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
+    let told = watcher.end();
+    let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
+    let say_where = |failure: &Failure| {
+        // A closed pipe ends quietly.
+        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
+            talk::remark(
+                wish.talk,
+                Talk::Normal,
+                &match failure {
+                    Failure::Command(_) => format!(
+                        "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, \
+                         and what the command that failed wrote"
+                    ),
+                    _ => format!(
+                        "the runs made until the failure are saved as {name}; see them with `coretalk runs show {name}`, go on with \
+                         `coretalk --resume {name}`"
+                    ),
+                },
+            );
+        }
+    };
+    if let Keeper::File(writer) = sink {
+        writer.close().map_err(Failure::from).inspect_err(say_where)?;
+    }
+    let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;
+    header.departed = told.inspect_err(say_where)?;
+    environment.note_surroundings(machine.environment());
+    header.complete = result.complete;
+    let report = RunReport {
+        header,
+        environment,
+        findings,
+        topology,
+        settings: latency,
+        result: LatencyResult { complete: result.complete, ..LatencyResult::default() },
+        series: None,
+        place: Some(PlaceReport { settings, result }),
+    };
+    // A comparison that failed has no result to be read; programs are told how the command ended.
+    if let PlaceEnded::Failed { placement, failure } = &ended {
+        let refused = matches!(failure, TrialFailure::NotPinned { .. });
+        let failure = explain(&works, placement, failure);
+        let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
+        say_where(&failure);
+        if wish.format != FormatWord::Text {
+            write(&report, name.as_deref(), wish, &mut outputs)?;
+        }
+        return Err(failure);
+    }
+    for text in of_the_budget(&ended, &budget) {
+        talk::remark(wish.talk, Talk::Normal, &text);
+    }
+    write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
+    match (ended, &name) {
+        (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
+            "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}`, go on with \
+             `coretalk --resume {name}`"
+        ))),
+        (PlaceEnded::Interrupted(_), _) => {
+            Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()))
+        }
+        _ => Ok(ExitCode::Done),
+    }
+}
+
+/// Formats that hold no comparison are refused before anything runs.
+///
+/// # Errors
+/// The format.
+pub fn one_format(wish: &Wish, works: &[Work]) -> Result<(), Failure> {
+    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+    for format in asked {
+        if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
+            return Err(Failure::Usage(format!(
+                "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
+                output::format_name(format)
+            )));
+        }
+        if format == FormatWord::HyperfineJson && works.iter().any(|work| matches!(work, Work::Workload(_))) {
+            return Err(Failure::Usage(
+                "`hyperfine-json` holds wall times of a command, and workloads count work in a time; use `json`".into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: Option<&Path>) {
+    let works: Vec<&str> = settings.works.iter().map(|work| work.name.as_str()).collect();
+    for placement in &settings.placements {
+        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+        talk::remark(wish.talk, Talk::Verbose, &format!("{}: {line}", placement.name));
+    }
+    let text = format!(
+        "comparing {} placements by {} for at most {}, seed {}",
+        settings.placements.len(),
+        works.join(", "),
+        settings.budget,
+        settings.seed
+    );
+    talk::remark(wish.talk, Talk::Normal, &text);
+    if let Some(path) = path {
+        talk::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+    }
+}
+
+/// What the end of the budget left undone, and what would help.
+fn of_the_budget(ended: &PlaceEnded, budget: &str) -> Vec<String> {
+    let (needed, unfinished) = match ended {
+        PlaceEnded::TooShort { needed, unfinished } => (Some(needed), unfinished.as_ref()),
+        PlaceEnded::Budget { unfinished } => (None, unfinished.as_ref()),
+        _ => return Vec::new(),
+    };
+    let broken_off = unfinished.map(|Unfinished { work, placement, after, before }| {
+        let what = if work == COMMAND { "the command" } else { work };
+        let before = match before {
+            Some(before) => format!("the run before took {}", duration(before.secs())),
+            None => "no run of it has ended there".to_owned(),
+        };
+        format!(
+            "{what} had not ended on placement {placement} after {}, when the budget of {budget} did, and was ended; \
+             {before}",
+            duration(after.secs())
+        )
+    });
+    let too_short = needed.map(|needed| match unfinished {
+        Some(Unfinished { before: None, .. }) => format!(
+            "nothing can be compared: see whether the work ends by itself, and then set --budget to {} or more",
+            duration(needed.secs())
+        ),
+        _ => format!(
+            "the budget of {budget} ended before everything had run on every placement, a warm-up run on each included; set \
+             --budget to {} or more",
+            duration(needed.secs())
+        ),
+    });
+    broken_off.into_iter().chain(too_short).collect()
+}
+
+/// Columns of the last words of a command that a sentence holds.
+const SAID: usize = 200;
+
+/// A sentence: what failed where, and what it said last.
+fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
+    let name = match works.first() {
+        Some(Work::Command(line)) => format!("`{}`", line.name()),
+        _ => "the work".to_owned(),
+    };
+    let (said, advice) = match failure {
+        TrialFailure::Command { reason, stdout, stderr, .. } => {
+            let said = last_line(stderr).map(|line| format!(" (it said: {line})"));
+            let said = said.or_else(|| last_line(stdout).map(|line| format!(" (it printed last: {line})")));
+            let of_pattern = reason.contains("the pattern of metric");
+            let advice =
+                if of_pattern { "try the pattern on what it prints" } else { "make it work by itself" };
+            (said, advice)
+        }
+        TrialFailure::NotPinned { .. } => (None, "see whether the cpuset has changed"),
+        _ => (None, "make it work by itself"),
+    };
+    let said = said.unwrap_or_default();
+    format!("{name} failed on placement {placement}: {failure}{said}; {advice}, then compare again")
+}
+
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(&plain(line), SAID))
+}
+
+fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
+    let look = output::look(wish);
+    let identity = output::identity_of(wish.identity);
+    let what = Export {
+        report,
+        file: None,
+        protocol: None,
+        probe: None,
+        identity,
+        name: name.unwrap_or("unsaved"),
+        look,
+    };
+    // JSON lines were written while the runs were made.
+    for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
+        out::write_run(out, *format, &what)?;
+    }
+    match (wish.format, &report.place) {
+        (FormatWord::Jsonl, _) => Ok(()),
+        (FormatWord::Text, Some(place)) => {
+            let saved = name.map_or(Saved::Not, Saved::As);
+            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), look.width))
+        }
+        (format, _) => out::write_run(&mut outputs.result, format, &what),
+    }
+}

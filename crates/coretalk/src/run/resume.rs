@@ -1,0 +1,266 @@
+//! `--resume RUN`: going on where a run ended, under its own settings.
+
+pub mod placement;
+pub mod trials;
+
+use crate::RunHeader;
+use crate::args::parse::Invocation;
+use crate::args::relevance::flag;
+use crate::args::value::MachineWord;
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::keeping::Strictness;
+use crate::resolve::machine;
+use crate::resolve::map::{self, Measuring};
+use crate::resolve::output::{self, Wish};
+use crate::resolve::talk::{self, Talk};
+use crate::run::map::{Whole, sit};
+use crate::run::saved;
+use crate::run::sitting::{Keeper, Sitting, Ways};
+use crate::run::trial_outputs::outputs;
+use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
+use coretalk_measure::session::latency::Past;
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::sim::Scenario;
+use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_model::latency::{LatencySettings, Record};
+use coretalk_model::series::{Gathering, SeriesRecord, SeriesSettings};
+use coretalk_model::{CpuId, Picos};
+use std::path::PathBuf;
+
+/// Goes on with a run.
+///
+/// # Errors
+/// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
+pub fn act(
+    invocation: &Invocation,
+    measuring: Measuring<'_>,
+    run: &str,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let found = Found::open(invocation, run)?;
+    let trials = found.file.series_settings()?;
+    let gathering = trials.as_ref().and_then(SeriesSettings::gathering);
+    if trials.is_some() && gathering.is_none() {
+        return match measuring {
+            Measuring::QuickLook => trials::act(invocation, None, run, stop),
+            Measuring::Latency(_) | Measuring::Suite => Err(Failure::Usage(format!(
+                "the run that is resumed was made by `{}`; leave the command out",
+                trials.map_or_else(String::new, |trials| trials.probes.join(" "))
+            ))),
+        };
+    }
+    let measuring = match (gathering, measuring) {
+        // Without a command the run says what it is.
+        (Some(Gathering::Suite), Measuring::QuickLook | Measuring::Suite) => Measuring::Suite,
+        (_, Measuring::QuickLook | Measuring::Latency(_)) if gathering != Some(Gathering::Suite) => measuring,
+        _ => {
+            return Err(Failure::Usage(
+                "the run that is resumed was made by another command; leave the command out".into(),
+            ));
+        }
+    };
+    let settings = found.file.settings()?;
+    let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
+    // One CPU has no map, and its trials get all.
+    let had = if settings.ask_for_nothing() { of_trials } else { settings.budget + of_trials };
+    let mut machine = found.machine(invocation)?;
+    same_settings(invocation, measuring, &*machine, &settings)?;
+    if found.needs_nothing(invocation, had)? {
+        return Ok(ExitCode::Done);
+    }
+    let mut outputs = outputs(measuring, &found.wish, trials.as_ref(), stop)?;
+    let crew = settings.cpus.clone();
+    let (wish, GoingOn { sitting, settings, series, record, segments }) =
+        found.go_on(invocation, &mut *machine, crew, stop)?;
+    let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
+    let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
+    let whole = Whole { settings, past: Past { record, segments }, series };
+    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
+}
+
+/// When what cannot be trusted matters to the exit code.
+pub(super) fn strictness(invocation: &Invocation) -> Strictness {
+    if invocation.cli.global.strict { Strictness::Strict } else { Strictness::Lenient }
+}
+
+/// A saved run that is to go on.
+pub(super) struct Found {
+    /// What is written, where and how.
+    pub wish: Wish,
+    /// Its file.
+    pub file: RunFile,
+    /// What output calls it.
+    pub name: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it is called and how it ended.
+    pub header: RunHeader,
+}
+
+/// A run that goes on.
+pub(super) struct GoingOn {
+    /// Its new sitting.
+    pub sitting: Sitting,
+    /// What is asked of the latency map.
+    pub settings: LatencySettings,
+    /// What is asked of series, and what the segments before have said of it.
+    pub series: Option<(SeriesSettings, SeriesRecord)>,
+    /// What the segments before have said of the map.
+    pub record: Record,
+    /// How many they are.
+    pub segments: u32,
+}
+
+impl Found {
+    /// Opens the file of a run.
+    ///
+    /// # Errors
+    /// There is no such run, or its file cannot be used.
+    pub fn open(invocation: &Invocation, run: &str) -> Result<Found, Failure> {
+        let global = &invocation.cli.global;
+        let path = saved::locate(global, run)?;
+        let file = RunFile::open(&path)?;
+        let header = file.header()?;
+        let name = saved::name_of(&header.id, &path);
+        Ok(Found { wish: output::wish(global), file, name, path, header })
+    }
+
+    /// Opens its machine.
+    ///
+    /// # Errors
+    /// The machine cannot measure, or came from a file that was not named again.
+    pub fn machine(&self, invocation: &Invocation) -> Result<Box<dyn Machine>, Failure> {
+        let word = machine_word(invocation, self.file.environment()?.simulated.as_deref())?;
+        machine::open(word.as_ref(), self.header.seed)
+    }
+
+    /// Shows a run that needs nothing more; gives whether it is one. `budget` is what it had.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the output not be written.
+    pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<bool, Failure> {
+        let global = &invocation.cli.global;
+        let by_budget =
+            self.file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
+        let more_time = global.budget.is_some_and(|more| more > budget);
+        if !self.header.complete || (by_budget && more_time) {
+            return Ok(false);
+        }
+        let name = &self.name;
+        let text = if by_budget {
+            format!(
+                "the run {name} is complete: it ended at its budget of {budget}; a longer --budget goes on"
+            )
+        } else {
+            format!("the run {name} is complete: it needs nothing more")
+        };
+        talk::remark(self.wish.talk, Talk::Normal, &text);
+        let saved = saved::read(global, &self.path.to_string_lossy())?;
+        saved::write(global, &saved, self.wish.format, saved::Chosen::default())?;
+        Ok(true)
+    }
+
+    /// Begins a new segment on a machine that engages these CPUs.
+    ///
+    /// # Errors
+    /// Another machine than that of the run, or one that refuses the crew.
+    pub fn go_on(
+        self,
+        invocation: &Invocation,
+        machine: &mut dyn Machine,
+        cpus: Vec<CpuId>,
+        stop: &Stop,
+    ) -> Result<(Wish, GoingOn), Failure> {
+        let Found { wish, file, path, .. } = self;
+        drop(file);
+        let global = &invocation.cli.global;
+        let findings = machine.examine();
+        let here = Surroundings {
+            environment: machine.environment().clone(),
+            allowed: machine.allowance().cpuset.clone(),
+        };
+        let Resumed { mut writer, header, settings, series, topology, environment, record } =
+            RunWriter::resume(&path, &here, global.budget)?;
+        writer.heed(stop);
+        machine.engage(&Crew { cpus, nice: global.nice, realtime: global.rt })?;
+        let segments = header.segments - 1;
+        let sink = Keeper::File(Box::new(writer));
+        let sitting = Sitting { header, environment, findings, topology, sink, path: Some(path) };
+        Ok((wish, GoingOn { sitting, settings, series, record, segments }))
+    }
+}
+
+/// The machine of the run: as typed, else as its file says.
+fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
+    match (&invocation.cli.global.machine, simulated) {
+        (Some(word), _) => Ok(Some(word.clone())),
+        (None, None) => Ok(None),
+        (None, Some(name)) if Scenario::names().contains(&name) => {
+            Ok(Some(MachineWord::Sim(name.to_owned())))
+        }
+        (None, Some(name)) => Err(Failure::Usage(format!(
+            "the run was made on a simulated machine `{name}` that came from a file; name it with --machine sim:FILE"
+        ))),
+    }
+}
+
+/// Settings come from the file; those that are typed again must say the same.
+fn same_settings(
+    invocation: &Invocation,
+    measuring: Measuring<'_>,
+    machine: &dyn Machine,
+    was: &LatencySettings,
+) -> Result<(), Failure> {
+    let typed = |ids: &[&str]| ids.iter().find(|id| invocation.has(id)).map(|id| flag(id));
+    let seed = invocation.cli.global.seed.unwrap_or(was.seed);
+    let settings = [
+        "cpus",
+        "smt",
+        "pairs",
+        "protocol",
+        "hint",
+        "home",
+        "lines",
+        "samples",
+        "iterations",
+        "parallel",
+        "precision",
+        "seed",
+        "tails",
+        "rate",
+        "imitate",
+        "keep_raw",
+    ];
+    if typed(&settings).is_none() {
+        return Ok(());
+    }
+    let now = map::request(machine, &invocation.cli.global, measuring, seed)?.settings;
+    let sorted = |settings: &LatencySettings| {
+        let mut cpus = settings.cpus.clone();
+        cpus.sort();
+        cpus
+    };
+    let differs: [(&[&str], bool); 12] = [
+        (&["cpus", "smt", "pairs"], sorted(&now) != sorted(was) || now.pairs != was.pairs),
+        (&["protocol"], now.protocols != was.protocols),
+        (&["hint"], now.hint != was.hint),
+        (&["home"], now.home != was.home),
+        (&["lines"], now.lines != was.lines),
+        (&["samples", "iterations"], now.counts != was.counts),
+        (&["parallel"], now.parallel != was.parallel),
+        (&["precision"], now.precision != was.precision),
+        (&["seed"], now.seed != was.seed),
+        (&["tails", "rate"], now.tails != was.tails),
+        (&["imitate"], now.imitate != was.imitate),
+        (&["keep_raw"], now.keep_raw != was.keep_raw),
+    ];
+    for (ids, differs) in differs {
+        if let (Some(option), true) = (typed(ids), differs) {
+            return Err(Failure::Usage(format!(
+                "{option} differs from the run that is resumed; leave it out (only --budget may be new), or begin a \
+                 new run"
+            )));
+        }
+    }
+    Ok(())
+}

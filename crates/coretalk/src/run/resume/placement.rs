@@ -1,0 +1,190 @@
+//! `--resume RUN` of a comparison: more runs of the same work on the same placements. What was typed then is read again
+//! from the words that the file keeps.
+
+use crate::args::parse::{Invocation, Typed, parse};
+use crate::args::place::PlaceArgs;
+use crate::args::relevance::flag;
+use crate::args::{Cli, Command, Global};
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::placement::{Requested, request};
+use crate::run::outputs::Outputs;
+use crate::run::placement::{Sitting, one_format, sit};
+use crate::run::resume::Found;
+use crate::run::sitting::Keeper;
+use crate::store::{Resumed, RunWriter, Sitting as Surroundings};
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::place::PlaceSettings;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Goes on with a comparison. `typed` is the command that was typed with it, if any.
+///
+/// # Errors
+/// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
+pub fn act(
+    invocation: &Invocation,
+    typed: Option<&PlaceArgs>,
+    run: &str,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let global = &invocation.cli.global;
+    let found = Found::open(invocation, run)?;
+    let name = &found.name;
+    let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
+        return Err(Failure::Usage(format!(
+            "the run {name} compares no placements; go on with `coretalk --resume {name}`"
+        )));
+    };
+    let mut machine = found.machine(invocation)?;
+    let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
+    one_format(&found.wish, &requested.works)?;
+    let says_the_same = |what: &str| means_the_same(&*machine, invocation, typed, &words, &requested, what);
+    if let Some(what) =
+        differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
+    {
+        return Err(Failure::Usage(format!(
+            "{what} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
+        )));
+    }
+    if found.needs_nothing(invocation, was.budget)? {
+        return Ok(ExitCode::Done);
+    }
+    let Found { wish, file, path, .. } = found;
+    drop(file);
+    let outputs = Outputs::open(&wish, stop)?;
+    let findings = machine.examine();
+    let here = Surroundings {
+        environment: machine.environment().clone(),
+        allowed: machine.allowance().cpuset.clone(),
+    };
+    let Resumed { mut writer, header, series, topology, environment, .. } =
+        RunWriter::resume(&path, &here, global.budget)?;
+    writer.heed(stop);
+    let Some((settings, record)) = series else {
+        return Err(Failure::Internal("a comparison has lost its settings".into()));
+    };
+    let budget = settings.budget;
+    let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
+    let past = SeriesPast { record, segments: header.segments - 1, earlier: None };
+    let sink = Keeper::File(Box::new(writer));
+    let sitting =
+        Sitting { header, environment, findings, topology, requested, past, sink, path: Some(path) };
+    sit(&mut *machine, sitting, &wish, outputs, stop)
+}
+
+/// What the words of the run are and mean today; they have to mean what they meant.
+fn again(
+    machine: &dyn Machine,
+    words: &[String],
+    seed: u64,
+    was: &PlaceSettings,
+) -> Result<(Words, Requested), Failure> {
+    let changed = |what: &str| {
+        Failure::Environment(format!(
+            "{what}; begin a new comparison, or see this one with `coretalk runs show`"
+        ))
+    };
+    if words.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err(changed("a word of the command is no text, so that the file does not hold it exactly"));
+    }
+    let typed = std::iter::once("coretalk".to_owned()).chain(words.iter().cloned()).map(OsString::from);
+    let Typed::Command(invocation) = parse(typed)? else {
+        return Err(changed("the words of the run are no command of this version"));
+    };
+    let Cli { command: Some(Command::Place(args)), global } = invocation.cli else {
+        return Err(changed("the words of the run are no comparison of this version"));
+    };
+    if let Some(program) = args.command.first().map(Path::new)
+        && program.is_relative()
+        && program.components().count() > 1
+        && !program.exists()
+    {
+        return Err(Failure::Environment(format!(
+            "the command of the run is `{}`, which is not in this folder; resume it in the folder where it was begun",
+            program.display()
+        )));
+    }
+    let now = request(machine, &global, &args, seed)?;
+    // A later sitting may have had another budget.
+    let settings = PlaceSettings { budget: was.budget, ..now.settings };
+    if settings != *was {
+        return Err(changed("the placements of the run are not what they were: the topology has changed"));
+    }
+    Ok((Words { global, args: *args }, Requested { settings, ..now }))
+}
+
+/// Whether CPUs or placements that are typed in other words than then come to the same.
+fn means_the_same(
+    machine: &dyn Machine,
+    invocation: &Invocation,
+    typed: Option<&PlaceArgs>,
+    words: &Words,
+    was: &Requested,
+    what: &str,
+) -> bool {
+    if !["--cpus", "--smt", "--placement"].contains(&what) {
+        return false;
+    }
+    let typed_global = &invocation.cli.global;
+    let global = Global {
+        cpus: typed_global.cpus.clone().or(words.global.cpus.clone()),
+        smt: typed_global.smt.or(words.global.smt),
+        ..words.global.clone()
+    };
+    let placement = typed.map(|typed| typed.placement.clone()).filter(|placement| !placement.is_empty());
+    let args =
+        PlaceArgs { placement: placement.unwrap_or(words.args.placement.clone()), ..words.args.clone() };
+    request(machine, &global, &args, was.settings.seed).is_ok_and(|now| {
+        let budget = was.settings.budget;
+        PlaceSettings { budget, ..now.settings } == was.settings
+    })
+}
+
+/// What was typed when the run began.
+struct Words {
+    global: Global,
+    args: PlaceArgs,
+}
+
+/// What is typed now in other words than the run. What is left out says nothing.
+fn differences(
+    invocation: &Invocation,
+    typed: Option<&PlaceArgs>,
+    words: &Words,
+    was: &PlaceSettings,
+) -> Vec<String> {
+    let global = &invocation.cli.global;
+    let of_global = [
+        ("seed", global.seed.is_some_and(|seed| seed != was.seed)),
+        ("precision", global.precision.is_some_and(|precision| precision != was.precision)),
+        ("cpus", global.cpus.is_some() && global.cpus != words.global.cpus),
+        ("smt", global.smt.is_some() && global.smt != words.global.smt),
+    ];
+    let none = PlaceArgs::default();
+    let (now, then) = (typed.unwrap_or(&none), &words.args);
+    let usual = was.threads.map(|threads| threads as u32);
+    let patterns = |args: &PlaceArgs| -> Vec<(String, String)> {
+        args.metric.iter().map(|(name, pattern)| (name.clone(), pattern.to_string())).collect()
+    };
+    let of_place = [
+        ("placement", !now.placement.is_empty() && now.placement != then.placement),
+        ("workload", !now.workload.is_empty() && now.workload != then.workload),
+        ("threads", now.threads.is_some_and(|threads| then.threads.or(usual) != Some(threads))),
+        ("repeat", now.repeat.is_some_and(|repeat| repeat != was.repeat)),
+        ("metric", !now.metric.is_empty() && patterns(now) != patterns(then)),
+        (
+            "higher_is_better",
+            !now.higher_is_better.is_empty() && now.higher_is_better != then.higher_is_better,
+        ),
+        ("timeout", now.timeout.is_some() && now.timeout != then.timeout),
+        ("min_effect", now.min_effect.is_some_and(|effect| effect != was.min_effect)),
+    ];
+    let of_command = !now.command.is_empty() && now.command != then.command;
+    let differing = of_global.into_iter().chain(of_place).filter(|(_, differs)| *differs);
+    of_command
+        .then(|| "the command".to_owned())
+        .into_iter()
+        .chain(differing.map(|(id, _)| flag(id)))
+        .collect()
+}

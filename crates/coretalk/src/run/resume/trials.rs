@@ -1,0 +1,108 @@
+//! `--resume RUN` of a run of series: going on where it ended, under its own settings.
+
+use crate::args::family::Family;
+use crate::args::parse::Invocation;
+use crate::args::relevance::{flag, is_global};
+use crate::args::{Cli, Global};
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::trials::{self, request};
+use crate::run::resume::{self, Found, GoingOn, placement};
+use crate::run::sitting::Ways;
+use crate::run::trial_outputs::TrialOutputs;
+use crate::run::trials::sit;
+use clap::CommandFactory;
+use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::place::PROBE;
+use coretalk_model::series::SeriesSettings;
+
+/// Goes on with a run. `family` is the command that was typed with it, if any.
+///
+/// # Errors
+/// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
+pub fn act(
+    invocation: &Invocation,
+    family: Option<&dyn Family>,
+    run: &str,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let found = Found::open(invocation, run)?;
+    let Some(settings) = found.file.series_settings()? else {
+        let name = &found.name;
+        return Err(Failure::Usage(format!(
+            "the run {name} is one of `latency`; go on with `coretalk latency --resume {name}`"
+        )));
+    };
+    if settings.probes == [PROBE] {
+        drop(found);
+        return match family {
+            None => placement::act(invocation, None, run, stop),
+            Some(_) => Err(Failure::Usage(
+                "the run that is resumed compares placements; leave the command out".into(),
+            )),
+        };
+    }
+    let mut machine = found.machine(invocation)?;
+    same_settings(invocation, family, &*machine, &settings)?;
+    if found.needs_nothing(invocation, settings.budget)? {
+        return Ok(ExitCode::Done);
+    }
+    let outputs = TrialOutputs::open(&found.wish, &settings, stop)?;
+    let crew = trials::crew(&settings, &found.file.topology()?);
+    let (wish, GoingOn { sitting, series, segments, .. }) =
+        found.go_on(invocation, &mut *machine, crew, stop)?;
+    let Some((settings, record)) = series else {
+        return Err(Failure::Internal("a run of series has lost its settings".into()));
+    };
+    let ways = Ways { wish: &wish, strictness: resume::strictness(invocation), stop };
+    sit(&mut *machine, sitting, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
+}
+
+/// Settings come from the file; those that are typed again must say the same.
+fn same_settings(
+    invocation: &Invocation,
+    family: Option<&dyn Family>,
+    machine: &dyn Machine,
+    was: &SeriesSettings,
+) -> Result<(), Failure> {
+    let differs = |option: String| {
+        Err(Failure::Usage(format!(
+            "{option} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
+        )))
+    };
+    let global = &invocation.cli.global;
+    if global.seed.is_some_and(|seed| seed != was.seed) {
+        return differs(flag("seed"));
+    }
+    if global.precision.is_some_and(|precision| precision != was.precision) {
+        return differs(flag("precision"));
+    }
+    let Some(family) = family else {
+        return match ["cpus", "smt", "order"].iter().find(|id| invocation.has(id)) {
+            Some(id) => Err(Failure::Usage(format!(
+                "{} has no effect on a run that is resumed; leave it out",
+                flag(id)
+            ))),
+            None => Ok(()),
+        };
+    };
+    if was.probes != [family.probe()] {
+        return Err(Failure::Usage(format!(
+            "the run that is resumed is one of `{}`; leave the command out",
+            was.probes.join(", ")
+        )));
+    }
+    // The others say how long, where to and how it is shown, and change nothing of what is measured.
+    let cli = Cli::command();
+    let chooses = |id: &&String| ["cpus", "smt"].contains(&id.as_str()) || !is_global(&cli, id);
+    let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
+    let is_same = |global: &Global| -> Result<bool, Failure> {
+        let now = request(machine, global, family, was.seed)?.settings;
+        Ok(now.trials == was.trials && now.asked == was.asked)
+    };
+    let unordered = Global { order: None, ..global.clone() };
+    match is_same(global)? || is_same(&unordered)? {
+        true => Ok(()),
+        false => differs(flag(option)),
+    }
+}

@@ -1,0 +1,105 @@
+//! Saved runs: found by name, opened, and written again.
+
+use crate::RunReport;
+use crate::args::Global;
+use crate::args::words::FormatWord;
+use crate::exit::Failure;
+use crate::export::Export;
+use crate::resolve::output;
+use crate::resolve::talk::{self, Talk};
+use crate::run::out::{self, Out};
+use crate::run::trial_outputs::{is_folder, write_folder};
+use crate::store::{Directory, RunFile, Surroundings, find, short_name};
+use coretalk_model::Protocol;
+use std::path::{Path, PathBuf};
+
+/// The directory of runs.
+///
+/// # Errors
+/// There is no place for runs.
+pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
+    Ok(Directory::resolve(&Surroundings::of_process(option.cloned()))?)
+}
+
+/// The file of a run that was named; says so where the name is ambiguous.
+///
+/// # Errors
+/// There is no such run.
+pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
+    let found = find(&directory(global.store.as_ref())?, run)?;
+    if let Some(notice) = found.notice {
+        talk::remark(output::wish(global).talk, Talk::Normal, &notice);
+    }
+    Ok(found.path)
+}
+
+/// A run that was named, opened.
+///
+/// # Errors
+/// There is no such run, or its file cannot be read.
+pub fn open(global: &Global, run: &str) -> Result<RunFile, Failure> {
+    Ok(RunFile::open(&locate(global, run)?)?)
+}
+
+/// What output calls a run: the shortest end of its id that no other run of its directory has.
+pub fn name_of(id: &str, path: &Path) -> String {
+    let beside = path.parent().map(Directory::at).and_then(|directory| directory.files().ok());
+    let ids: Vec<String> = beside
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned()))
+        .collect();
+    short_name(id, ids.iter().map(String::as_str)).to_owned()
+}
+
+/// A saved run with everything that output needs.
+#[derive(Debug)]
+pub struct Saved {
+    report: RunReport,
+    file: RunFile,
+    name: String,
+}
+
+/// Reads a saved run.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(global: &Global, run: &str) -> Result<Saved, Failure> {
+    let file = open(global, run)?;
+    let report = file.report()?;
+    let name = name_of(&report.header.id, file.path());
+    Ok(Saved { report, name, file })
+}
+
+/// What of a run a format shows that cannot hold all of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen<'a> {
+    /// The map of this protocol.
+    pub protocol: Option<Protocol>,
+    /// The trials of this probe.
+    pub probe: Option<&'a str>,
+}
+
+/// Writes a saved run in a format.
+///
+/// # Errors
+/// The output cannot be written, or the format cannot hold the run.
+pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
+    let wish = output::wish(global);
+    if let (FormatWord::Hgrm, Some(path)) = (format, wish.output.as_deref())
+        && is_folder(path)
+    {
+        return write_folder(&saved.report, path);
+    }
+    let mut out = Out::open(wish.output.as_deref())?;
+    let what = Export {
+        report: &saved.report,
+        file: Some(&saved.file),
+        protocol: chosen.protocol,
+        probe: chosen.probe,
+        identity: output::identity_of(wish.identity),
+        name: &saved.name,
+        look: output::look(&wish),
+    };
+    out::write_run(&mut out, format, &what)
+}

@@ -1,0 +1,318 @@
+//! One sitting of a run, whatever it measures: how it is opened and closed, and where its rounds go meanwhile.
+
+use crate::RunHeader;
+use crate::args::parse::Invocation;
+use crate::exit::{ExitCode, Failure};
+use crate::resolve::keeping::{Keeping, Remarks, Strictness};
+use crate::resolve::output::Wish;
+use crate::resolve::talk::{self, Talk};
+use crate::run::part::Part;
+use crate::run::saved;
+use crate::store::{NewRun, RunWriter};
+use coretalk_measure::session::latency::{Ended, RunError};
+use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
+use coretalk_model::{Departure, Environment, Finding, Topology};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How a sitting is performed, beside what it measures.
+#[derive(Clone, Copy)]
+pub struct Ways<'a> {
+    /// What is written, where and how.
+    pub wish: &'a Wish,
+    /// When what cannot be trusted matters to the exit code.
+    pub strictness: Strictness,
+    /// The wish to end.
+    pub stop: &'a Stop,
+}
+
+/// What a new run needs to begin.
+pub struct Opening<'a> {
+    /// What was typed.
+    pub invocation: &'a Invocation,
+    /// Which threads measure.
+    pub crew: &'a Crew,
+    /// Where the run is kept.
+    pub keeping: &'a Keeping,
+    /// What only the user knows.
+    pub remarks: &'a Remarks,
+    /// What is asked of the latency map.
+    pub settings: &'a LatencySettings,
+    /// What is asked of series.
+    pub series: Option<&'a SeriesSettings>,
+    /// How much is said on standard error.
+    pub talk: Talk,
+    /// The wish to end.
+    pub stop: &'a Stop,
+}
+
+/// One sitting of a run, ready to begin.
+pub struct Sitting {
+    /// What the run is called.
+    pub header: RunHeader,
+    /// What it is measured under, as its first sitting says.
+    pub environment: Environment,
+    /// What `doctor` said.
+    pub findings: Vec<Finding>,
+    /// What the machine reports.
+    pub topology: Topology,
+    /// Where rounds go.
+    pub sink: Keeper,
+    /// The run file, where there is one.
+    pub path: Option<PathBuf>,
+}
+
+impl Opening<'_> {
+    /// Examines and engages the machine, and makes the run file.
+    ///
+    /// # Errors
+    /// [`Failure`]: the machine refuses the crew, or the file cannot be made.
+    pub fn open(self, machine: &mut dyn Machine) -> Result<Sitting, Failure> {
+        let findings = machine.examine();
+        let granted = machine.engage(self.crew)?;
+        let mut environment = machine.environment().clone();
+        environment.priority = Some(granted.priority);
+        environment.label = self.remarks.label.clone();
+        environment.notes.extend(self.remarks.notes.clone());
+        let topology = machine.topology().clone();
+        let header = header(self.invocation, self.keeping, self.settings.seed, &environment);
+        let new = NewRun {
+            header: &header,
+            environment: &environment,
+            findings: &findings,
+            topology: &topology,
+            settings: self.settings,
+            series: self.series,
+            allowed: &machine.allowance().cpuset,
+        };
+        let (sink, path) = keeper(&new, self.keeping, self.talk, self.stop)?;
+        Ok(Sitting { header, environment, findings, topology, sink, path })
+    }
+}
+
+/// What a new run is called.
+pub fn header(invocation: &Invocation, keeping: &Keeping, seed: u64, environment: &Environment) -> RunHeader {
+    let tags = match keeping {
+        Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
+        Keeping::Nowhere => Vec::new(),
+    };
+    let simulated = environment.simulated.is_some();
+    RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), seed) }
+}
+
+/// Where a new run is kept, and its file.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn keeper(
+    new: &NewRun<'_>,
+    keeping: &Keeping,
+    talk: Talk,
+    stop: &Stop,
+) -> Result<(Keeper, Option<PathBuf>), Failure> {
+    let Keeping::Store { directory, .. } = keeping else { return Ok((Keeper::Nothing, None)) };
+    let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
+    writer.heed(stop);
+    if let Some(notice) = writer.notice() {
+        talk::remark(talk, Talk::Normal, &notice);
+    }
+    let path = writer.path().to_owned();
+    Ok((Keeper::File(Box::new(writer)), Some(path)))
+}
+
+/// A run file, or nothing.
+pub enum Keeper {
+    /// A file.
+    File(Box<RunWriter>),
+    /// `--no-save`.
+    Nothing,
+}
+
+impl Sink for Keeper {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.commit(slot),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.decide(decision),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.finish(result),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn interrupt(&mut self) -> Result<Kept, SinkError> {
+        match self {
+            Keeper::File(writer) => writer.interrupt(),
+            Keeper::Nothing => Ok(Kept::Nothing),
+        }
+    }
+}
+
+impl SeriesSink for Keeper {
+    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.commit_passes(passes),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.finish_series(result),
+            Keeper::Nothing => Ok(()),
+        }
+    }
+}
+
+/// A run that was measured, as far as it went.
+pub struct Closed {
+    /// What it is called; whether it is complete is for the result to say.
+    pub header: RunHeader,
+    /// What it was measured under.
+    pub environment: Environment,
+    /// What `doctor` said.
+    pub findings: Vec<Finding>,
+    /// What the machine reports.
+    pub topology: Topology,
+    /// What is left to do.
+    pub end: End,
+}
+
+/// What is left to do once everything is measured and kept: to show it.
+pub struct End {
+    /// What output calls the run, where it is saved.
+    name: Option<String>,
+    ended: Ended,
+    talk: Talk,
+}
+
+impl Sitting {
+    /// Ends the writing, and gives what came out. `told` is what became of the JSON lines.
+    ///
+    /// # Errors
+    /// [`Failure`]: somebody wished to end, the machine or the store failed, or the lines could not be written.
+    pub fn close<R>(
+        self,
+        measured: Result<(R, Ended), RunError>,
+        told: Result<Vec<Departure>, Failure>,
+        talk: Talk,
+    ) -> Result<(Closed, R), Failure> {
+        let Sitting { mut header, environment, findings, topology, sink, path: _ } = self;
+        let path = match sink {
+            Keeper::File(writer) => Some(writer.close()?),
+            Keeper::Nothing => None,
+        };
+        let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
+        let mut end = End { name, ended: Ended::Complete, talk };
+        let say_where = |failure: &Failure| end.say_where(failure);
+        let (result, ended) = match (measured, &end.name) {
+            (Err(RunError::Interrupted), Some(name)) => {
+                // An output that failed is what ended the run then.
+                told.inspect_err(say_where)?;
+                return Err(Failure::Interrupted(format!(
+                    "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see \
+                     it with `coretalk runs show {name}`"
+                )));
+            }
+            (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
+        };
+        header.departed = told.inspect_err(say_where)?;
+        end.ended = ended;
+        Ok((Closed { header, environment, findings, topology, end }, result))
+    }
+}
+
+impl End {
+    /// Writes what came out; `write` is told what the run is called. Whoever wishes to end meanwhile need not wait: for a
+    /// large machine the drawing takes seconds, and can be had again.
+    ///
+    /// # Errors
+    /// [`Failure`]: an output cannot be written, or somebody wished to end.
+    pub fn write(
+        &self,
+        stop: &Stop,
+        write: impl FnOnce(Option<&str>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let name = self.name.as_deref();
+        let sentence = || match name {
+            Some(name) => format!(
+                "interrupted; the run is complete and saved as {name}: see it with `coretalk runs show {name}`"
+            ),
+            None => "interrupted; nothing was saved, as --no-save asks".into(),
+        };
+        // What is not saved would be lost.
+        let guard = name.map(|_| Guard::begin(stop, Failure::Interrupted(sentence())));
+        let written = write(name);
+        drop(guard);
+        written.inspect_err(|failure| self.say_where(failure))?;
+        match self.ended == Ended::Interrupted || stop.is_raised() {
+            true => Err(Failure::Interrupted(sentence())),
+            false => Ok(()),
+        }
+    }
+
+    /// Whatever fails once a run is measured, it is not lost, and nobody should have to look for it.
+    fn say_where(&self, failure: &Failure) {
+        // A closed pipe ends quietly.
+        if let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) {
+            let text = format!("what was measured until the failure is saved as {name}");
+            talk::remark(self.talk, Talk::Normal, &text);
+        }
+    }
+}
+
+/// Ends the process when somebody wishes so, while nothing is left to measure and nothing to save.
+struct Guard {
+    /// Taken by whoever comes first: the guard that ends the process, or the end of what it watches over.
+    over: Arc<AtomicBool>,
+    /// Hung up at the end.
+    working: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Long enough to cost nothing, short enough that nobody notices.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Guard {
+    fn begin(stop: &Stop, last_words: Failure) -> Guard {
+        let over = Arc::new(AtomicBool::new(false));
+        let (working, ended) = mpsc::channel();
+        let (seen, stop) = (Arc::clone(&over), stop.clone());
+        let watch = move || {
+            while ended.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                // One swap of two sees false: that side goes on and the other does not. Nothing else is handed over.
+                if stop.is_raised() && !seen.swap(true, AcqRel) {
+                    last_words.tell();
+                    Part::remove_all();
+                    std::process::exit(last_words.code() as i32);
+                }
+            }
+        };
+        // Without a thread the wish is heard at the end of the drawing.
+        let thread = thread::Builder::new().name("guard".into()).spawn(watch).ok();
+        Guard { over, working: Some(working), thread }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let is_ending = self.over.swap(true, AcqRel);
+        self.working = None;
+        if let (Some(thread), true) = (self.thread.take(), is_ending) {
+            // The process ends in there.
+            let _ = thread.join();
+        }
+    }
+}

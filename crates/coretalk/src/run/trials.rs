@@ -1,0 +1,86 @@
+//! The commands that measure series: everything but their own options, which are a file each below.
+
+use crate::exit::{ExitCode, Failure};
+use crate::report::text::count;
+use crate::resolve::keeping::Strictness;
+use crate::resolve::output::Wish;
+use crate::resolve::talk::{self, Talk};
+use crate::run::meant::settings_of_trials;
+use crate::run::outputs::Results;
+use crate::run::sitting::{Closed, Sitting, Ways};
+use crate::run::trial_outputs::TrialOutputs;
+use crate::run::watcher::Watcher;
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::Machine;
+use coretalk_measure::session::series::{self, SeriesPast};
+use coretalk_model::Grade;
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::series::SeriesSettings;
+
+/// Performs a sitting and writes what came out.
+pub fn sit(
+    machine: &mut dyn Machine,
+    mut sitting: Sitting,
+    settings: SeriesSettings,
+    past: SeriesPast,
+    mut outputs: TrialOutputs,
+    Ways { wish, strictness, stop }: Ways<'_>,
+) -> Result<ExitCode, Failure> {
+    announce(&settings, wish, sitting.path.as_deref());
+    let latency = nothing(&settings);
+    let lines = outputs.lines(wish);
+    let mut watcher = Watcher::new(wish, &sitting.topology, &latency, past.segments, lines, stop)
+        .of_trials(&settings.trials);
+    let measured = series::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
+    let told = watcher.end();
+    let (closed, result) = sitting.close(measured, told, wish.talk)?;
+    let Closed { mut header, mut environment, findings, topology, end } = closed;
+    environment.note_surroundings(machine.environment());
+    header.complete = result.complete;
+    let doubted =
+        result.trials.iter().filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count();
+    let report = RunReport {
+        header,
+        environment,
+        findings,
+        topology,
+        settings: latency,
+        result: LatencyResult { complete: result.complete, ..LatencyResult::default() },
+        series: Some(SeriesReport { settings, result }),
+        place: None,
+    };
+    end.write(stop, |name| outputs.write(&report, name, wish))?;
+    if let Some(reason) = report.series.as_ref().and_then(|series| series.result.nothing_said()) {
+        return Err(Failure::Environment(format!(
+            "no trial gave a value: {reason}; `coretalk doctor` looks for the cause"
+        )));
+    }
+    if strictness == Strictness::Lenient || doubted == 0 {
+        return Ok(ExitCode::Done);
+    }
+    let text = format!(
+        "{doubted} trials cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
+    );
+    talk::remark(Talk::Normal, Talk::Normal, &text);
+    Ok(ExitCode::Found)
+}
+
+/// What a run of series asks of the latency map.
+pub fn nothing(settings: &SeriesSettings) -> LatencySettings {
+    LatencySettings::nothing(settings.cpus.clone(), settings.precision, settings.budget, settings.seed)
+}
+
+fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Path>) {
+    let text = format!(
+        "measuring {} of {} for at most {}, seed {}",
+        count(settings.trials.len() as u64, "trial"),
+        settings.probes.join(", "),
+        settings.budget,
+        settings.seed
+    );
+    talk::remark(wish.talk, Talk::Normal, &text);
+    if let Some(path) = path {
+        talk::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+    }
+    talk::remark(wish.talk, Talk::Verbose, &settings_of_trials(settings));
+}

@@ -1,0 +1,167 @@
+//! [`Watcher`]: what standard error and the JSON lines are told while a run is made.
+
+use crate::args::words::FormatWord;
+use crate::document::{pass_line, trial_line};
+use crate::exit::Failure;
+use crate::report::progress::{Audience, Progress};
+use crate::report::{depth, text};
+use crate::resolve::output::{self, Wish};
+use crate::resolve::talk::{self, Talk};
+use crate::run::out::Out;
+use coretalk_measure::Stop;
+use coretalk_measure::session::{Event, Observer, Slot};
+use coretalk_model::latency::{LatencySettings, cells};
+use coretalk_model::series::{SeriesEntry, TrialSpec};
+use coretalk_model::{CpuId, Departure, Topology};
+use std::io::{self, IsTerminal, Stderr};
+use std::time::{Duration, Instant};
+
+type Clock = Box<dyn FnMut() -> Duration>;
+
+/// Draws progress and streams JSON lines, in commit slots only.
+pub struct Watcher<'a> {
+    progress: Option<Progress<Stderr, Clock>>,
+    lines: Vec<&'a mut Out>,
+    cells: Vec<[CpuId; 2]>,
+    trials: Vec<TrialSpec>,
+    segment: u32,
+    talk: Talk,
+    stop: Stop,
+    failure: Option<Failure>,
+    departed: Vec<Departure>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Watches one sitting of a run. `files` are the outputs that get a line for each trial.
+    pub fn new(
+        wish: &Wish,
+        topology: &Topology,
+        settings: &LatencySettings,
+        segment: u32,
+        lines: Vec<&'a mut Out>,
+        stop: &Stop,
+    ) -> Watcher<'a> {
+        let cells = cells(topology, settings);
+        let began = Instant::now();
+        let clock: Clock = Box::new(move || began.elapsed());
+        let audience = match depth::height() {
+            Some(rows) if io::stderr().is_terminal() => Audience::Terminal { rows },
+            _ => Audience::Log,
+        };
+        let look = output::progress_look(wish);
+        let progress = (wish.talk > Talk::Quiet).then(|| {
+            Progress::new(
+                io::stderr(),
+                clock,
+                audience,
+                look,
+                topology.clone(),
+                &settings.cpus,
+                cells.clone(),
+            )
+        });
+        let trials = Vec::new();
+        Watcher {
+            progress,
+            lines,
+            cells,
+            trials,
+            segment,
+            talk: wish.talk,
+            stop: stop.clone(),
+            failure: None,
+            departed: Vec::new(),
+        }
+    }
+
+    /// Watches a run of series: these are its trials.
+    pub fn of_trials(mut self, trials: &[TrialSpec]) -> Watcher<'a> {
+        self.trials = trials.to_vec();
+        self
+    }
+
+    /// The CPUs that went away so far.
+    pub fn departed(&self) -> &[Departure] {
+        &self.departed
+    }
+
+    /// Takes progress off the terminal; gives the CPUs that went away.
+    ///
+    /// # Errors
+    /// JSON lines could not be written; the run was stopped then.
+    pub fn end(mut self) -> Result<Vec<Departure>, Failure> {
+        if let Some(progress) = &mut self.progress {
+            progress.clear();
+        }
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.departed),
+        }
+    }
+
+    fn stream_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), Failure> {
+        for out in &mut self.lines {
+            out.stream(|out| {
+                for entry in passes {
+                    writeln!(out, "{}", pass_line(entry, &self.trials).map_err(io::Error::from)?)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, slot: &Slot) -> Result<(), Failure> {
+        let (cells, segment) = (&self.cells, self.segment);
+        for out in &mut self.lines {
+            out.stream(|out| {
+                for round in &slot.rounds {
+                    for trial in &round.trials {
+                        let line = trial_line(round, trial, segment, cells).map_err(io::Error::from)?;
+                        writeln!(out, "{line}")?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        let streamed = match (&event, &self.failure) {
+            (Event::Committed { slot, .. }, None) => self.stream(slot),
+            (Event::Passes { passes, .. }, None) => self.stream_passes(passes),
+            _ => Ok(()),
+        };
+        if let Err(failure) = streamed {
+            // Nobody reads on, or the disk is full: going on would measure for nobody.
+            self.failure = Some(failure);
+            self.stop.raise();
+        }
+        if let Event::Departed { departure } = event {
+            self.departed.push(departure);
+        }
+        if let (Event::Phase { purpose }, Talk::Verbose) = (&event, self.talk) {
+            talk::remark(self.talk, Talk::Verbose, &text::plain(&format!("phase: {}", purpose.name())));
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.event(event);
+        }
+    }
+}
+
+/// The outputs that get a line for each trial as it completes.
+pub fn line_outputs<'a>(
+    wish: &Wish,
+    result: &'a mut Out,
+    exports: &'a mut [(FormatWord, Out)],
+) -> Vec<&'a mut Out> {
+    let streamed = exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
+    let mut lines: Vec<&mut Out> = streamed.map(|(_, out)| out).collect();
+    if wish.format == FormatWord::Jsonl {
+        lines.push(result);
+    }
+    lines
+}
