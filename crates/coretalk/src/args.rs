@@ -5,10 +5,10 @@ pub mod contend;
 pub mod family;
 pub mod jitter;
 pub mod latency;
+pub mod options;
 pub mod parse;
 pub mod place;
 pub mod queue;
-pub mod relevance;
 pub mod sharing;
 pub mod spawn;
 pub mod value;
@@ -24,13 +24,16 @@ use crate::args::place::PlaceArgs;
 use crate::args::queue::QueueArgs;
 use crate::args::sharing::SharingArgs;
 use crate::args::spawn::SpawnArgs;
-use crate::args::value::MachineWord;
 use crate::args::wait::WaitArgs;
 use crate::args::wake::WakeArgs;
-use crate::args::words::{ByWord, ColorWord, FailOnWord, FormatWord, OrderWord, ScaleWord, SmtWord};
+use crate::args::words::{FailOnWord, ScaleWord};
 use clap::{Args, Parser, Subcommand};
 use coretalk_model::advise::{Pattern, Sharing};
-use coretalk_model::{CpuSet, Picos, Protocol};
+use coretalk_model::{CpuSet, Protocol};
+use options::{
+    COMPARED, DRAWN, EXPORTS, EXPORTS_OF_MAP, EXPORTS_OF_PLACE, Global, MEASURED, RESULT, SAID, SAVED,
+    WATCHED, takes,
+};
 use std::path::PathBuf;
 use words::{one_of, protocol};
 
@@ -58,163 +61,86 @@ pub struct Cli {
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
     /// Measure a latency matrix
+    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID]))]
     Latency(Box<LatencyArgs>),
     /// Measure what each way of waiting for another thread costs
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
     Wait(Box<WaitArgs>),
     /// Measure how long until a thread that waits in a primitive runs again
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, DRAWN, EXPORTS, SAID]))]
     Wake(Box<WakeArgs>),
     /// Measure how many messages a second pass through bounded queues
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
     Queue(Box<QueueArgs>),
     /// Compare placements: the same work on other CPUs
+    #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]))]
     Place(Box<PlaceArgs>),
     /// Measure what it costs to start a thread or a process
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Spawn(Box<SpawnArgs>),
     /// Measure what it costs when many threads change one number
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, EXPORTS, SAID]))]
     Contend(Box<ContendArgs>),
     /// Measure how far apart two threads must write
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Sharing(Box<SharingArgs>),
     /// Measure how soon many readers see what one thread writes
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Broadcast(Box<BroadcastArgs>),
     /// Measure how quiet each CPU is
+    #[command(args = takes(&[WATCHED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Jitter(Box<JitterArgs>),
     /// Measure everything there is to measure, in one run
+    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
     Suite,
     /// List, show, name and remove saved runs (default: list)
+    #[command(args = takes(&[&["store", "output"]]))]
     Runs(RunsArgs),
     /// Write a saved run as data
+    #[command(args = takes(&[&["store", "with_identity", "quiet"], RESULT]))]
     Export(ExportArgs),
     /// Write runs as a page or a picture to share: .html, .svg or .png
+    #[command(args = takes(&[&["store", "output", "order", "by", "with_identity", "quiet"]]))]
     Report(ReportArgs),
     /// Show latency matrices of other tools, or convert them
+    #[command(args = takes(&[RESULT, &["order", "color", "quiet"]]))]
     Import(ImportArgs),
     /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool, or write them as a page or a picture
+    #[command(args = takes(&[&["output", "quiet"]]))]
     View(ViewArgs),
     /// Say what is doubtful about latency matrices of other tools
+    #[command(args = takes(&[&["strict", "output", "quiet"]]))]
     Lint(LintArgs),
     /// Say what differs between two runs or matrix files; of more, show a table
+    #[command(args = takes(&[RESULT, &["store", "with_identity", "quiet"]]))]
     Compare(CompareArgs),
     /// Look for everything that could spoil a measurement; changes nothing
+    #[command(args = takes(&[RESULT, &["with_identity", "machine"]]))]
     Doctor,
     /// Show how the machine is built: as the system reports it, and as its latencies show it
+    #[command(args = takes(&[RESULT, &["with_identity", "machine", "store", "quiet"]]))]
     Topology(TopologyArgs),
     /// Say on which CPUs threads that talk should live, and what that gains
+    #[command(args = takes(&[RESULT, &["with_identity", "cpus", "smt", "machine", "seed", "budget", "store", "quiet"]]))]
     Advise(Box<AdviseArgs>),
     /// Show cost, resolution and frequency of the clock
+    #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
     /// List what can be measured, or show the machine code of a timed loop
+    #[command(args = takes(&[RESULT]))]
     Probes(ProbesArgs),
     /// Say what would be measured and how long it takes
+    #[command(args = takes(&[MEASURED, RESULT, &["with_identity", "keep_raw"]]))]
     Plan(PlanArgs),
     /// Print a completion script for a shell
+    #[command(args = takes(&[&["output"]]))]
     Completions(CompletionsArgs),
     /// Print the manual page
+    #[command(args = takes(&[&["output"]]))]
     Man,
     /// Do one run of a workload: what `place` starts
     #[command(hide = true)]
     Work(WorkWords),
-}
-
-/// Options that are accepted before and after every command that they concern.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Machine and run")]
-pub struct Global {
-    /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
-    #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
-    pub cpus: Option<CpuSet>,
-    /// Which hardware threads: all, one of each core, or only pairs inside cores
-    #[arg(long, global = true, value_name = "WHICH")]
-    pub smt: Option<SmtWord>,
-    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
-    #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
-    pub machine: Option<MachineWord>,
-    /// Seed of every random choice (default: a new one, which is stored)
-    #[arg(long, global = true, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Half-width of the 95 % intervals to reach, 0.1% to 50% (default: 2%)
-    #[arg(long, global = true, value_name = "PERCENT", value_parser = value::precision)]
-    pub precision: Option<f64>,
-    /// Upper bound of machine time, for example 60s (default: by size of the machine)
-    #[arg(long, global = true, value_name = "TIME", value_parser = value::budget)]
-    pub budget: Option<Picos>,
-    /// Niceness to ask for, -20 to 19 (default: -20 where that is granted)
-    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
-          value_parser = clap::value_parser!(i32).range(-20..=19))]
-    pub nice: Option<i32>,
-    /// Real-time priority to ask for, 1 to 99
-    #[arg(long, global = true, value_name = "N", conflicts_with = "nice",
-          value_parser = clap::value_parser!(i32).range(1..=99))]
-    pub rt: Option<i32>,
-    /// Exit with 1 if some cells cannot be trusted
-    #[arg(long, global = true)]
-    pub strict: bool,
-    /// Go on with an interrupted run; its settings are taken from its file
-    #[arg(long, global = true, value_name = "RUN", conflicts_with_all = ["no_save", "name", "label", "note"])]
-    pub resume: Option<String>,
-
-    /// Directory of run files
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Saving")]
-    pub store: Option<PathBuf>,
-    /// Do not save the run
-    #[arg(long, global = true, conflicts_with_all = ["store", "name", "keep_raw"], help_heading = "Saving")]
-    pub no_save: bool,
-    /// Tag the run
-    #[arg(long, global = true, value_name = "TAG", value_parser = value::tag, help_heading = "Saving")]
-    pub name: Option<String>,
-    /// Keep raw ticks above 64 CPUs too
-    #[arg(long, global = true, help_heading = "Saving")]
-    pub keep_raw: bool,
-    /// Call the machine this in results
-    #[arg(long, global = true, value_name = "TEXT", help_heading = "Saving")]
-    pub label: Option<String>,
-    /// Note what only you know about the machine, for example fabric=1800MHz; repeatable
-    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
-    pub note: Vec<(String, String)>,
-
-    /// Format of the result (default: text)
-    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
-    pub format: Option<FormatWord>,
-    /// Write the result to a file instead of standard output
-    #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
-    pub output: Option<PathBuf>,
-    /// Also write the matrix as CSV with CPU ids; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_csv: Vec<PathBuf>,
-    /// Also write the bare matrix of core-to-core-latency; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_c2c_csv: Vec<PathBuf>,
-    /// Also write the matrix as a Markdown table; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_markdown: Vec<PathBuf>,
-    /// Also write the JSON document; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_json: Vec<PathBuf>,
-    /// Also write one JSON line per trial; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_jsonl: Vec<PathBuf>,
-    /// Also write every distribution into a directory, as percentile tables; repeatable
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
-    pub export_hgrm: Vec<PathBuf>,
-    /// Also write the comparisons as hyperfine writes them; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_hyperfine_json: Vec<PathBuf>,
-    /// Order of rows and columns (default: topology)
-    #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
-    pub order: Option<OrderWord>,
-    /// What a row of the heat map is (default: core)
-    #[arg(long, global = true, value_name = "WHAT", help_heading = "Output")]
-    pub by: Option<ByWord>,
-    /// Include host name and other private facts in data
-    #[arg(long, global = true, help_heading = "Output")]
-    pub with_identity: bool,
-    /// When to use colour (default: auto; NO_COLOR is honoured)
-    #[arg(long, global = true, value_name = "WHEN", help_heading = "Output")]
-    pub color: Option<ColorWord>,
-    /// No progress and no remarks on standard error
-    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Output")]
-    pub quiet: bool,
-    /// Say more on standard error: settings, phases
-    #[arg(long, short, global = true, help_heading = "Output")]
-    pub verbose: bool,
 }
 
 /// Options of `runs`.
@@ -229,16 +155,20 @@ pub struct RunsArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum RunsCommand {
     /// List saved runs, newest first
+    #[command(args = takes(&[&["store", "output"]]))]
     List,
     /// Show a run again
+    #[command(args = takes(&[RESULT, DRAWN, &["store", "with_identity", "quiet"]]))]
     Show {
         /// latest, latest~1, a tag, the beginning or end of an id, or a path
         run: String,
     },
     /// Print names that runs can be called by: what completion offers
     #[command(hide = true)]
+    #[command(args = takes(&[&["store", "output"]]))]
     Names,
     /// Give a run a name
+    #[command(args = takes(&[&["store", "quiet"]]))]
     Tag {
         /// Which run
         run: String,
@@ -247,11 +177,13 @@ pub enum RunsCommand {
         tag: String,
     },
     /// Remove a run
+    #[command(args = takes(&[&["store", "quiet"]]))]
     Rm {
         /// Which run
         run: String,
     },
     /// Print the path of a run's file
+    #[command(args = takes(&[&["store", "output", "quiet"]]))]
     Path {
         /// Which run
         run: String,
@@ -395,26 +327,37 @@ pub struct PlanArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum PlannedCommand {
     /// Plan a latency matrix
+    #[command(args = takes(&[MEASURED, RESULT, &["with_identity", "keep_raw"]]))]
     Latency(Box<LatencyArgs>),
     /// Plan ways of waiting
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Wait(Box<WaitArgs>),
     /// Plan wake-ups
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Wake(Box<WakeArgs>),
     /// Plan throughput of queues
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Queue(Box<QueueArgs>),
     /// Plan a comparison of placements
+    #[command(args = takes(&[COMPARED, &["output"]]))]
     Place(Box<PlaceArgs>),
     /// Plan creations
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Spawn(Box<SpawnArgs>),
     /// Plan contention
+    #[command(args = takes(&[MEASURED, &["output"]]))]
     Contend(Box<ContendArgs>),
     /// Plan writes at several distances
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Sharing(Box<SharingArgs>),
     /// Plan writes to many readers
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Broadcast(Box<BroadcastArgs>),
     /// Plan a look at how quiet each CPU is
+    #[command(args = takes(&[WATCHED, &["order", "output"]]))]
     Jitter(Box<JitterArgs>),
     /// Plan a run of everything
+    #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Suite,
 }
 

@@ -25,6 +25,10 @@ use crate::args::words::FormatWord;
 use crate::args::{Command, RunsCommand};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::Measuring;
+use crate::resolve::{
+    output,
+    talk::{self, Talk},
+};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
 use std::ffi::OsString;
@@ -47,6 +51,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
+    for text in &invocation.ignored {
+        talk::remark(output::wish(global).talk, Talk::Normal, text);
+    }
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
         Some(Command::Latency(args)) if args.asks_for_trials() => trials::act(invocation, &**args),

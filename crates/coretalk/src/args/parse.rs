@@ -1,8 +1,10 @@
 //! From words to [`Cli`]: parsing, with every error in one sentence.
 
-use crate::args::{Cli, relevance};
+use super::{Cli, options};
 use crate::exit::Failure;
-use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// What was typed.
@@ -17,61 +19,142 @@ pub enum Typed {
 /// A command with its options.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// As typed.
+    /// As typed, without options that the command does not take.
     pub cli: Cli,
-    /// The ids of the options that were typed, for messages that name them.
-    pub typed: Vec<String>,
-    /// The words themselves without the program's name.
+    /// The options that were typed.
+    pub typed: Vec<TypedOption>,
+    /// The words themselves without the program's name, and without those options.
     pub words: Vec<String>,
+    /// What was left out, a sentence each.
+    pub ignored: Vec<String>,
+}
+
+/// An option that was typed, for messages that name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedOption {
+    /// Its id.
+    pub id: String,
+    /// As it is typed: `--no-save`.
+    pub flag: String,
 }
 
 impl Invocation {
     /// Whether an option was typed, by its id.
     pub fn has(&self, id: &str) -> bool {
-        self.typed.iter().any(|typed| typed == id)
+        self.flag(id).is_some()
+    }
+
+    /// How an option was typed, by its id.
+    pub fn flag(&self, id: &str) -> Option<String> {
+        self.typed.iter().find(|typed| typed.id == id).map(|typed| typed.flag.clone())
     }
 }
 
-/// The definitions of the command line: what parses, helps and completes.
-pub fn definitions() -> clap::Command {
-    relevance::hide_irrelevant(Cli::command())
+/// The definitions of the command line: what parses, helps and completes. An option that a command does not take is known
+/// there all the same, and hidden.
+pub fn definitions() -> Command {
+    let of_quick_look = options::QUICK_LOOK.concat();
+    let is_hidden = |arg: &Arg| arg.is_global_set() && !of_quick_look.contains(&arg.get_id().as_str());
+    let root = Cli::command().mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg });
+    root.mut_subcommands(|command| with_the_others(command, &options::all()))
 }
 
-/// Parses the words of a command line, the program's name first.
+fn with_the_others(command: Command, all: &[Arg]) -> Command {
+    let takes = |arg: &&Arg| command.get_arguments().any(|own| own.get_id() == arg.get_id());
+    let others: Vec<Arg> = all.iter().filter(|arg| !takes(arg)).map(|arg| arg.clone().hide(true)).collect();
+    command.args(others).mut_subcommands(|below| with_the_others(below, all))
+}
+
+/// Parses the words of a command line, the program's name first. An option that the command does not take changes nothing.
 ///
 /// # Errors
 /// [`Failure::Usage`] in one sentence.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
-    let matches = match definitions().try_get_matches_from(&words) {
+    parsed(&words, Vec::new())
+}
+
+fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure> {
+    let mut definitions = definitions();
+    definitions.build();
+    let matches = match definitions.clone().try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(error) => return text_or_failure(&error, &words),
+        Err(error) => return text_or_failure(&error, words),
     };
-    let (path, leaf) = relevance::leaf(&matches);
-    let typed = relevance::typed(leaf);
-    if let Some(option) = relevance::without_effect(&Cli::command(), &path, &typed) {
-        let command = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
-        return Err(Failure::Usage(format!(
-            "{option} has no effect on {command}; leave it out (see `coretalk {path} --help`)"
-        )));
+    let (path, command, leaf) = leaf(&definitions, &matches);
+    let is_typed = |arg: &&Arg| leaf.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let typed: Vec<&Arg> = command.get_arguments().filter(is_typed).collect();
+    if let Some(other) = typed.iter().find(|arg| arg.is_global_set() && arg.is_hide_set()) {
+        let what = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
+        let sentence = format!("{} has no effect on {what} and is ignored", flag(other));
+        let rest = without(words, other);
+        if rest.len() == words.len() {
+            return Err(Failure::Usage(format!("{sentence}; leave it out (see `coretalk {path} --help`)")));
+        }
+        ignored.push(sentence);
+        return parsed(&rest, ignored);
     }
-    if let Some([option, trials]) = relevance::of_no_map(&path, &typed) {
-        return Err(Failure::Usage(format!(
-            "{option} has no effect with {trials}, which measures no map; leave one of them out (see `coretalk {path} \
-             --help`)"
-        )));
-    }
-    let mut built = Cli::command();
-    built.build();
-    if let Some([option, other]) = relevance::excluding_each_other(&built, &typed) {
+    // clap looks at the options before the command and at those after it, and not at both together.
+    let excluded = |arg: &Arg| {
+        command
+            .get_arg_conflicts_with(arg)
+            .into_iter()
+            .find(|other| typed.iter().any(|it| it.get_id() == other.get_id()))
+    };
+    if let Some((option, other)) = typed.iter().find_map(|arg| Some((arg, excluded(arg)?))) {
         return Err(Failure::Usage(format!(
             "the argument '{option}' cannot be used with '{other}'; see `{} --help`",
-            command_of(&words)
+            command_of(words)
         )));
     }
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, &words))?;
+    let typed =
+        typed.iter().map(|arg| TypedOption { id: arg.get_id().to_string(), flag: flag(arg) }).collect();
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    Ok(Typed::Command(Box::new(Invocation { cli, typed, words })))
+    Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))
+}
+
+/// The command that was typed: its path, its definition and its own matches.
+fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a Command, &'a ArgMatches) {
+    let (mut path, mut command, mut leaf) = (Vec::new(), definitions, matches);
+    while let Some((name, below)) = leaf.subcommand() {
+        path.push(name);
+        leaf = below;
+        command = command.find_subcommand(name).unwrap_or(command);
+    }
+    (path.join(" "), command, leaf)
+}
+
+/// An option as it is typed: `--no-save`.
+fn flag(option: &Arg) -> String {
+    option.get_long().map_or_else(|| option.get_id().to_string(), |long| format!("--{long}"))
+}
+
+/// The words without an option and its value: as `--long`, `--long=value`, `-s`, `-svalue`. What follows `--` belongs to
+/// another command.
+fn without(words: &[OsString], option: &Arg) -> Vec<OsString> {
+    let long = flag(option);
+    let short = option.get_short().map(|short| format!("-{short}"));
+    let has_value = option.get_action().takes_values();
+    let mut rest = Vec::with_capacity(words.len());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        if text == "--" {
+            rest.push(word.clone());
+            rest.extend(words.cloned());
+            break;
+        }
+        let is_alone = text == long || short.as_deref() == Some(text);
+        let holds_value = text.strip_prefix(&long).is_some_and(|value| value.starts_with('='))
+            || (has_value && short.as_deref().is_some_and(|short| text.starts_with(short)));
+        match (is_alone, holds_value) {
+            (true, _) if has_value => drop(words.next()),
+            (true, _) | (_, true) => {}
+            _ => rest.push(word.clone()),
+        }
+    }
+    rest
 }
 
 fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Failure> {
@@ -157,14 +240,39 @@ mod tests {
     fn refusals_are_one_sentence_that_says_what_to_do() {
         assert_eq!(refusal(&["smoke"]), "unrecognized subcommand 'smoke'; see `coretalk --help`");
         assert_eq!(
-            refusal(&["runs", "list", "--budget", "5s"]),
-            "--budget has no effect on `runs list`; leave it out (see `coretalk runs list --help`)"
-        );
-        assert_eq!(
             refusal(&["latency", "--protocol", "smoke"]),
             "invalid value 'smoke' for '--protocol <LIST>' [possible values: cas, store, msg, xfer, one-way]; \
              a similar value exists: 'store'; see `coretalk latency --help`"
         );
+    }
+
+    #[test]
+    fn an_option_that_the_command_does_not_take_changes_nothing_and_is_told() {
+        for words in [
+            &["runs", "list", "--budget", "5s", "--store", "x"][..],
+            &["--budget=5s", "runs", "list", "--store", "x"],
+            &["runs", "--budget", "5s", "--store", "x", "list"],
+            &["-v", "runs", "--budget", "5s", "list", "--store", "x", "--verbose"],
+        ] {
+            let all = std::iter::once("coretalk").chain(words.iter().copied());
+            let Ok(Typed::Command(invocation)) = parse(all.map(OsString::from)) else {
+                panic!("{words:?} was refused")
+            };
+            assert_eq!(invocation.cli.global.budget, None, "{words:?}");
+            assert_eq!(invocation.cli.global.store, Some("x".into()), "{words:?}");
+            assert!(!invocation.words.iter().any(|word| word.contains("budget")), "{words:?}");
+            let told = "--budget has no effect on `runs list` and is ignored".to_owned();
+            assert!(invocation.ignored.contains(&told), "{words:?}: {:?}", invocation.ignored);
+            assert_eq!(invocation.ignored.len(), if words[0] == "-v" { 2 } else { 1 });
+        }
+    }
+
+    #[test]
+    fn the_command_that_place_runs_keeps_its_options() {
+        let words = ["coretalk", "place", "--by", "core", "--placement", "a=0", "--", "x", "--by", "core"];
+        let Ok(Typed::Command(invocation)) = parse(words.map(OsString::from)) else { panic!("refused") };
+        assert_eq!(invocation.ignored, ["--by has no effect on `place` and is ignored"]);
+        assert_eq!(invocation.words, ["place", "--placement", "a=0", "--", "x", "--by", "core"]);
     }
 
     #[test]

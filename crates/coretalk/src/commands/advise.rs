@@ -3,8 +3,9 @@
 mod noise;
 mod proof;
 
+use crate::args::AdviseArgs;
+use crate::args::options::Global;
 use crate::args::words::SmtWord;
-use crate::args::{AdviseArgs, Global};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
 use crate::document::Document;

@@ -1,7 +1,8 @@
 //! `compare`: two runs or files against each other, or many in one table.
 
+use crate::args::CompareArgs;
+use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
-use crate::args::{CompareArgs, Global};
 use crate::document::{Compared, ComparedSideDoc, Document, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report::alignment::pairing_words;

@@ -1,7 +1,8 @@
 //! `completions`: what the definitions know, with the names of what there is to measure, and of the runs of this computer.
 
+use crate::args::CompletionsArgs;
+use crate::args::options::Global;
 use crate::args::parse::definitions;
-use crate::args::{CompletionsArgs, Global};
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;
 use clap::Command;

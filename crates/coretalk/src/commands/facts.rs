@@ -1,8 +1,9 @@
 //! The commands that say something about the machine and the tool: doctor, clock, probes. Each as text,
 //! and as one document.
 
+use crate::args::ProbesArgs;
+use crate::args::options::Global;
 use crate::args::value::MachineWord;
-use crate::args::{Global, ProbesArgs};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{AsmDoc, Document, ProbeDoc};
 use crate::exit::{ExitCode, Failure};

@@ -1,7 +1,8 @@
 //! `import`: matrices of other tools, shown or converted.
 
+use crate::args::ImportArgs;
+use crate::args::options::Global;
 use crate::args::words::FormatWord;
-use crate::args::{Global, ImportArgs};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report::heat_map::HeatMap;

@@ -1,6 +1,7 @@
 //! `lint`: what is doubtful about matrices of other tools.
 
-use crate::args::{Global, LintArgs};
+use crate::args::LintArgs;
+use crate::args::options::Global;
 use crate::exit::{ExitCode, Failure};
 use crate::report::lint::{LintView, screen};
 use crate::resolve::talk::{self, Talk};

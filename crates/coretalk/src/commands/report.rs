@@ -1,8 +1,9 @@
 //! `report`: runs as a page or a picture that people share.
 
 use crate::RunReport;
+use crate::args::ReportArgs;
+use crate::args::options::Global;
 use crate::args::words::ScaleWord;
-use crate::args::{Global, ReportArgs};
 use crate::commands::drawn::Drawn;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::sheet;

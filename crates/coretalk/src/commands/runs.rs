@@ -1,7 +1,8 @@
 //! The `runs` commands.
 
+use crate::args::RunsCommand;
+use crate::args::options::Global;
 use crate::args::words::FormatWord;
-use crate::args::{Global, RunsCommand};
 use crate::exit::{ExitCode, Failure};
 use crate::report::runs::{RunRow, Standing, runs};
 use crate::resolve::output;

@@ -1,6 +1,6 @@
 //! [`Shape`]: what is handed over by commands that measure no matrix: words, or one document.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::document::{Document, Identity};
 use crate::exit::{ExitCode, Failure};

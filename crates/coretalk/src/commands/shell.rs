@@ -1,6 +1,6 @@
 //! `man`: the manual, from the definitions.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::parse::definitions;
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;

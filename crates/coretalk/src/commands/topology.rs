@@ -1,6 +1,7 @@
 //! `topology`: what is reported of a machine, what its latencies show, and how the two agree.
 
-use crate::args::{Global, TopologyArgs};
+use crate::args::TopologyArgs;
+use crate::args::options::Global;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};

@@ -1,6 +1,7 @@
 //! `view`: percentile tables and interval logs of any tool, as a table and a plot, a page or a picture.
 
-use crate::args::{Global, ViewArgs};
+use crate::args::ViewArgs;
+use crate::args::options::Global;
 use crate::commands::drawn::Drawn;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::spectra::sheet;

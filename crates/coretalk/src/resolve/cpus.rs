@@ -1,6 +1,6 @@
 //! Which CPUs are meant, and which pairs of them.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::SmtWord;
 use crate::exit::Failure;

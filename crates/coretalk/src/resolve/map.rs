@@ -1,7 +1,7 @@
 //! From what was typed to what is meant: every CPU exists and may be used, every default is filled in.
 
-use crate::args::Global;
 use crate::args::latency::LatencyArgs;
+use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{FormatWord, HintWord, OrderWord};
 use crate::exit::Failure;

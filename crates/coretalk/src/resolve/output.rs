@@ -1,6 +1,6 @@
 //! [`Wish`]: what is written, where and how.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
 use crate::document;
 use crate::exit::Failure;

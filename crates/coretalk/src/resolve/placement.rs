@@ -1,6 +1,6 @@
 //! What is meant by `place`: every CPU exists and may be used, every placement can be had, every program is there.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::place::PlaceArgs;
 use crate::exit::Failure;
 use crate::report::text::count;

@@ -1,7 +1,7 @@
 //! [`Source`]: a run or a file of another tool, named in one word.
 
 use crate::RunReport;
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::files;
 use crate::run::saved;

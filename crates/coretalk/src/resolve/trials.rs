@@ -1,7 +1,7 @@
 //! What is meant by a command that measures series.
 
-use crate::args::Global;
 use crate::args::family::Family;
+use crate::args::options::Global;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;

@@ -1,7 +1,7 @@
 //! [`Brief`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise` stand on.
 
-use crate::args::Global;
 use crate::args::latency::LatencyArgs;
+use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};

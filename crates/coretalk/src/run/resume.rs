@@ -5,7 +5,6 @@ pub mod trials;
 
 use crate::RunHeader;
 use crate::args::parse::Invocation;
-use crate::args::relevance::flag;
 use crate::args::value::MachineWord;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::keeping::Strictness;
@@ -211,7 +210,7 @@ fn same_settings(
     machine: &dyn Machine,
     was: &LatencySettings,
 ) -> Result<(), Failure> {
-    let typed = |ids: &[&str]| ids.iter().find(|id| invocation.has(id)).map(|id| flag(id));
+    let typed = |ids: &[&str]| ids.iter().find_map(|id| invocation.flag(id));
     let seed = invocation.cli.global.seed.unwrap_or(was.seed);
     let settings = [
         "cpus",

@@ -1,7 +1,7 @@
 //! Saved runs: found by name, opened, and written again.
 
 use crate::RunReport;
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::Export;

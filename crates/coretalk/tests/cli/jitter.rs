@@ -65,12 +65,9 @@ fn a_longer_look_is_another_one_and_what_makes_no_sense_is_refused() {
     };
     let [short, long] = ["1s", "3s"].map(watched);
     assert!((1_000..1_700).contains(&short) && (3_000..3_400).contains(&long), "{short} and {long}");
-    for (words, code, part) in [
-        (&["--for", "0s"][..], 2, "--for"),
-        (&["--cpus", "99"], 2, "CPU 99 does not exist"),
-        (&["--precision", "1%"], 2, "--precision has no effect on `jitter`"),
-        (&["--budget", "9s"], 2, "--budget"),
-    ] {
+    for (words, code, part) in
+        [(&["--for", "0s"][..], 2, "--for"), (&["--cpus", "99"], 2, "CPU 99 does not exist")]
+    {
         let said = tool.call(&[&["jitter", "--machine", "sim:noisy-vm", "-q"], words].concat());
         assert_eq!(said.code, code, "{words:?}: {}", said.err);
         assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);

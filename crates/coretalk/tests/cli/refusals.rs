@@ -145,9 +145,6 @@ const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["latency", "--resume", "./missing.coretalk"], 4, "missing.coretalk"),
     (&["latency", "--machine", "sim:chiplet-16", "-o", "no/such/folder/x"], 6, "no/such/folder/x"),
     (&["runs", "show", "latest"], 2, "no runs"),
-    (&["runs", "show", "latest", "--budget", "5s"], 2, "--budget has no effect on `runs show`"),
-    (&["doctor", "--cpus", "0"], 2, "--cpus has no effect on `doctor`"),
-    (&["--strict", "plan"], 2, "--strict has no effect on `plan`"),
     (&["export", "./missing.coretalk"], 4, "missing.coretalk"),
     (&["export", "latest", "--format", "yaml"], 2, "yaml"),
     (&["import", "missing.csv"], 4, "missing.csv"),
@@ -257,4 +254,22 @@ fn help_and_version_are_results() {
     }
     let refused = tool.call(&["help", "latncy"]);
     assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{}", refused.err);
+}
+
+#[test]
+fn an_option_that_a_command_does_not_take_is_told_and_changes_nothing() {
+    let tool = Tool::new();
+    let sim = ["--machine", "sim:chiplet-16", "--seed", "1"];
+    for (words, more, told) in [
+        (&["plan"][..], &["--strict"][..], "--strict has no effect on `plan` and is ignored"),
+        (&["plan", "contend"], &["--order=id"], "--order has no effect on `plan contend` and is ignored"),
+        (&["plan", "jitter"], &["--budget", "9s"], "--budget has no effect on `plan jitter` and is ignored"),
+    ] {
+        let without = tool.done(&[words, &sim].concat());
+        for with in [[words, &sim, more].concat(), [more, words, &sim].concat()] {
+            let said = tool.done(&with);
+            assert_eq!(said.out, without.out, "{with:?}");
+            assert_eq!(said.err, format!("{}coretalk: {told}\n", without.err), "{with:?}");
+        }
+    }
 }

@@ -42,7 +42,6 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         (&["--kind", "pool,pool"], 2, "names pool twice"),
         (&["--samples", "0"], 2, "--samples"),
         (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
-        (&["--keep-raw"], 2, "--keep-raw has no effect on `spawn`"),
     ] {
         let said = tool.call(&[&["spawn", "--machine", "sim:chiplet-16", "-q"], words].concat());
         assert_eq!(said.code, code, "{words:?}: {}", said.err);

@@ -166,8 +166,8 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         (&["latency", "--gap", "1us,1us"], "--gap names a silence twice"),
         (&["latency", "--gap", "1us", "--protocol", "msg"], "--protocol"),
         (&["latency", "--gap", "1us", "--by", "core"], "'--gap <TIME>' cannot be used with '--by <WHAT>'"),
-        (&["--keep-raw", "latency", "--gap", "1us"], "--keep-raw has no effect with --gap"),
-        (&["--by", "core", "latency", "--load", "compute"], "--by has no effect with --load"),
+        (&["--keep-raw", "latency", "--gap", "1us"], "cannot be used with '--keep-raw'"),
+        (&["--by", "core", "latency", "--load", "compute"], "cannot be used with '--by"),
         (&["latency", "--load", "computer"], "a similar name exists: `compute`"),
         (
             &["latency", "--load", "compute,pingpong", "--cpus", "0,1"],

@@ -1,6 +1,6 @@
 //! [`Noise`]: CPUs that a run of `jitter` found noisy.
 
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::commands::advise::proof::{called, is_same};
 use crate::exit::Failure;
 use crate::report::text::percent;

@@ -1,7 +1,7 @@
 //! `advise --prove`: work that talks as the threads do, run on the advised placement and on the usual ones in turn.
 
 use crate::PlaceReport;
-use crate::args::Global;
+use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::report::advise::ProofView;
 use crate::resolve::cpus::cpus_and_pairs;

@@ -1,10 +1,10 @@
 //! `--resume RUN` of a comparison: more runs of the same work on the same placements. What was typed then is read again
 //! from the words that the file keeps.
 
+use crate::args::options::Global;
 use crate::args::parse::{Invocation, Typed, parse};
 use crate::args::place::PlaceArgs;
-use crate::args::relevance::flag;
-use crate::args::{Cli, Command, Global};
+use crate::args::{Cli, Command};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
 use crate::run::outputs::Outputs;
@@ -185,6 +185,6 @@ fn differences(
     of_command
         .then(|| "the command".to_owned())
         .into_iter()
-        .chain(differing.map(|(id, _)| flag(id)))
+        .chain(differing.filter_map(|(id, _)| invocation.flag(id)))
         .collect()
 }

@@ -1,16 +1,15 @@
 //! `--resume RUN` of a run of series: going on where it ended, under its own settings.
 
 use crate::args::family::Family;
-use crate::args::parse::Invocation;
-use crate::args::relevance::{flag, is_global};
-use crate::args::{Cli, Global};
+use crate::args::options;
+use crate::args::options::Global;
+use crate::args::parse::{Invocation, TypedOption};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
 use crate::run::resume::{self, Found, GoingOn, placement};
 use crate::run::sitting::Ways;
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::sit;
-use clap::CommandFactory;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
@@ -65,24 +64,23 @@ fn same_settings(
     machine: &dyn Machine,
     was: &SeriesSettings,
 ) -> Result<(), Failure> {
-    let differs = |option: String| {
+    let differs = |option: &str| {
         Err(Failure::Usage(format!(
             "{option} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
         )))
     };
     let global = &invocation.cli.global;
     if global.seed.is_some_and(|seed| seed != was.seed) {
-        return differs(flag("seed"));
+        return differs("--seed");
     }
     if global.precision.is_some_and(|precision| precision != was.precision) {
-        return differs(flag("precision"));
+        return differs("--precision");
     }
     let Some(family) = family else {
-        return match ["cpus", "smt", "order"].iter().find(|id| invocation.has(id)) {
-            Some(id) => Err(Failure::Usage(format!(
-                "{} has no effect on a run that is resumed; leave it out",
-                flag(id)
-            ))),
+        return match ["cpus", "smt", "order"].iter().find_map(|id| invocation.flag(id)) {
+            Some(option) => {
+                Err(Failure::Usage(format!("{option} has no effect on a run that is resumed; leave it out")))
+            }
             None => Ok(()),
         };
     };
@@ -93,8 +91,10 @@ fn same_settings(
         )));
     }
     // The others say how long, where to and how it is shown, and change nothing of what is measured.
-    let cli = Cli::command();
-    let chooses = |id: &&String| ["cpus", "smt"].contains(&id.as_str()) || !is_global(&cli, id);
+    let shared = options::all();
+    let is_shared = |id: &str| shared.iter().any(|arg| arg.get_id() == id);
+    let chooses =
+        |typed: &&TypedOption| ["cpus", "smt"].contains(&typed.id.as_str()) || !is_shared(&typed.id);
     let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
     let is_same = |global: &Global| -> Result<bool, Failure> {
         let now = request(machine, global, family, was.seed)?.settings;
@@ -103,6 +103,6 @@ fn same_settings(
     let unordered = Global { order: None, ..global.clone() };
     match is_same(global)? || is_same(&unordered)? {
         true => Ok(()),
-        false => differs(flag(option)),
+        false => differs(&option.flag),
     }
 }

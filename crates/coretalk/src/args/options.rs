@@ -1,0 +1,154 @@
+//! [`Global`]: options that several commands take, and [`takes`], by which a command says which.
+
+use super::value::{self, MachineWord};
+use super::words::{ByWord, ColorWord, FormatWord, OrderWord, SmtWord};
+use clap::{Arg, Args, Command};
+use coretalk_model::{CpuSet, Picos};
+use std::path::PathBuf;
+
+/// Options that several commands take, wherever they stand: before the command or after it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Machine and run")]
+pub struct Global {
+    /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
+    #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Which hardware threads: all, one of each core, or only pairs inside cores
+    #[arg(long, global = true, value_name = "WHICH")]
+    pub smt: Option<SmtWord>,
+    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
+    #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
+    pub machine: Option<MachineWord>,
+    /// Seed of every random choice (default: a new one, which is stored)
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Half-width of the 95 % intervals to reach, 0.1% to 50% (default: 2%)
+    #[arg(long, global = true, value_name = "PERCENT", value_parser = value::precision)]
+    pub precision: Option<f64>,
+    /// Upper bound of machine time, for example 60s (default: by size of the machine)
+    #[arg(long, global = true, value_name = "TIME", value_parser = value::budget)]
+    pub budget: Option<Picos>,
+    /// Niceness to ask for, -20 to 19 (default: -20 where that is granted)
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+    /// Real-time priority to ask for, 1 to 99
+    #[arg(long, global = true, value_name = "N", conflicts_with = "nice",
+          value_parser = clap::value_parser!(i32).range(1..=99))]
+    pub rt: Option<i32>,
+    /// Exit with 1 if some cells cannot be trusted
+    #[arg(long, global = true)]
+    pub strict: bool,
+    /// Go on with an interrupted run; its settings are taken from its file
+    #[arg(long, global = true, value_name = "RUN", conflicts_with_all = ["no_save", "name", "label", "note"])]
+    pub resume: Option<String>,
+
+    /// Directory of run files
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Saving")]
+    pub store: Option<PathBuf>,
+    /// Do not save the run
+    #[arg(long, global = true, conflicts_with_all = ["store", "name", "keep_raw"], help_heading = "Saving")]
+    pub no_save: bool,
+    /// Tag the run
+    #[arg(long, global = true, value_name = "TAG", value_parser = value::tag, help_heading = "Saving")]
+    pub name: Option<String>,
+    /// Keep raw ticks above 64 CPUs too
+    #[arg(long, global = true, help_heading = "Saving")]
+    pub keep_raw: bool,
+    /// Call the machine this in results
+    #[arg(long, global = true, value_name = "TEXT", help_heading = "Saving")]
+    pub label: Option<String>,
+    /// Note what only you know about the machine, for example fabric=1800MHz; repeatable
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
+    pub note: Vec<(String, String)>,
+
+    /// Format of the result (default: text)
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Option<FormatWord>,
+    /// Write the result to a file instead of standard output
+    #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Also write the matrix as CSV with CPU ids; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_csv: Vec<PathBuf>,
+    /// Also write the bare matrix of core-to-core-latency; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_c2c_csv: Vec<PathBuf>,
+    /// Also write the matrix as a Markdown table; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_markdown: Vec<PathBuf>,
+    /// Also write the JSON document; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_json: Vec<PathBuf>,
+    /// Also write one JSON line per trial; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_jsonl: Vec<PathBuf>,
+    /// Also write every distribution into a directory, as percentile tables; repeatable
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
+    pub export_hgrm: Vec<PathBuf>,
+    /// Also write the comparisons as hyperfine writes them; repeatable
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub export_hyperfine_json: Vec<PathBuf>,
+    /// Order of rows and columns (default: topology)
+    #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
+    pub order: Option<OrderWord>,
+    /// What a row of the heat map is (default: core)
+    #[arg(long, global = true, value_name = "WHAT", help_heading = "Output")]
+    pub by: Option<ByWord>,
+    /// Include host name and other private facts in data
+    #[arg(long, global = true, help_heading = "Output")]
+    pub with_identity: bool,
+    /// When to use colour (default: auto; NO_COLOR is honoured)
+    #[arg(long, global = true, value_name = "WHEN", help_heading = "Output")]
+    pub color: Option<ColorWord>,
+    /// No progress and no remarks on standard error
+    #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Output")]
+    pub quiet: bool,
+    /// Say more on standard error: settings, phases
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub verbose: bool,
+}
+
+/// What chooses what is measured and how.
+pub const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
+/// The same of `jitter`: how long is said by `--for`, and a rare gap has no precision.
+pub const WATCHED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
+/// The same of `place`: what runs chooses its priority itself.
+pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
+/// Where a new run is kept and what is known of it.
+pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
+/// What is written, and where.
+pub const RESULT: &[&str] = &["format", "output"];
+/// How a matrix is drawn.
+pub const DRAWN: &[&str] = &["order", "by", "color"];
+/// Files written beside the result of trials.
+pub const EXPORTS: &[&str] = &["export_csv", "export_markdown", "export_json", "export_jsonl", "export_hgrm"];
+/// Files written beside a map.
+pub const EXPORTS_OF_MAP: &[&str] =
+    &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
+/// Files written beside a comparison of placements.
+pub const EXPORTS_OF_PLACE: &[&str] =
+    &["export_markdown", "export_json", "export_jsonl", "export_hyperfine_json"];
+/// Private facts and remarks.
+pub const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
+/// What the quick look takes.
+pub const QUICK_LOOK: &[&[&str]] =
+    &[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID];
+
+/// Every option of [`Global`].
+pub fn all() -> Vec<Arg> {
+    Global::augment_args(Command::new("")).get_arguments().cloned().collect()
+}
+
+/// The options that a command takes, by their ids.
+///
+/// # Panics
+/// There is no such option.
+pub fn takes(sets: &[&[&str]]) -> Vec<Arg> {
+    let ids = sets.concat();
+    let all = all();
+    for id in &ids {
+        assert!(all.iter().any(|arg| arg.get_id() == id), "there is no option `{id}`");
+    }
+    all.into_iter().filter(|arg| ids.contains(&arg.get_id().as_str())).collect()
+}
