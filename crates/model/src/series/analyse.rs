@@ -1,5 +1,6 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
+use super::headline::{headline, named_headline_of_passes};
 use super::judge::{FEWEST_PASSES, judge};
 use super::outcome::role_of;
 use super::states::{Part, SentinelWatch, split};
@@ -71,62 +72,6 @@ pub fn is_done(
     let values = values(&spec.probe, &main, settings.precision);
     let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision, LOOKS.len() as u32) != Decision::More
-}
-
-/// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
-/// widest of all that it has where it has none of them.
-pub fn headline<'a>(
-    settings: &'a SeriesSettings,
-    probe: &str,
-    medians_ns: &'a BTreeMap<String, Estimate>,
-    values: &'a BTreeMap<String, Estimate>,
-) -> Option<&'a Estimate> {
-    named_headline(settings, probe, medians_ns, values).map(|(_, estimate)| estimate)
-}
-
-/// The same with its name.
-pub fn named_headline<'a>(
-    settings: &'a SeriesSettings,
-    probe: &str,
-    medians_ns: &'a BTreeMap<String, Estimate>,
-    values: &'a BTreeMap<String, Estimate>,
-) -> Option<(&'a str, &'a Estimate)> {
-    let named = |name: &'a str| Some((name, medians_ns.get(name).or_else(|| values.get(name))?));
-    let all = medians_ns.iter().chain(values).map(|(name, estimate)| (name.as_str(), estimate));
-    let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_half_width();
-    let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
-    headlines(settings, probe).find_map(named).or_else(widest)
-}
-
-/// The names by which trials of a probe are judged, the first of which counts.
-fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Item = &'a str> {
-    settings.headlines.iter().filter_map(move |name| match name.split_once('/') {
-        Some((of, name)) => (of == probe).then_some(name),
-        None => Some(name.as_str()),
-    })
-}
-
-/// The name by which a trial is judged, and what each of its passes says under it; `None` where they have none of the
-/// names.
-pub(super) fn named_headline_of_passes<'a>(
-    settings: &'a SeriesSettings,
-    probe: &str,
-    passes: &[&PassOutcome],
-) -> Option<(&'a str, Vec<Option<f64>>)> {
-    let all = |name: &'a str| (name, passes.iter().map(|pass| said(pass, name)).collect::<Vec<_>>());
-    headlines(settings, probe).map(all).find(|(_, values)| values.iter().any(Option::is_some))
-}
-
-/// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
-pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
-    headlines(settings, probe).find_map(|name| said(pass, name))
-}
-
-/// The median of the distribution of that name in a pass, or the value.
-pub(super) fn said(pass: &PassOutcome, name: &str) -> Option<f64> {
-    let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
-    let observed = &pass.observed;
-    observed.histograms.get(name).and_then(median).or_else(|| observed.values.get(name).copied())
 }
 
 fn trial(

@@ -1,6 +1,6 @@
 //! [`CompanyGate`]: which passes made beside other trials count, relation by relation.
 
-use super::analyse::headline_of_pass;
+use super::headline::headline_of_pass;
 use super::{PassOutcome, SeriesRecord, SeriesSettings};
 use crate::latency::{GateOutcome, Regime};
 use crate::stats::compare::Equivalence;

@@ -1,6 +1,6 @@
 //! [`judge`]: how far a trial may be trusted, and why no further.
 
-use super::analyse::{headline, named_headline, said};
+use super::headline::{headline, named_headline, said};
 use super::resolution::half_step_of;
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, shown};
 use crate::stats::Estimate;

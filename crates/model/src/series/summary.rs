@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The estimate that a trial is judged by, as `--precision` means it; `None` where it has nothing.
 pub fn headline<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
-    super::analyse::headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
+    super::headline::headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
 }
 
 /// What two-role trials of one kind say of each relation: the median over pairs of their headlines, and how many pairs.
