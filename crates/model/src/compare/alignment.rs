@@ -6,9 +6,9 @@
 //! nothing is known to mean the same, nothing is.
 
 use super::conditions::described;
-use super::judge::pair_up;
 use super::nest::Nest;
 use super::seen::{Numbering, Seen, cpus};
+use super::sheet::pair_up;
 use super::{Doubt, Levels, Side, Subject};
 use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};

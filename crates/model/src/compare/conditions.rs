@@ -1,8 +1,8 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
 use super::Side;
-use super::judge::pair_up;
 use super::seen;
+use super::sheet::pair_up;
 use crate::{CpuSet, Level, Topology};
 
 /// A condition that a side may state.

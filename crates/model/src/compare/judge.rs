@@ -12,9 +12,10 @@ use super::alignment::Held;
 use super::apart::{Members, comparable, judge_apart};
 use super::judged::Judged;
 use super::paired::{Joined, Noise, basis, join, judge_cell, judge_level, steady};
+use super::sheet::pair_up;
 use super::{
     Alignment, Basis, CellDifference, Comparison, LeastEffect, Letter, LevelAlone, LevelDifference, Pairing,
-    Sheet, SheetComparison, Side, Subject, Unmatched,
+    Sheet, SheetComparison, Side, Subject,
 };
 use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
@@ -44,23 +45,6 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
     correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
     correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
     Comparison { sheets: drafts.into_iter().map(Draft::finish).collect(), unmatched }
-}
-
-/// Sheets that belong together, and the names of those that stand alone.
-pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Sheet, &'a Sheet)>, Unmatched) {
-    let by_name = |sheet: &'a Sheet| Some((sheet, b.sheets.iter().find(|other| other.name == sheet.name)?));
-    let mut pairs: Vec<(&Sheet, &Sheet)> = a.sheets.iter().filter_map(by_name).collect();
-    if let ([], [left], [right]) = (pairs.as_slice(), a.sheets.as_slice(), b.sheets.as_slice()) {
-        pairs.push((left, right));
-    }
-    let alone = |sheets: &[Sheet]| {
-        let paired = |sheet: &Sheet| {
-            pairs.iter().any(|(left, right)| std::ptr::eq(*left, sheet) || std::ptr::eq(*right, sheet))
-        };
-        sheets.iter().filter(|sheet| !paired(sheet)).map(|sheet| sheet.name.clone()).collect()
-    };
-    let unmatched = Unmatched { in_a: alone(&a.sheets), in_b: alone(&b.sheets) };
-    (pairs, unmatched)
 }
 
 /// Corrects the p-values of every sheet together and draws the verdicts.

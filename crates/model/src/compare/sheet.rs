@@ -1,6 +1,6 @@
 //! [`Side`], [`Sheet`] and [`Reading`]: results in the form in which they are compared.
 
-use super::Fact;
+use super::{Fact, Unmatched};
 use crate::latency::ExecutionTest;
 use crate::stats::{Estimate, normal};
 use crate::{CpuId, Topology};
@@ -40,6 +40,23 @@ pub struct Sheet {
     pub negligible: f64,
     /// The values, by subject.
     pub readings: BTreeMap<Subject, Reading>,
+}
+
+/// Sheets that belong together, and the names of those that stand alone.
+pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Sheet, &'a Sheet)>, Unmatched) {
+    let by_name = |sheet: &'a Sheet| Some((sheet, b.sheets.iter().find(|other| other.name == sheet.name)?));
+    let mut pairs: Vec<(&Sheet, &Sheet)> = a.sheets.iter().filter_map(by_name).collect();
+    if let ([], [left], [right]) = (pairs.as_slice(), a.sheets.as_slice(), b.sheets.as_slice()) {
+        pairs.push((left, right));
+    }
+    let alone = |sheets: &[Sheet]| {
+        let paired = |sheet: &Sheet| {
+            pairs.iter().any(|(left, right)| std::ptr::eq(*left, sheet) || std::ptr::eq(*right, sheet))
+        };
+        sheets.iter().filter(|sheet| !paired(sheet)).map(|sheet| sheet.name.clone()).collect()
+    };
+    let unmatched = Unmatched { in_a: alone(&a.sheets), in_b: alone(&b.sheets) };
+    (pairs, unmatched)
 }
 
 /// Which way is better.
