@@ -6,6 +6,7 @@
 pub mod data;
 pub mod escape;
 mod machine;
+mod section;
 mod sections;
 mod series;
 mod several;
@@ -18,7 +19,7 @@ use super::subject::{Drawing, Subject};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use escape::{escaped, json_block};
-use sections::Section;
+use section::Section;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The machine, every doubt about it, how it was measured, and how to do it again.
 
 use super::escape::escaped;
-use super::sections::{Of, Section};
+use super::section::{Of, Section};
 use super::tables::facts;
 use crate::RunReport;
 use crate::report::subject::Subject;

@@ -2,6 +2,7 @@
 
 use super::escape::escaped;
 use super::machine::findings;
+use super::section::{Of, Section, WIDTH};
 use super::series;
 use super::tables::{Cell, figure, paragraphs, table};
 use crate::RunReport;
@@ -18,8 +19,6 @@ use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Relation, Verdict};
 use std::fmt::Write;
 
-/// Figures take the width of a section.
-pub(super) const WIDTH: f64 = 940.0;
 /// Sentences are not wrapped: the page does that.
 const ONE_LINE: Look = Look {
     width: 100_000,
@@ -30,41 +29,6 @@ const ONE_LINE: Look = Look {
 
 /// Tables as a terminal shows them, as wide as a section has room for.
 const TERMINAL: Look = Look { width: 116, ..ONE_LINE };
-
-/// Which of several runs a part is about: its number and its machine.
-pub(super) type Of<'a> = Option<(usize, &'a str)>;
-
-/// A part of the page.
-pub(super) struct Section {
-    /// Where links lead.
-    pub id: String,
-    /// Its heading.
-    pub title: String,
-    body: String,
-}
-
-impl Section {
-    /// A part; `of` tells several runs apart.
-    pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
-        match of {
-            None => Section { id: id.to_owned(), title: title.to_owned(), body },
-            Some((number, machine)) => {
-                Section {
-                    id: format!("{id}-{number}"), title: format!("{title} · {number} {machine}"), body
-                }
-            }
-        }
-    }
-
-    /// Its HTML.
-    pub fn html(&self) -> String {
-        let (id, title) = (&self.id, escaped(&self.title));
-        format!(
-            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{}</section>\n",
-            self.body
-        )
-    }
-}
 
 /// Whether the heat maps of a run stand among its sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Series on a page: curves over parameters, distributions, and a table of everything.
 
 use super::escape::escaped;
-use super::sections::WIDTH;
+use super::section::WIDTH;
 use super::tables::{Cell, figure, table};
 use crate::report::figure::chart::number;
 use crate::report::figure::curves::{self, VIEWS};

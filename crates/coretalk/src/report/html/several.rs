@@ -1,7 +1,8 @@
 //! Several runs on one page: what they share, their maps beside each other, and a table of machines and relations.
 
 use super::machine;
-use super::sections::{Maps, Section, heat_map_body, results};
+use super::section::Section;
+use super::sections::{Maps, heat_map_body, results};
 use super::tables::{Cell, paragraphs, table};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{

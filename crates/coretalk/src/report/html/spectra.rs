@@ -1,7 +1,7 @@
 //! Distributions of files on a page: what is odd about them, their curves, and a table.
 
 use super::escape::escaped;
-use super::sections::Section;
+use super::section::Section;
 use super::tables::{Cell, figure, table};
 use crate::report::figure::spectra::charts;
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
