@@ -7,7 +7,7 @@
 //! the wall is what the simulation waited for.
 
 use coretalk::document::{Document, Identity};
-use coretalk::report::screen::Saved;
+use coretalk::report::Saved;
 use coretalk::report::{ColorDepth, Look, Screen, latency_screen};
 use coretalk::store::{NewRun, RunWriter};
 use coretalk::{RunHeader, RunReport};

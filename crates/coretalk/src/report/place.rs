@@ -2,7 +2,7 @@
 
 mod reason;
 
-use super::screen::{Saved, Screen};
+use super::saved::{Saved, Screen};
 use super::snippets::snippets;
 use super::table::{Align, Columns};
 use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
@@ -18,13 +18,8 @@ use reason::{reasons, structure_words};
 
 /// The whole screen of a run of comparisons, with a line end after each line.
 pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>, width: usize) -> String {
-    let mut lines = words::title(report, width);
-    let saved = match screen {
-        Screen::Measured(saved) | Screen::Shown(saved) => saved,
-    };
-    if let Screen::Shown(_) = screen {
-        lines.extend(wrap(&format!("measured {}", super::text::started(&report.header.started)), width, 2));
-    }
+    let mut lines = words::heading(report, screen, width);
+    let saved = screen.saved();
     lines.extend(wrap("Where does the same work run better?", width, 2));
     lines.push(String::new());
     lines.extend(placements(&place.settings, &report.topology, width));

@@ -3,6 +3,7 @@
 use super::heat_map::HeatMap;
 use super::look::Look;
 use super::place::place_screen;
+use super::saved::Screen;
 use super::series::series_screen;
 use super::{execution, ladder, pairs, states, structure, tails, words};
 use crate::{RunReport, SeriesReport};
@@ -17,24 +18,6 @@ use coretalk_model::stats::gate::GATE_MARGIN;
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
-
-/// Where the run was saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saved<'a> {
-    /// Under this name: a tag or the shortest unique prefix of the id.
-    As(&'a str),
-    /// Nowhere, as asked.
-    Not,
-}
-
-/// Which screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen<'a> {
-    /// After measuring.
-    Measured(Saved<'a>),
-    /// Of a run read from its file; says when it was started.
-    Shown(Saved<'a>),
-}
 
 /// The screen of a run, whatever it measured, with a line end after each line.
 pub fn of(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
@@ -51,12 +34,12 @@ pub fn of(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
 
 /// The screen of a map with a line end after each line.
 pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
-    let mut lines = heading(report, screen, look.width);
+    let mut lines = words::heading(report, screen, look.width);
     lines.extend(map_lines(report, look));
     if let Some(series) = &report.series {
         lines.extend(super::series::overview_beside(series, look.width));
     }
-    let saved = screen.saved();
+    let saved = screen.saved().name();
     lines.extend(words::ending(report, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
@@ -66,43 +49,22 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> St
 
 /// The screen of a run of everything.
 fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
-    let mut lines = heading(report, screen, look.width);
+    let mut lines = words::heading(report, screen, look.width);
     if !report.settings.ask_for_nothing() {
         lines.extend(map_lines(report, look));
     }
     lines.extend(super::suite::lines(report, series, look));
     lines.push(String::new());
     lines.extend(super::doubts::of_trials(&series.result.trials, look.width));
-    let saved = match screen {
-        Screen::Measured(saved) | Screen::Shown(saved) => saved,
-    };
+    let saved = screen.saved();
     if !report.settings.ask_for_nothing() {
-        lines.extend(words::ending(report, screen.saved(), look.width));
+        lines.extend(words::ending(report, saved.name(), look.width));
     }
     lines.extend(super::series::ending(report, series, saved, look.width));
     lines.extend(words::isolated(report, look.width));
     lines.extend(words::doubt(report, look.width));
     lines.extend(super::series::next(series, saved, look.width));
     lines.join("\n") + "\n"
-}
-
-impl<'a> Screen<'a> {
-    /// What the run is saved as.
-    fn saved(self) -> Option<&'a str> {
-        match self {
-            Screen::Measured(Saved::As(id)) | Screen::Shown(Saved::As(id)) => Some(id),
-            Screen::Measured(Saved::Not) | Screen::Shown(Saved::Not) => None,
-        }
-    }
-}
-
-fn heading(report: &RunReport, screen: Screen<'_>, width: usize) -> Vec<String> {
-    let mut lines = words::title(report, width);
-    if let Screen::Shown(_) = screen {
-        let started = super::text::started(&report.header.started);
-        lines.extend(super::text::wrap(&format!("measured {started}"), width, 2));
-    }
-    lines
 }
 
 /// The maps, the ladder, and everything in words about them.

@@ -4,32 +4,27 @@ mod rows;
 
 use super::contend;
 use super::doubts;
-use super::heat_map::HeatMap;
 use super::idle;
 use super::jitter;
-use super::ladder::relation_words;
 use super::look::Look;
 use super::padding;
 use super::plateaus;
 use super::queue;
-use super::screen::{Saved, Screen};
+use super::saved::{Saved, Screen};
 use super::spawn;
-use super::text::{self, count, duration, flow, ns, percent, plain, spaced, wrap};
-use super::view::{parameters, title_of};
+use super::text::{count, duration, flow, ns, percent, plain, spaced, wrap};
+use super::trial_maps::map;
+use super::trial_words::{places, question};
+use super::view::parameters;
 use super::wait;
 use super::words;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::{QueueCell, names};
-use coretalk_model::series::summary::{by_relation, headline, modes};
-use coretalk_model::series::{Alike, Gathering, MapUnit, TimeUnit, TrialResult, alike};
-use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Matrix};
-use std::collections::BTreeMap;
+use coretalk_model::series::summary::{headline, modes};
+use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
-pub(super) use rows::{half_width, median_width, places};
 use rows::{table, times_beside};
 
 /// Trials whose times fall into heaps that are told one by one; more are counted.
@@ -38,13 +33,8 @@ const MOST_HEAPS: usize = 4;
 /// The whole screen of a run of series, with a line end after each line.
 pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
     let width = look.width;
-    let mut lines = words::title(report, width);
-    let saved = match screen {
-        Screen::Measured(saved) | Screen::Shown(saved) => saved,
-    };
-    if let Screen::Shown(_) = screen {
-        lines.extend(wrap(&format!("measured {}", super::text::started(&report.header.started)), width, 2));
-    }
+    let mut lines = words::heading(report, screen, width);
+    let saved = screen.saved();
     for name in &series.settings.probes {
         lines.extend(probes::series_by_id(name).map(|probe| question(probe, width)).unwrap_or_default());
         lines.push(String::new());
@@ -117,13 +107,6 @@ pub(super) fn overview_beside(series: &SeriesReport, width: usize) -> Vec<String
     jitter::one_line(&watched.collect::<Vec<_>>(), width)
 }
 
-pub(super) fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
-    let question = probe.spec().question;
-    let mut letters = question.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    wrap(&format!("{first}{}", letters.as_str()), width, 2)
-}
-
 /// A map for each kind of trial where there is one for many pairs, else a table; then what is to be said about them.
 fn body(
     report: &RunReport,
@@ -150,73 +133,6 @@ fn body(
     lines.extend(idle::lines(trials, look.width));
     lines.extend(padding::lines(&report.topology, trials, look.width));
     lines.extend(heaps(report, series, trials, &listed, look.width));
-    lines
-}
-
-/// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
-/// own form.
-pub(super) fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
-    let listed = [coretalk_model::contend::names::PROBE, coretalk_model::jitter::names::PROBE, spawn::PROBE];
-    let trials = series
-        .result
-        .trials
-        .iter()
-        .filter(|trial| !QueueCell::holds(trial) && !listed.contains(&trial.spec.probe.as_str()));
-    alike(trials).into_iter().filter(Alike::is_map).collect()
-}
-
-/// What a map shows, and what its rows and columns are.
-pub(super) fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
-    let spec = &kind.trials[0].spec;
-    let roles = match spec.probe.as_str() {
-        names::PROBE => {
-            "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
-        }
-        wait::PROBE => "the row times the trips",
-        "wake" => "the row wakes the column",
-        _ => "the row is the first of the pair",
-    };
-    let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
-    let value = kind.shown(&series.settings).filter(is_value);
-    let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));
-    let unit = kind.unit(&series.settings).name;
-    let unit = if unit.is_empty() { unit } else { format!(" in {unit}") };
-    format!("{}: {what}{unit}, {roles}", plain(&parameters(spec)))
-}
-
-/// The number that a map shows of each of its trials, in the unit of the map, with its interval.
-pub(super) fn number_of_map<'a>(
-    series: &'a SeriesReport,
-    unit: &MapUnit,
-    trial: &'a TrialResult,
-) -> Option<Estimate> {
-    Some(headline(&series.settings, trial)?.scaled(1.0 / unit.divisor))
-}
-
-/// The headlines of one kind of trial over many pairs, and what they are by relation.
-pub(super) fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &Look) -> Vec<String> {
-    let unit = kind.unit(&series.settings);
-    let told: Vec<&TrialResult> = kind.told().collect();
-    let of_pair: BTreeMap<&[CpuId], &TrialResult> =
-        told.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
-    let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
-        let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
-        let trial = of_pair.get(&[from, to][..])?;
-        let doubtful = trial.flags.has_doubt();
-        Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
-    });
-    let mut lines = wrap(&format!(" {}", map_words(series, kind)), look.width, 1);
-    lines.extend(HeatMap::new(&readings, &report.topology, look).in_unit(&unit.name).draw(look).0);
-    let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
-        .into_iter()
-        .map(|(relation, value, pairs)| {
-            let words = relation_words(relation, &report.topology);
-            let value = [text::ns(value / unit.divisor), unit.name.clone()].join(" ");
-            format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
-        })
-        .collect();
-    lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
-    lines.push(String::new());
     lines
 }
 
@@ -287,12 +203,6 @@ fn heaps(
     lines
 }
 
-/// Up to which wait looking is cheaper, as `wait` found it.
-pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
-    let found = coretalk_model::wait::crossovers(&series.result);
-    found.iter().flat_map(|found| wait::crossover(report, found, width)).collect()
-}
-
 /// How a run of trials ended, where that matters to a reader.
 pub(super) fn ending(
     report: &RunReport,
@@ -302,8 +212,8 @@ pub(super) fn ending(
 ) -> Vec<String> {
     let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
     // What is said of the map holds for the whole run.
-    let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
-    let mut lines = if beside_a_map { Vec::new() } else { words::departed(&report.header, saved_as, width) };
+    let mut lines =
+        if beside_a_map { Vec::new() } else { words::departed(&report.header, saved.name(), width) };
     let text = if !series.result.complete && report.header.departed.is_empty() {
         if beside_a_map {
             return Vec::new();

@@ -3,8 +3,8 @@
 use super::heat_map::HeatMap;
 use super::imported::ImportedFile;
 use super::palette::Scale;
-use super::series::{map_words, maps, number_of_map};
 use super::text::{plain, started};
+use super::trial_maps::{map_words, maps, number_of_map};
 use super::view::{MatrixView, View, bare, json_parameter};
 use super::{By, Look, Order, words};
 use crate::document::{Columns, Document, Identity};

@@ -2,9 +2,10 @@
 
 use super::ladder::relation_words;
 use super::look::Look;
-use super::series::{crossovers, question};
 use super::table::{Align, Columns};
 use super::text::{chosen_time, count, ns, plain, wrap};
+use super::trial_words::question;
+use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::{self, broadcast, sharing, spawn, strain, wake};

@@ -1,13 +1,14 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
 use super::look::Look;
-use super::series::{half_width, map, median_width, places};
 use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
+use super::trial_maps::map;
+use super::trial_words::{half_width, median_width, places};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::series::{TrialResult, alike};
-use coretalk_model::wait::{Crossover, crossovers, names};
+use coretalk_model::wait::{Crossover, names};
 use coretalk_model::{CpuId, Flag};
 
 pub(super) use coretalk_model::wait::names::PROBE;
@@ -38,7 +39,7 @@ pub(super) fn lines(
         lines.extend(of_placement(&here, width));
         lines.push(String::new());
     }
-    lines.extend(crossovers(&series.result).iter().flat_map(|found| crossover(report, found, width)));
+    lines.extend(crossovers(report, series, width));
     lines.extend(said(report, trials, width));
     lines
 }
@@ -292,8 +293,14 @@ fn short(value: Option<f64>) -> String {
     }
 }
 
+/// Up to which wait looking is cheaper, as `wait` found it.
+pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+    let found = coretalk_model::wait::crossovers(&series.result);
+    found.iter().flat_map(|found| crossover(report, found, width)).collect()
+}
+
 /// From which wait on sleeping is cheaper.
-pub(super) fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String> {
+fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String> {
     let range = |[point, low, high]: [f64; 3]| {
         format!("{} µs ({} to {})", ns(point / 1e3), ns(low / 1e3), ns(high / 1e3))
     };

@@ -2,7 +2,10 @@
 
 use super::heat_map::Drawn;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, wrap};
+use super::saved::Screen;
+use super::text::{
+    count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, started, wrap,
+};
 use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
@@ -45,6 +48,15 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
         parts.push(format!("watched for {}", duration(report.result.watched.secs())));
     }
     flow(parts.iter().map(String::as_str), " · ", width, 2)
+}
+
+/// How every screen of a run begins: its title, and of a run from a file when it was measured.
+pub fn heading(report: &RunReport, screen: Screen<'_>, width: usize) -> Vec<String> {
+    let mut lines = title(report, width);
+    if let Screen::Shown(_) = screen {
+        lines.extend(wrap(&format!("measured {}", started(&report.header.started)), width, 2));
+    }
+    lines
 }
 
 /// What other programs or a CPU quota did to a run, where that casts doubt on it.

@@ -6,7 +6,7 @@ use coretalk::args::family::Family;
 use coretalk::args::parse::{Typed, parse};
 use coretalk::args::{Cli, Command};
 use coretalk::report::look::Look;
-use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::report::{Saved, Screen, screen};
 use coretalk::resolve::machine;
 use coretalk::resolve::trials::{SeriesRequested, request};
 use coretalk::store::RunFile;

@@ -2,7 +2,7 @@
 
 use super::tool::Tool;
 use coretalk::report::look::Look;
-use coretalk::report::screen::{self, Saved, Screen};
+use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
 use coretalk_measure::probes::REGISTRY;
 use serde_json::Value;

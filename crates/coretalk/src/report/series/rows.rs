@@ -1,14 +1,13 @@
 //! Tables of trials: a row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
-use crate::report::ladder::relation_words;
 use crate::report::table::{Align, Columns};
-use crate::report::text::{chosen_time, count, cut, grouped, ns, percent, plain};
+use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
+use crate::report::trial_words::{half_width, median_width, places};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, shown};
-use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Histogram};
 
 /// From this width on a table has every percentile.
@@ -159,23 +158,6 @@ fn parameter(trial: &TrialResult, name: &str) -> String {
     }
 }
 
-/// The CPUs in role order, and what two of them share.
-pub fn places(report: &RunReport, placement: &[CpuId]) -> String {
-    let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
-    match placement {
-        [from, to] => {
-            let relation = report.topology.relation(*from, *to);
-            format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
-        }
-        [_] => format!("CPU {cpus}"),
-        [from, to, others @ ..] if others.len() > 2 => {
-            let relation = relation_words(report.topology.relation(*from, *to), &report.topology);
-            format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
-        }
-        _ => format!("CPUs {cpus}"),
-    }
-}
-
 fn listed(cpus: &[CpuId]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
@@ -228,21 +210,6 @@ fn view_cells(
     cells.push(median_width(trial, name));
     cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
     cells
-}
-
-/// Half the width of an interval, as a share of its point; `?` where none is known.
-pub fn half_width(estimate: &Estimate) -> String {
-    estimate.told_half_width(estimate.point).map_or("?".to_owned(), percent)
-}
-
-/// The same of the median of all events of a distribution.
-pub fn median_width(trial: &TrialResult, name: &str) -> String {
-    let median = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(0.5));
-    let told = |(estimate, median): (&Estimate, f64)| estimate.told_half_width(median);
-    match trial.medians_ns.get(name).zip(median) {
-        Some(known) => told(known).map_or("?".to_owned(), percent),
-        None => "·".to_owned(),
-    }
 }
 
 fn number(trial: &TrialResult, column: &Column) -> String {

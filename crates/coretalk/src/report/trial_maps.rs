@@ -1,0 +1,84 @@
+//! Trials over many pairs as maps: what each shows, in words and as a picture of letters.
+
+use super::heat_map::HeatMap;
+use super::ladder::relation_words;
+use super::look::Look;
+use super::text::{count, ns, plain, wrap};
+use super::view::{parameters, title_of};
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::Probe;
+use coretalk_measure::probes::spawn::Spawn;
+use coretalk_model::latency::summary::Reading;
+use coretalk_model::queue::QueueCell;
+use coretalk_model::series::summary::{by_relation, headline};
+use coretalk_model::series::{Alike, MapUnit, TrialResult, alike};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Matrix, contend, jitter, queue, wait};
+use std::collections::BTreeMap;
+
+/// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
+/// own form.
+pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
+    let listed = [contend::names::PROBE, jitter::names::PROBE, Spawn.spec().id];
+    let trials = series
+        .result
+        .trials
+        .iter()
+        .filter(|trial| !QueueCell::holds(trial) && !listed.contains(&trial.spec.probe.as_str()));
+    alike(trials).into_iter().filter(Alike::is_map).collect()
+}
+
+/// What a map shows, and what its rows and columns are.
+pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
+    let spec = &kind.trials[0].spec;
+    let roles = match spec.probe.as_str() {
+        queue::names::PROBE => {
+            "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
+        }
+        wait::names::PROBE => "the row times the trips",
+        "wake" => "the row wakes the column",
+        _ => "the row is the first of the pair",
+    };
+    let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
+    let value = kind.shown(&series.settings).filter(is_value);
+    let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));
+    let unit = kind.unit(&series.settings).name;
+    let unit = if unit.is_empty() { unit } else { format!(" in {unit}") };
+    format!("{}: {what}{unit}, {roles}", plain(&parameters(spec)))
+}
+
+/// The number that a map shows of each of its trials, in the unit of the map, with its interval.
+pub fn number_of_map<'a>(
+    series: &'a SeriesReport,
+    unit: &MapUnit,
+    trial: &'a TrialResult,
+) -> Option<Estimate> {
+    Some(headline(&series.settings, trial)?.scaled(1.0 / unit.divisor))
+}
+
+/// The headlines of one kind of trial over many pairs, and what they are by relation.
+pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &Look) -> Vec<String> {
+    let unit = kind.unit(&series.settings);
+    let told: Vec<&TrialResult> = kind.told().collect();
+    let of_pair: BTreeMap<&[CpuId], &TrialResult> =
+        told.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
+    let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
+        let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
+        let trial = of_pair.get(&[from, to][..])?;
+        let doubtful = trial.flags.has_doubt();
+        Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
+    });
+    let mut lines = wrap(&format!(" {}", map_words(series, kind)), look.width, 1);
+    lines.extend(HeatMap::new(&readings, &report.topology, look).in_unit(&unit.name).draw(look).0);
+    let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
+        .into_iter()
+        .map(|(relation, value, pairs)| {
+            let words = relation_words(relation, &report.topology);
+            let value = [ns(value / unit.divisor), unit.name.clone()].join(" ");
+            format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
+        })
+        .collect();
+    lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
+    lines.push(String::new());
+    lines
+}

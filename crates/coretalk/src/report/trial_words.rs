@@ -1,0 +1,49 @@
+//! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
+
+use super::ladder::relation_words;
+use super::text::{percent, wrap};
+use crate::RunReport;
+use coretalk_measure::series::SeriesProbe;
+use coretalk_model::CpuId;
+use coretalk_model::series::TrialResult;
+use coretalk_model::stats::Estimate;
+
+/// The question that a probe answers, as a heading.
+pub fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
+    let question = probe.spec().question;
+    let mut letters = question.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    wrap(&format!("{first}{}", letters.as_str()), width, 2)
+}
+
+/// The CPUs in role order, and what two of them share.
+pub fn places(report: &RunReport, placement: &[CpuId]) -> String {
+    let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
+    match placement {
+        [from, to] => {
+            let relation = report.topology.relation(*from, *to);
+            format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
+        }
+        [_] => format!("CPU {cpus}"),
+        [from, to, others @ ..] if others.len() > 2 => {
+            let relation = relation_words(report.topology.relation(*from, *to), &report.topology);
+            format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
+        }
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+/// Half the width of an interval, as a share of its point; `?` where none is known.
+pub fn half_width(estimate: &Estimate) -> String {
+    estimate.told_half_width(estimate.point).map_or("?".to_owned(), percent)
+}
+
+/// The same of the median of all events of a distribution.
+pub fn median_width(trial: &TrialResult, name: &str) -> String {
+    let median = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(0.5));
+    let told = |(estimate, median): (&Estimate, f64)| estimate.told_half_width(median);
+    match trial.medians_ns.get(name).zip(median) {
+        Some(known) => told(known).map_or("?".to_owned(), percent),
+        None => "·".to_owned(),
+    }
+}
