@@ -39,7 +39,6 @@ pub mod runs;
 mod saved;
 pub mod screen;
 pub mod series;
-pub mod snippets;
 pub mod spawn;
 pub mod spectra;
 pub mod states;

@@ -430,7 +430,7 @@ fn small_views_read_well() {
     let cost = vec![(16.9, 120), (17.3, 4800), (17.7, 71_000), (18.1, 900), (42.0, 3)];
     insta::assert_snapshot!(
         "clock",
-        clock::clock(&clock::ClockView { facts, cost, offsets: Some(offsets), left_out: 48 }, 80)
+        clock::clock(&coretalk::clock::ClockView { facts, cost, offsets: Some(offsets), left_out: 48 }, 80)
     );
     let planned = coretalk_measure::session::latency::PlanReport {
         cells: 496,

@@ -3,6 +3,7 @@
 mod noise;
 mod proof;
 
+use crate::advice::{AdviceView, Origin, ProofView};
 use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
@@ -11,7 +12,7 @@ use crate::commands::topology;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::report::advise::{AdviceView, Origin, ProofView, screen};
+use crate::report::advise::screen;
 use crate::resolve::files;
 use crate::resolve::source::Source;
 use crate::run::brief;

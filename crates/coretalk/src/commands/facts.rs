@@ -4,11 +4,11 @@
 use crate::args::ProbesArgs;
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
+use crate::clock::ClockView;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{AsmDoc, Document, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::report::clock::ClockView;
 use crate::report::probes::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;

@@ -5,8 +5,8 @@ mod proof;
 pub use proof::{AgainstDoc, ProofDoc};
 
 use super::known;
-use crate::report::advise::{AdviceView, Origin};
-use crate::report::snippets::Snippet;
+use crate::advice::{AdviceView, Origin};
+use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -6,8 +6,8 @@ use super::{
     AdviceDoc, AdviceEntry, ComparisonDoc, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc,
     StructureView, TopologyDoc, known,
 };
-use crate::report::advise::AdviceView;
-use crate::report::clock::ClockView;
+use crate::advice::AdviceView;
+use crate::clock::ClockView;
 use coretalk_measure::Machine;
 use coretalk_measure::asm::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;

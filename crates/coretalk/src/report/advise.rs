@@ -2,12 +2,10 @@
 
 mod proof;
 
-pub use proof::ProofView;
-
-use super::snippets::{Snippet, snippets};
 use super::table::{Align, Columns};
 use super::text::{count, cut, ns, percent, plain, wrap};
-use crate::PlaceReport;
+use crate::advice::{AdviceView, Origin};
+use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::{CpuId, CpuSet};
 
@@ -15,82 +13,6 @@ use coretalk_model::{CpuId, CpuSet};
 const MOST_LISTED: usize = 64;
 /// Threads up to which XML of a line each is shown.
 const MOST_IN_XML: usize = 16;
-
-/// Where the latencies come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// Measured just now.
-    Measurement,
-    /// A saved run, by its short name.
-    Run(String),
-    /// A file and its format.
-    File(String, String),
-}
-
-/// Everything that is said.
-#[derive(Debug, Clone)]
-pub struct AdviceView {
-    /// Where the latencies come from.
-    pub origin: Origin,
-    /// The scenario of a simulated machine.
-    pub simulated: Option<String>,
-    /// `ns` or `cycles`.
-    pub unit: &'static str,
-    /// How many threads there are.
-    pub threads: usize,
-    /// Who talks to whom; `None` for a graph from a file.
-    pub pattern: Option<Pattern>,
-    /// Pairs of threads that talk.
-    pub talking: usize,
-    /// The CPUs that could be chosen.
-    pub candidates: CpuSet,
-    /// How many CPUs the source knows.
-    pub known: usize,
-    /// The placement, or why there is none.
-    pub outcome: Result<Advice, String>,
-    /// Doubts and conditions, whole sentences.
-    pub remarks: Vec<String>,
-    /// What work did on it, where that was asked for.
-    pub proof: Option<ProofView>,
-}
-
-impl AdviceView {
-    /// The placement, where there is ground to recommend it.
-    pub fn recommended(&self) -> Option<&Advice> {
-        self.outcome.as_ref().ok().filter(|advice| advice.ground != Ground::Nothing)
-    }
-
-    /// Why nothing is recommended; `None` where something is.
-    pub fn reason(&self) -> Option<String> {
-        match &self.outcome {
-            Err(reason) => Some(reason.clone()),
-            Ok(advice) if advice.ground != Ground::Nothing => None,
-            Ok(_) if self.talking == 0 => {
-                Some("nobody talks, and nothing is known of what the CPUs share".to_owned())
-            }
-            Ok(_) if self.candidates.len() == self.threads && self.threads <= 2 => {
-                Some("there is one placement only".to_owned())
-            }
-            Ok(_) => Some("no placement of these threads is shown to be better than another".to_owned()),
-        }
-    }
-}
-
-impl AdviceView {
-    /// The runs of a proof.
-    pub fn comparisons(&self) -> impl Iterator<Item = &PlaceReport> {
-        self.proof.iter().filter_map(|proof| match proof {
-            ProofView::Ran { place, .. } => Some(&**place),
-            ProofView::NotRun(_) => None,
-        })
-    }
-
-    /// What can be typed: nothing without a ground, and nothing that only says "all CPUs".
-    pub fn snippets(&self) -> Vec<Snippet> {
-        let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
-        all.into_iter().filter(|snippet| snippet.each || self.threads < self.known).collect()
-    }
-}
 
 /// The screen.
 pub fn screen(view: &AdviceView, width: usize) -> String {

@@ -1,21 +1,8 @@
 //! The view of `clock`: what the clock is, what reading it costs, and whether the CPUs agree on it.
 
 use super::text::{count, cut, grouped, left, ns, plain, right, wrap};
-use coretalk_model::{ClockFacts, CpuId, Matrix};
-
-/// What was found out about the clock.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClockView {
-    /// The facts that every run records.
-    pub facts: ClockFacts,
-    /// Cost of a start-stop pair of reads: nanoseconds and how often, by rising cost.
-    pub cost: Vec<(f64, u64)>,
-    /// Bounds of what the counter of the row's CPU shows more than that of the column's, in nanoseconds, low and
-    /// high; `None` for pairs that were not compared.
-    pub offsets: Option<Matrix<Option<[f64; 2]>>>,
-    /// Further CPUs, which were not compared.
-    pub left_out: usize,
-}
+use crate::clock::ClockView;
+use coretalk_model::{CpuId, Matrix};
 
 /// The facts, the histogram of costs and the offsets.
 pub fn clock(view: &ClockView, width: usize) -> String {

@@ -3,10 +3,10 @@
 mod reason;
 
 use super::saved::{Saved, Screen};
-use super::snippets::snippets;
 use super::table::{Align, Columns};
 use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
 use super::words;
+use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
     Better, Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement,

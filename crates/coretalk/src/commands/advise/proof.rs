@@ -1,9 +1,9 @@
 //! `advise --prove`: work that talks as the threads do, run on the advised placement and on the usual ones in turn.
 
 use crate::PlaceReport;
+use crate::advice::ProofView;
 use crate::args::options::Global;
 use crate::exit::Failure;
-use crate::report::advise::ProofView;
 use crate::resolve::cpus::cpus_and_pairs;
 use crate::resolve::placement::placement;
 use crate::resolve::{machine, output};

@@ -2,7 +2,7 @@
 
 use super::super::{Ci, ci, known};
 use super::bounds;
-use crate::report::advise::ProofView;
+use crate::advice::ProofView;
 use coretalk_model::advise::Against;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,35 +2,8 @@
 
 use super::super::table::{Align, Columns};
 use super::super::text::{count, plain, wrap};
-use crate::PlaceReport;
+use crate::advice::ProofView;
 use coretalk_model::advise::{Against, Bracket, Held, Proof};
-
-/// What became of a proof that was asked for.
-#[derive(Debug, Clone)]
-pub enum ProofView {
-    /// Nothing ran; why, a sentence without its end.
-    NotRun(String),
-    /// The work ran.
-    Ran {
-        /// What was predicted against what came out.
-        proof: Proof,
-        /// The runs.
-        place: Box<PlaceReport>,
-    },
-}
-
-impl ProofView {
-    /// The fewest runs that a placement has; 0 where nothing ran.
-    pub fn runs(&self) -> usize {
-        match self {
-            ProofView::NotRun(_) => 0,
-            ProofView::Ran { place, .. } => {
-                let arms = place.result.comparisons.first().into_iter().flat_map(|headline| &headline.arms);
-                arms.map(|arm| arm.runs.len()).min().unwrap_or(0)
-            }
-        }
-    }
-}
 
 /// The part of the screen, from its heading to what follows.
 pub(super) fn lines(view: &ProofView, threads: usize, width: usize) -> Vec<String> {

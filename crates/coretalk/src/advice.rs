@@ -1,0 +1,107 @@
+//! [`AdviceView`]: everything that is said about where threads should live, for screens and documents.
+
+use crate::PlaceReport;
+use crate::snippets::{Snippet, snippets};
+use coretalk_model::CpuSet;
+use coretalk_model::advise::{Advice, Ground, Pattern, Proof};
+
+/// Where the latencies come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Measured just now.
+    Measurement,
+    /// A saved run, by its short name.
+    Run(String),
+    /// A file and its format.
+    File(String, String),
+}
+
+/// Everything that is said.
+#[derive(Debug, Clone)]
+pub struct AdviceView {
+    /// Where the latencies come from.
+    pub origin: Origin,
+    /// The scenario of a simulated machine.
+    pub simulated: Option<String>,
+    /// `ns` or `cycles`.
+    pub unit: &'static str,
+    /// How many threads there are.
+    pub threads: usize,
+    /// Who talks to whom; `None` for a graph from a file.
+    pub pattern: Option<Pattern>,
+    /// Pairs of threads that talk.
+    pub talking: usize,
+    /// The CPUs that could be chosen.
+    pub candidates: CpuSet,
+    /// How many CPUs the source knows.
+    pub known: usize,
+    /// The placement, or why there is none.
+    pub outcome: Result<Advice, String>,
+    /// Doubts and conditions, whole sentences.
+    pub remarks: Vec<String>,
+    /// What work did on it, where that was asked for.
+    pub proof: Option<ProofView>,
+}
+
+impl AdviceView {
+    /// The placement, where there is ground to recommend it.
+    pub fn recommended(&self) -> Option<&Advice> {
+        self.outcome.as_ref().ok().filter(|advice| advice.ground != Ground::Nothing)
+    }
+
+    /// Why nothing is recommended; `None` where something is.
+    pub fn reason(&self) -> Option<String> {
+        match &self.outcome {
+            Err(reason) => Some(reason.clone()),
+            Ok(advice) if advice.ground != Ground::Nothing => None,
+            Ok(_) if self.talking == 0 => {
+                Some("nobody talks, and nothing is known of what the CPUs share".to_owned())
+            }
+            Ok(_) if self.candidates.len() == self.threads && self.threads <= 2 => {
+                Some("there is one placement only".to_owned())
+            }
+            Ok(_) => Some("no placement of these threads is shown to be better than another".to_owned()),
+        }
+    }
+
+    /// The runs of a proof.
+    pub fn comparisons(&self) -> impl Iterator<Item = &PlaceReport> {
+        self.proof.iter().filter_map(|proof| match proof {
+            ProofView::Ran { place, .. } => Some(&**place),
+            ProofView::NotRun(_) => None,
+        })
+    }
+
+    /// What can be typed: nothing without a ground, and nothing that only says "all CPUs".
+    pub fn snippets(&self) -> Vec<Snippet> {
+        let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
+        all.into_iter().filter(|snippet| snippet.each || self.threads < self.known).collect()
+    }
+}
+
+/// What became of a proof that was asked for.
+#[derive(Debug, Clone)]
+pub enum ProofView {
+    /// Nothing ran; why, a sentence without its end.
+    NotRun(String),
+    /// The work ran.
+    Ran {
+        /// What was predicted against what came out.
+        proof: Proof,
+        /// The runs.
+        place: Box<PlaceReport>,
+    },
+}
+
+impl ProofView {
+    /// The fewest runs that a placement has; 0 where nothing ran.
+    pub fn runs(&self) -> usize {
+        match self {
+            ProofView::NotRun(_) => 0,
+            ProofView::Ran { place, .. } => {
+                let arms = place.result.comparisons.first().into_iter().flat_map(|headline| &headline.arms);
+                arms.map(|arm| arm.runs.len()).min().unwrap_or(0)
+            }
+        }
+    }
+}
