@@ -1,13 +1,64 @@
-//! From the name of a placement to CPUs, or the sentence that says why this machine cannot offer it.
+//! From the name of a placement to CPUs, or why this machine cannot offer it.
 
 use super::placement::{Binding, Placement, Preset};
 use crate::{CpuId, CpuSet, Domain, Level, Topology};
+
+/// Why this machine cannot offer a preset: a clause that follows "the placement `NAME` cannot be had: ".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum PresetError {
+    /// Work without threads.
+    #[error("work of no thread needs no CPU")]
+    NoThread,
+    /// Fewer CPUs than threads.
+    #[error("{threads} threads need as many CPUs, and {cpus} may be used")]
+    TooFewCpus { threads: usize, cpus: usize },
+    /// Fewer cores than threads, which need one each.
+    #[error("{threads} threads need a core each, and {cores} may be used")]
+    TooFewCores { threads: usize, cores: usize },
+    /// No groups of this level.
+    #[error("this machine reports no {}", named(*level))]
+    NotReported { level: Level },
+    /// No group of this level has a CPU for each thread.
+    #[error("no {} has {threads} CPUs that may be used (the largest has {most})", named(*level))]
+    NoRoom { level: Level, threads: usize, most: usize },
+    /// There is no second cache.
+    #[error("the CPUs that may be used share one last-level cache")]
+    OneCache,
+    /// A single thread has nobody in another cache.
+    #[error("one thread cannot lie across two caches")]
+    AloneInItsCache,
+    /// A single thread has nobody on its core.
+    #[error("one thread cannot share its core with another")]
+    AloneOnItsCore,
+    /// No core with two threads.
+    #[error("no core has two threads that may be used (SMT is off, absent or not reported)")]
+    NoSmt,
+    /// Fewer CPUs that share cores than threads.
+    #[error("{threads} threads need as many that share cores, and {cpus} may be used")]
+    TooFewSiblings { threads: usize, cpus: usize },
+    /// All cores are alike.
+    #[error("this machine reports one kind of cores")]
+    OneClass,
+    /// Fewer CPUs of a class than threads.
+    #[error("{threads} threads need as many CPUs of class {class}, and {cpus} may be used")]
+    TooFewOfClass { threads: usize, class: String, cpus: usize },
+}
+
+/// What a group of a level is called in the sentences of placements.
+fn named(level: Level) -> &'static str {
+    match level {
+        Level::L3 => "last-level cache",
+        Level::Node => "NUMA node",
+        other => other.name(),
+    }
+}
 
 /// The CPUs of a preset for so many threads. The topology holds the CPUs that may be used and no others
 /// ([`Topology::restricted`]).
 ///
 /// # Errors
-/// Why this machine cannot offer it: a clause that follows "the placement `NAME` cannot be had: ".
+/// [`PresetError`]: why this machine cannot offer it.
 ///
 /// ```
 /// # use coretalk_model::*;
@@ -17,24 +68,25 @@ use crate::{CpuId, CpuSet, Domain, Level, Topology};
 /// let topology = Topology::new("0-3".parse().unwrap(), cores, Default::default());
 /// let packed = derive(Preset::SmtPacked, &topology, 2).unwrap();
 /// assert_eq!(packed.taskset().unwrap(), "taskset -c 0,2");
-/// assert!(derive(Preset::OneL3, &topology, 2).unwrap_err().contains("reports no last-level cache"));
+/// let lacking = derive(Preset::OneL3, &topology, 2).unwrap_err();
+/// assert_eq!(lacking.to_string(), "this machine reports no last-level cache");
 /// ```
-pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Placement, String> {
+pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Placement, PresetError> {
     let all = topology.order(topology.cpus());
     if preset == Preset::None {
         return Ok(Placement { name: preset.name().to_owned(), cpus: all, binding: Binding::Free });
     }
     if threads == 0 {
-        return Err("work of no thread needs no CPU".to_owned());
+        return Err(PresetError::NoThread);
     }
     if all.len() < threads {
-        return Err(format!("{threads} threads need as many CPUs, and {} may be used", all.len()));
+        return Err(PresetError::TooFewCpus { threads, cpus: all.len() });
     }
     let mut cpus = match preset {
         Preset::Compact | Preset::None => all,
         Preset::Spread => spread_cores(topology, all),
-        Preset::OneL3 => inside_one(topology, Level::L3, "last-level cache", threads)?,
-        Preset::OneNode => inside_one(topology, Level::Node, "NUMA node", threads)?,
+        Preset::OneL3 => inside_one(topology, Level::L3, threads)?,
+        Preset::OneNode => inside_one(topology, Level::Node, threads)?,
         Preset::AcrossL3 => across(topology, threads)?,
         Preset::SmtPacked => packed(topology, threads)?,
         Preset::OnePerCore => one_per_core(topology, threads)?,
@@ -101,48 +153,48 @@ pub fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
 }
 
 /// The group of a level that has the most cores for so many threads, the first of equals.
-fn inside_one(topology: &Topology, level: Level, what: &str, threads: usize) -> Result<Vec<CpuId>, String> {
+fn inside_one(topology: &Topology, level: Level, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let groups = topology.level(level);
     let cores = |group: &&Domain| topology.one_per_core(&group.cpus).len().min(threads);
     let roomy = groups.iter().copied().filter(|group| group.cpus.len() >= threads);
     match roomy.reduce(|best, group| if cores(&group) > cores(&best) { group } else { best }) {
         Some(group) => Ok(cores_first(topology, &group.cpus)),
-        None if groups.is_empty() => Err(format!("this machine reports no {what}")),
+        None if groups.is_empty() => Err(PresetError::NotReported { level }),
         None => {
             let most = groups.iter().map(|group| group.cpus.len()).max().unwrap_or(0);
-            Err(format!("no {what} has {threads} CPUs that may be used (the largest has {most})"))
+            Err(PresetError::NoRoom { level, threads, most })
         }
     }
 }
 
-fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let mut caches: Vec<CpuSet> =
         topology.level(Level::L3).iter().map(|cache| topology.one_per_core(&cache.cpus)).collect();
     if caches.len() < 2 {
         return Err(match caches.len() {
-            0 => "this machine reports no last-level cache".to_owned(),
-            _ => "the CPUs that may be used share one last-level cache".to_owned(),
+            0 => PresetError::NotReported { level: Level::L3 },
+            _ => PresetError::OneCache,
         });
     }
     if threads < 2 {
-        return Err("one thread cannot lie across two caches".to_owned());
+        return Err(PresetError::AloneInItsCache);
     }
     // Whole caches first; of equals those that stand first, which are neighbours.
     caches.sort_by_key(|cache| std::cmp::Reverse(cache.len().min(threads.div_ceil(2))));
     let enough = (2..=caches.len())
         .find(|&count| caches[..count].iter().map(CpuSet::len).sum::<usize>() >= threads)
         .ok_or_else(|| {
-            let cores: usize = caches.iter().map(CpuSet::len).sum();
-            format!("{threads} threads need a core each, and {cores} may be used")
+            let cores = caches.iter().map(CpuSet::len).sum();
+            PresetError::TooFewCores { threads, cores }
         })?;
     let turns = in_turns(caches[..enough].iter().map(|cache| topology.order(cache)).collect());
     // In role order neighbours share a cache where they can: that is how a program places its threads one by one.
     Ok(topology.order(&turns.into_iter().take(threads).collect()))
 }
 
-fn packed(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+fn packed(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     if threads < 2 {
-        return Err("one thread cannot share its core with another".to_owned());
+        return Err(PresetError::AloneOnItsCore);
     }
     let full = |cpus: &CpuSet| -> CpuSet {
         let shares = |&cpu: &CpuId| topology.siblings(cpu).intersection(cpus).len() > 1;
@@ -150,25 +202,20 @@ fn packed(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
     };
     let every = full(topology.cpus());
     if every.is_empty() {
-        return Err(
-            "no core has two threads that may be used (SMT is off, absent or not reported)".to_owned()
-        );
+        return Err(PresetError::NoSmt);
     }
     if every.len() < threads {
-        return Err(format!(
-            "{threads} threads need as many that share cores, and {} may be used",
-            every.len()
-        ));
+        return Err(PresetError::TooFewSiblings { threads, cpus: every.len() });
     }
     let caches = topology.level(Level::L3);
     let inside = caches.iter().map(|cache| full(&cache.cpus)).find(|cpus| cpus.len() >= threads);
     Ok(topology.order(&inside.unwrap_or(every)))
 }
 
-fn one_per_core(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, String> {
+fn one_per_core(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let cores = topology.one_per_core(topology.cpus());
     if cores.len() < threads {
-        return Err(format!("{threads} threads need a core each, and {} may be used", cores.len()));
+        return Err(PresetError::TooFewCores { threads, cores: cores.len() });
     }
     Ok(topology.order(&cores))
 }
@@ -179,21 +226,17 @@ enum Fastest {
     No,
 }
 
-fn of_class(topology: &Topology, fastest: Fastest, threads: usize) -> Result<Vec<CpuId>, String> {
+fn of_class(topology: &Topology, fastest: Fastest, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let classes = topology.classes();
     let class = match (fastest, classes.as_slice()) {
         (Fastest::Yes, [_, .., last]) => *last,
         (Fastest::No, [first, _, ..]) => *first,
-        _ => return Err("this machine reports one kind of cores".to_owned()),
+        _ => return Err(PresetError::OneClass),
     };
     let is_of = |&cpu: &CpuId| topology.class_of(cpu) == Some(class);
     let cpus: CpuSet = topology.cpus().iter().filter(is_of).collect();
     if cpus.len() < threads {
-        return Err(format!(
-            "{threads} threads need as many CPUs of class {}, and {} may be used",
-            class.name,
-            cpus.len()
-        ));
+        return Err(PresetError::TooFewOfClass { threads, class: class.name.clone(), cpus: cpus.len() });
     }
     Ok(cores_first(topology, &cpus))
 }
@@ -255,14 +298,26 @@ mod tests {
             (Preset::OneNode, 2, "reports no NUMA node"),
             (Preset::PCores, 2, "one kind of cores"),
         ] {
-            let refused = derive(preset, &topology, threads).unwrap_err();
+            let refused = derive(preset, &topology, threads).unwrap_err().to_string();
             assert!(refused.contains(reason), "{preset} of {threads}: {refused}");
         }
         let flat = Topology::flat("0-3".parse().unwrap());
-        assert!(derive(Preset::SmtPacked, &flat, 2).unwrap_err().contains("no core has two threads"));
-        assert!(derive(Preset::AcrossL3, &flat, 2).unwrap_err().contains("reports no last-level cache"));
+        assert!(
+            derive(Preset::SmtPacked, &flat, 2).unwrap_err().to_string().contains("no core has two threads")
+        );
+        assert!(
+            derive(Preset::AcrossL3, &flat, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("reports no last-level cache")
+        );
         let half = topology.restricted(&"0-2,6-8".parse().unwrap());
-        assert!(derive(Preset::AcrossL3, &half, 2).unwrap_err().contains("share one last-level cache"));
+        assert!(
+            derive(Preset::AcrossL3, &half, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("share one last-level cache")
+        );
     }
 
     #[test]
@@ -273,7 +328,7 @@ mod tests {
         let topology = Topology::new("0-3".parse().unwrap(), Vec::new(), classes.collect());
         assert_eq!(ids(Preset::PCores, &topology, 2), [0, 1]);
         assert_eq!(ids(Preset::ECores, &topology, 1), [2]);
-        assert!(derive(Preset::ECores, &topology, 3).unwrap_err().contains("class E, and 2"));
+        assert!(derive(Preset::ECores, &topology, 3).unwrap_err().to_string().contains("class E, and 2"));
     }
 
     #[test]
