@@ -43,7 +43,7 @@ mod square;
 pub use c2c_csv::write_c2c_csv;
 pub use coretalk_csv::{write_csv, write_rates_csv};
 pub use hwloc::{HwlocError, is_xml, read_hwloc};
-pub use import_error::{ImportError, Problem};
+pub use import_error::{ImportError, IntervalError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Spread, Unit, Warning};
 pub use markdown::write_markdown;
 pub use read::{MAX_CPUS, read_matrices};

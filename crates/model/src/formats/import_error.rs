@@ -69,7 +69,7 @@ pub enum Problem {
     OutOfOrder { what: &'static str },
     /// A line of an interval log that cannot be read.
     #[error("this interval cannot be read: {why}")]
-    NotAnInterval { why: String },
+    NotAnInterval { why: IntervalError },
     /// A `.hgrm` or `.hlog` file.
     #[error("this is a latency histogram, not a matrix; look at it with `coretalk view`")]
     Histogram,
@@ -193,4 +193,49 @@ pub(super) fn excerpt(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Why a line of an interval log cannot be read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum IntervalError {
+    /// Start, length, maximum and histogram belong there.
+    #[error("it has no four fields")]
+    Fields,
+    /// The maximum is none.
+    #[error("`{field}` is no number")]
+    NotANumber { field: String },
+    /// The histogram is not text.
+    #[error("its last field is not base64")]
+    NotBase64,
+    /// The histogram begins otherwise.
+    #[error("its last field is no histogram of HdrHistogram")]
+    NotHdr,
+    /// An encoding that nothing writes any more.
+    #[error(
+        "it is encoded as {version} of HdrHistogram, and only V2 (format 1.2 or later of the log) is read; write it again \
+         with a current HdrHistogram"
+    )]
+    Older { version: &'static str },
+    /// More than a reader is willing to hold.
+    #[error("it holds more than {limit_mib} MiB")]
+    TooLarge { limit_mib: usize },
+    /// Not zlib.
+    #[error("what it packed cannot be unpacked")]
+    NotZlib,
+    /// What is inside begins otherwise.
+    #[error("what it packed is no V2 histogram")]
+    NotV2,
+    /// Digits or a lowest value that no histogram has.
+    #[error("its header makes no sense")]
+    Header,
+    /// The end is missing.
+    #[error("it is cut")]
+    Cut,
+    /// The end of a count is missing.
+    #[error("its counts are cut")]
+    CountsCut,
+    /// No number holds it.
+    #[error("a value is beyond 64 bits")]
+    Beyond,
 }

@@ -4,7 +4,7 @@
 use super::document::{Document, decode};
 use super::hgrm::{HgrmCount, levels};
 use super::spectrum::{Spectrum, SpectrumRow};
-use super::{ImportError, Problem};
+use super::{ImportError, IntervalError, Problem};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -46,10 +46,10 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
         };
         let fields: Vec<&str> = rest.split(',').map(str::trim).collect();
         let [_, _, max, payload] = fields.as_slice() else {
-            return Err(at(Problem::NotAnInterval { why: "it has no four fields".to_owned() }));
+            return Err(at(Problem::NotAnInterval { why: IntervalError::Fields }));
         };
-        let max: f64 =
-            max.parse().map_err(|_| at(Problem::NotAnInterval { why: format!("`{max}` is no number") }))?;
+        let not_a_number = || IntervalError::NotANumber { field: (*max).to_owned() };
+        let max: f64 = max.parse().map_err(|_| at(Problem::NotAnInterval { why: not_a_number() }))?;
         let counts = histogram(payload).map_err(|why| at(Problem::NotAnInterval { why }))?;
         tags.entry(tag.to_owned()).or_default().add(&counts, max, index + 1);
     }
@@ -151,17 +151,17 @@ struct Range {
 }
 
 /// One histogram, from base64.
-fn histogram(payload: &str) -> Result<Vec<Range>, String> {
-    let bytes = STANDARD.decode(payload).map_err(|_| "its last field is not base64".to_owned())?;
+fn histogram(payload: &str) -> Result<Vec<Range>, IntervalError> {
+    let bytes = STANDARD.decode(payload).map_err(|_| IntervalError::NotBase64)?;
     let mut outer = Bytes(&bytes);
     let cookie = outer.word()?;
     if cookie & !0xff != FAMILY {
-        return Err("its last field is no histogram of HdrHistogram".to_owned());
+        return Err(IntervalError::NotHdr);
     }
     let inner = match cookie & !WORD_BITS {
         COMPRESSED_V2 => {
             let length = outer.word()? as usize;
-            let packed = outer.0.get(..length).ok_or("it is cut")?;
+            let packed = outer.0.get(..length).ok_or(IntervalError::Cut)?;
             inflate(packed)?
         }
         PLAIN_V2 => bytes.clone(),
@@ -172,17 +172,14 @@ fn histogram(payload: &str) -> Result<Vec<Range>, String> {
                 0x1 | 0x2 => "V1",
                 _ => "an unknown version",
             };
-            return Err(format!(
-                "it is encoded as {version} of HdrHistogram, and only V2 (format 1.2 or later of the log) is read; write \
-                 it again with a current HdrHistogram"
-            ));
+            return Err(IntervalError::Older { version });
         }
     };
     counts(&inner)
 }
 
 /// Unpacks zlib, up to the most that is taken.
-fn inflate(packed: &[u8]) -> Result<Vec<u8>, String> {
+fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
     let mut inflater = Decompress::new(true);
     let mut inner = Vec::with_capacity(4096);
     loop {
@@ -191,35 +188,36 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, String> {
         match inflater.decompress_vec(rest, &mut inner, FlushDecompress::None) {
             Ok(Status::StreamEnd) => return Ok(inner),
             Ok(_) if inner.len() > MOST_BYTES => {
-                return Err(format!("it holds more than {} MiB", MOST_BYTES >> 20));
+                return Err(IntervalError::TooLarge { limit_mib: MOST_BYTES >> 20 });
             }
             Ok(_) if inner.len() == inner.capacity() => inner.reserve(inner.len()),
             Ok(_) if inflater.total_in() > read || inner.len() > written => {}
             // Nothing more to read, and the end is missing.
-            _ => return Err("what it packed cannot be unpacked".to_owned()),
+            _ => return Err(IntervalError::NotZlib),
         }
     }
 }
 
 /// A V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of zeros
 /// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`).
-fn counts(bytes: &[u8]) -> Result<Vec<Range>, String> {
+fn counts(bytes: &[u8]) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
-        return Err("what it packed is no V2 histogram".to_owned());
+        return Err(IntervalError::NotV2);
     }
     let length = rest.word()? as usize;
-    let header = rest.0.get(..HEADER).ok_or("it is cut")?;
+    let header = rest.0.get(..HEADER).ok_or(IntervalError::Cut)?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
     // The first word shifts values that were scaled on the way; HdrHistogramJS writes 1 where nothing is shifted. What a
     // shift would do shows beside the interval's maximum.
     let (digits, lowest) = (word(4), long(8));
     if digits > 5 || !(1..=1 << 48).contains(&lowest) {
-        return Err("its header makes no sense".to_owned());
+        return Err(IntervalError::Header);
     }
     let layout = Layout::new(digits, lowest);
-    let mut payload = Bytes(rest.0.get(HEADER..).and_then(|rest| rest.get(..length)).ok_or("it is cut")?);
+    let mut payload =
+        Bytes(rest.0.get(HEADER..).and_then(|rest| rest.get(..length)).ok_or(IntervalError::Cut)?);
     let mut ranges = Vec::new();
     let mut index = 0u64;
     while !payload.0.is_empty() {
@@ -229,7 +227,7 @@ fn counts(bytes: &[u8]) -> Result<Vec<Range>, String> {
             continue;
         }
         if count > 0 {
-            let (lowest, highest) = layout.range(index).ok_or("a value is beyond 64 bits")?;
+            let (lowest, highest) = layout.range(index).ok_or(IntervalError::Beyond)?;
             ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
         }
         index += 1;
@@ -269,16 +267,16 @@ impl Layout {
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
-    fn word(&mut self) -> Result<u32, String> {
-        let (word, rest) = self.0.split_first_chunk::<4>().ok_or("it is cut")?;
+    fn word(&mut self) -> Result<u32, IntervalError> {
+        let (word, rest) = self.0.split_first_chunk::<4>().ok_or(IntervalError::Cut)?;
         self.0 = rest;
         Ok(u32::from_be_bytes(*word))
     }
 
-    fn zigzag(&mut self) -> Result<i64, String> {
+    fn zigzag(&mut self) -> Result<i64, IntervalError> {
         let mut value = 0u64;
         for place in 0..9 {
-            let (&byte, rest) = self.0.split_first().ok_or("its counts are cut")?;
+            let (&byte, rest) = self.0.split_first().ok_or(IntervalError::CountsCut)?;
             self.0 = rest;
             if place == 8 {
                 // The ninth byte holds eight bits.
