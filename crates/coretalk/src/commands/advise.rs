@@ -245,16 +245,13 @@ fn advised(
     // By number: the order of the system.
     let all: Vec<CpuId> = among.iter().filter(|cpu| !constraints.avoid.contains(*cpu)).collect();
     let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
-        CandidateError::Unknown(sentence) => Failure::Usage(sentence),
-        CandidateError::TooFew(sentence) => Failure::Environment(match noise {
+        CandidateError::TooFew { .. } => Failure::Environment(match noise {
             Some(noise) if !noise.cpus().is_empty() => {
-                format!(
-                    "{sentence}; --jitter leaves out CPUs {}, --avoid chooses them one by one",
-                    noise.cpus()
-                )
+                format!("{error}; --jitter leaves out CPUs {}, --avoid chooses them one by one", noise.cpus())
             }
-            _ => sentence,
+            _ => error.to_string(),
         }),
+        _ => Failure::Usage(error.to_string()),
     })?;
     let left_out = match sharing {
         Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),

@@ -44,13 +44,24 @@ impl Sharing {
 
 /// Why nothing can be chosen. A whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
-    /// A class or a node that the machine does not have.
-    #[error("{0}")]
-    Unknown(String),
-    /// Fewer CPUs than threads are left.
-    #[error("{0}")]
-    TooFew(String),
+    /// A class where all cores are alike.
+    #[error("there is no class `{class}`: one kind of core is known here")]
+    OneClass { class: String },
+    /// A class that no CPU left is of.
+    #[error("no CPU left is of the class `{class}`; there are {}", known.join(" and "))]
+    NoneOfClass { class: String, known: Vec<String> },
+    /// A node that no CPU left belongs to.
+    #[error("no CPU left belongs to memory node {node}")]
+    NoneOfNode { node: u32 },
+    /// Fewer than threads are left: cores where each thread has one to itself, else CPUs.
+    #[error(
+        "{threads} threads need as many {}, and {} may be used",
+        if *cores { "cores" } else { "CPUs" },
+        if left.is_empty() { "none".to_owned() } else { format!("{} ({left})", left.len()) }
+    )]
+    TooFew { threads: usize, cores: bool, left: CpuSet },
 }
 
 /// The CPUs out of `all` that fit, in the order of `all`.
@@ -66,22 +77,19 @@ pub fn candidates(
     let Constraints { avoid, class, node, sharing } = constraints;
     let mut left: Vec<CpuId> = all.iter().copied().filter(|cpu| !avoid.contains(*cpu)).collect();
     if let Some(class) = class {
-        let known: Vec<&str> = topology.classes().iter().map(|class| class.name.as_str()).collect();
+        let known: Vec<String> = topology.classes().iter().map(|class| class.name.clone()).collect();
         if known.is_empty() {
-            let sentence = format!("there is no class `{class}`: one kind of core is known here");
-            return Err(CandidateError::Unknown(sentence));
+            return Err(CandidateError::OneClass { class: class.clone() });
         }
         left.retain(|&cpu| topology.class_of(cpu).is_some_and(|of| of.name.eq_ignore_ascii_case(class)));
         if left.is_empty() {
-            let sentence =
-                format!("no CPU left is of the class `{class}`; there are {}", known.join(" and "));
-            return Err(CandidateError::Unknown(sentence));
+            return Err(CandidateError::NoneOfClass { class: class.clone(), known });
         }
     }
     if let Some(node) = node {
         left.retain(|&cpu| topology.node_of(cpu) == Some(*node));
         if left.is_empty() {
-            return Err(CandidateError::Unknown(format!("no CPU left belongs to memory node {node}")));
+            return Err(CandidateError::NoneOfNode { node: *node });
         }
     }
     let set: CpuSet = left.iter().copied().collect();
@@ -95,11 +103,7 @@ pub fn candidates(
         left.retain(|&cpu| cores.contains(cpu));
     }
     if left.len() < threads {
-        let set: CpuSet = left.iter().copied().collect();
-        let what = if alone { "cores" } else { "CPUs" };
-        let may = if set.is_empty() { "none".to_owned() } else { format!("{} ({set})", left.len()) };
-        let sentence = format!("{threads} threads need as many {what}, and {may} may be used");
-        return Err(CandidateError::TooFew(sentence));
+        return Err(CandidateError::TooFew { threads, cores: alone, left: left.into_iter().collect() });
     }
     Ok(left)
 }
