@@ -7,8 +7,8 @@ use coretalk::RunReport;
 use coretalk::document::{Document, Identity, schema};
 use coretalk::export::{Export, ExportError, Format, export, write_imitations};
 use coretalk::report::Look;
-use coretalk_model::latency::{Cell, Imitated, ImitatedCell};
-use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool};
+use coretalk_model::latency::{Cell, Imitated, ImitatedCell, ImitationError};
+use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -134,7 +134,7 @@ fn everything() -> RunReport {
         tool: Tool::C2clat,
         cells: Matrix::directed(vec![CpuId(0), CpuId(1)], |row, column| match row < column {
             true => Ok(ImitatedCell { value_ns: 45.0, spread_ns: None }),
-            false => Err("CPU 1 was taken away during the run".to_owned()),
+            false => Err(ImitationError::Failed(TrialFailure::CpuLost { cpu: CpuId(1) })),
         }),
     }];
     report

@@ -27,8 +27,8 @@ pub use kinds::Kinds;
 pub use record::{CellPasses, Entry, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
-    Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult,
-    Regime, StateWatch, TailSeries, WatchedState,
+    Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LadderRow, LatencyMap,
+    LatencyResult, Regime, StateWatch, TailSeries, WatchedState,
 };
 pub use settings::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails};
 pub use visit::{Purpose, SpanSummary, Visit};

@@ -7,12 +7,15 @@ pub use columns::Columns;
 use super::queue::QueueCellDoc;
 use super::series::ValueDoc;
 use super::{Ci, ci, known};
-use coretalk_model::latency::{Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, Regime};
+use coretalk_model::latency::{
+    Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,
+};
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Matrix, Protocol};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A square table of pairs.
@@ -59,7 +62,7 @@ pub enum CellList<'a> {
     /// Of a map.
     Map(&'a Matrix<Cell>),
     /// Of an imitation.
-    Imitated(&'a Matrix<Result<ImitatedCell, String>>),
+    Imitated(&'a Matrix<Result<ImitatedCell, ImitationError>>),
     /// Bare values.
     Plain(Matrix<Option<Plain>>),
     /// Left out: they stand elsewhere.
@@ -115,7 +118,7 @@ pub struct CellDoc<'a> {
     grade: Option<String>,
     /// Kebab-case.
     flags: Vec<&'static str>,
-    reason: Option<&'a str>,
+    reason: Option<Cow<'a, str>>,
     /// ± of another tool, where it prints one.
     spread: Option<f64>,
     /// Of a queue only.
@@ -312,7 +315,7 @@ impl<'a> CellDoc<'a> {
             states: trial.states.iter().map(|state| StateDoc::of(state.share, &state.value)).collect(),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_ref().map(coretalk_model::series::Reason::as_str),
+            reason: trial.reason.as_ref().map(|reason| reason.as_str().into()),
             queue: Some(QueueCellDoc::of(cell)),
             slices: cell.rate().is_some() && cell.rate_of_pair().is_none(),
             ..CellDoc::default()
@@ -321,7 +324,9 @@ impl<'a> CellDoc<'a> {
 
     fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
         match cell {
-            Cell::Missing { reason } => CellDoc { from, to, reason: Some(reason), ..CellDoc::default() },
+            Cell::Missing { reason } => {
+                CellDoc { from, to, reason: Some(reason.into()), ..CellDoc::default() }
+            }
             Cell::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
         }
     }
@@ -347,7 +352,7 @@ impl<'a> CellDoc<'a> {
             states: value.states.iter().map(|state| StateDoc::of(state.share, &state.latency_ns)).collect(),
             grade: Some(value.grade.to_string()),
             flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
-            reason: value.reason.as_deref(),
+            reason: value.reason.as_deref().map(Cow::from),
             spread: None,
             queue: None,
             slices: false,
@@ -356,7 +361,7 @@ impl<'a> CellDoc<'a> {
 
     fn plain([from, to]: [u32; 2], cell: Option<Plain>) -> CellDoc<'a> {
         match cell {
-            None => CellDoc { from, to, reason: Some("no value"), ..CellDoc::default() },
+            None => CellDoc { from, to, reason: Some("no value".into()), ..CellDoc::default() },
             Some(Plain { value, bounds }) => {
                 let ci = bounds.and_then(|[low, high]| Some([known(low)?, known(high)?]));
                 CellDoc { from, to, median: known(value), ci, ..CellDoc::default() }
@@ -364,9 +369,11 @@ impl<'a> CellDoc<'a> {
         }
     }
 
-    fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, String>) -> CellDoc<'a> {
+    fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, ImitationError>) -> CellDoc<'a> {
         match cell {
-            Err(reason) => CellDoc { from, to, reason: Some(reason), ..CellDoc::default() },
+            Err(reason) => {
+                CellDoc { from, to, reason: Some(reason.to_string().into()), ..CellDoc::default() }
+            }
             Ok(cell) => CellDoc {
                 from,
                 to,

@@ -1,7 +1,6 @@
 //! Other tools' numbers, from recordings made with their kernels and counts.
 
-use super::result::{Imitated, ImitatedCell, NOT_REACHED};
-use super::{LatencySettings, Purpose, Record};
+use super::{Imitated, ImitatedCell, ImitationError, LatencySettings, Purpose, Record};
 use crate::stats;
 use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool};
 use std::collections::BTreeMap;
@@ -38,12 +37,11 @@ pub fn imitated(
                 }
             }
             let of = |[initiator, responder]: [CpuId; 2]| match samples.get(&[initiator, responder]) {
-                Some(samples) => statistic(tool, samples, round_trips)
-                    .ok_or_else(|| "the clock of that tool is too coarse for it".to_owned()),
+                Some(samples) => statistic(tool, samples, round_trips).ok_or(ImitationError::CoarseClock),
                 None => {
                     let cell = cells.get(&[initiator, responder]).or(cells.get(&[responder, initiator]));
                     let failure = cell.and_then(|&cell| record.passes(cell)?.failure);
-                    Err(failure.map_or_else(|| NOT_REACHED.to_owned(), ToString::to_string))
+                    Err(failure.cloned().map_or(ImitationError::NotReached, ImitationError::Failed))
                 }
             };
             let cpus = settings.cpus.clone();

@@ -3,7 +3,9 @@
 
 use super::ExecutionTest;
 use crate::stats::Estimate;
-use crate::{CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool};
+use crate::{
+    CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool, TrialFailure,
+};
 
 /// Everything a latency run found out.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -234,7 +236,21 @@ pub struct Imitated {
     /// The tool.
     pub tool: Tool,
     /// Its statistic for every pair, or why there is none.
-    pub cells: Matrix<Result<ImitatedCell, String>>,
+    pub cells: Matrix<Result<ImitatedCell, ImitationError>>,
+}
+
+/// Why another tool has no number for a pair.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImitationError {
+    /// Its visits failed.
+    #[error(transparent)]
+    Failed(TrialFailure),
+    /// It cannot tell the number from zero.
+    #[error("the clock of that tool is too coarse for it")]
+    CoarseClock,
+    /// Nobody visited it.
+    #[error("{NOT_REACHED}")]
+    NotReached,
 }
 
 /// One cell as another tool would print it.

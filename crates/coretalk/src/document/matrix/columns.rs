@@ -1,7 +1,7 @@
 //! [`Columns`]: the cells of a matrix field by field, for pictures and for pages that must stay small.
 
 use super::{CellDoc, MatrixDoc, ci, known};
-use coretalk_model::series::{Reason, TrialResult};
+use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
 use std::fmt::Write;
@@ -89,7 +89,7 @@ impl Columns {
             passes: trial.passes,
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_ref().map(Reason::as_str),
+            reason: trial.reason.as_ref().map(|reason| reason.as_str().into()),
             ..CellDoc::default()
         });
     }
@@ -109,11 +109,13 @@ impl Columns {
         }
         self.flags.push(bits);
         let reasons = &mut self.reasons;
-        self.reason.push(cell.reason.map(|reason| match reasons.iter().position(|known| known == reason) {
-            Some(at) => at as u32,
-            None => {
-                reasons.push(reason.to_owned());
-                reasons.len() as u32 - 1
+        self.reason.push(cell.reason.as_deref().map(|reason| {
+            match reasons.iter().position(|known| known == reason) {
+                Some(at) => at as u32,
+                None => {
+                    reasons.push(reason.to_owned());
+                    reasons.len() as u32 - 1
+                }
             }
         }));
     }

@@ -1,7 +1,7 @@
 //! [`render`]: a matrix as the tool itself would print it.
 
 use super::Imitation;
-use coretalk_model::latency::ImitatedCell;
+use coretalk_model::latency::{ImitatedCell, ImitationError};
 use coretalk_model::{Matrix, Tool};
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) 
     text
 }
 
-type Figures = Matrix<Result<ImitatedCell, String>>;
+type Figures = Matrix<Result<ImitatedCell, ImitationError>>;
 
 fn core_to_core_latency(
     text: &mut String,
@@ -160,7 +160,7 @@ mod tests {
             if row + column < 3 {
                 Ok(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
             } else {
-                Err("the run ended before this pair was reached".to_owned())
+                Err(ImitationError::NotReached)
             }
         });
         render(&Imitation::of(tool), Some("EPYC"), &matrix)
