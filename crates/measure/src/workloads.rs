@@ -4,6 +4,7 @@
 //! Every workload checks its own answer; a run whose answer is wrong ends with an error and no number.
 
 pub mod caches;
+mod error;
 mod integer;
 mod memory;
 mod messages;
@@ -12,6 +13,8 @@ mod processes;
 mod queens;
 mod stream;
 mod team;
+
+pub use error::WorkError;
 
 use coretalk_model::CpuId;
 use coretalk_model::place::{Workload, WorkloadKind};
@@ -39,8 +42,8 @@ pub const CHAIN: &str = "chain";
 /// Does the work and says what came out.
 ///
 /// # Errors
-/// A sentence: an answer is wrong, or the system refused a thread, a process or memory.
-pub fn perform(job: &Job) -> Result<Numbers, String> {
+/// [`WorkError`]: an answer is wrong, or the system refused a thread, a process or memory.
+pub fn perform(job: &Job) -> Result<Numbers, WorkError> {
     use WorkloadKind as Kind;
     match job.workload.kind {
         Kind::Execl => processes::execl(job),

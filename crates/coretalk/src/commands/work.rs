@@ -18,7 +18,7 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
     if let [first, rest @ ..] = words
         && first == CHAIN
     {
-        go_on_with_chain(rest).map_err(Failure::Input)?;
+        go_on_with_chain(rest).map_err(|error| Failure::Input(error.to_string()))?;
         return Ok(ExitCode::Done);
     }
     if let [only] = words
@@ -33,7 +33,7 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
         keep(word);
         return Ok(ExitCode::Done);
     }
-    let numbers = perform(&job(words)?).map_err(Failure::Input)?;
+    let numbers = perform(&job(words)?).map_err(|error| Failure::Input(error.to_string()))?;
     let lines: String = numbers.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
     Out::open(None)?.text(&lines)?;
     Ok(ExitCode::Done)

@@ -1,25 +1,25 @@
 //! A fixed mix of integer and string operations in each thread.
 
 use super::team::together;
-use super::{Job, Numbers};
+use super::{Job, Numbers, WorkError};
 
 /// Rounds between two looks at the clock: about a millisecond.
 const ROUNDS: u64 = 2_000;
 
-pub fn run(job: &Job) -> Result<Numbers, String> {
+pub fn run(job: &Job) -> Result<Numbers, WorkError> {
     let expected = mix(ROUNDS);
     let (elapsed, done) = together(job, |_, begun| {
         let mut done = 0u64;
         while begun.elapsed() < job.span {
             let answer = mix(std::hint::black_box(ROUNDS));
             if answer != expected {
-                return Err(format!("the mix gave {answer:#x} in place of {expected:#x}"));
+                return Err(WorkError::Mix { answer, expected });
             }
             done += ROUNDS;
         }
         Ok(done)
     })?;
-    let loops: u64 = done.into_iter().sum::<Result<u64, String>>()?;
+    let loops: u64 = done.into_iter().sum::<Result<u64, WorkError>>()?;
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 

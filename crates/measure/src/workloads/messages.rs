@@ -1,7 +1,7 @@
 //! Threads that talk all the time: barrier, ring, all-to-all, pipeline, shared counter.
 
 use super::team::{spin_until, together};
-use super::{Job, Numbers};
+use super::{Job, Numbers, WorkError};
 use crate::ensemble::Apart;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -21,7 +21,7 @@ fn work(steps: u64) {
 }
 
 /// Fixed work in each thread, then a barrier on one counter.
-pub fn barrier(job: &Job) -> Result<Numbers, String> {
+pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let (arrived, phase, last) =
         (Apart(AtomicU64::new(0)), Apart(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
@@ -46,13 +46,13 @@ pub fn barrier(job: &Job) -> Result<Numbers, String> {
     })?;
     let phases = done.first().copied().unwrap_or(0);
     if done.iter().any(|other| *other != phases) || arrived.load(Acquire) != threads * phases {
-        return Err("the threads did not pass the same number of barriers".into());
+        return Err(WorkError::Barriers);
     }
     Ok(vec![("phases_per_s", phases as f64 / elapsed.as_secs_f64())])
 }
 
 /// A counter that goes from thread to thread, each adding one.
-pub fn ring(job: &Job) -> Result<Numbers, String> {
+pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let token = Apart(AtomicU64::new(0));
     const END: u64 = 1 << 63;
@@ -80,13 +80,13 @@ pub fn ring(job: &Job) -> Result<Numbers, String> {
     })?;
     let hops: u64 = done.iter().sum();
     if token.load(Acquire) & !END != hops {
-        return Err("the token does not count the hops that the threads counted".into());
+        return Err(WorkError::Hops);
     }
     Ok(vec![("hops_per_s", hops as f64 / elapsed.as_secs_f64())])
 }
 
 /// In each phase every thread writes a line for every other, and reads what the others wrote for it.
-pub fn all_to_all(job: &Job) -> Result<Numbers, String> {
+pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads;
     let lines: Vec<Apart<AtomicU64>> = (0..threads * threads).map(|_| Apart(AtomicU64::new(0))).collect();
     let last = AtomicU64::new(u64::MAX);
@@ -110,7 +110,7 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, String> {
     })?;
     let phases = done.first().copied().unwrap_or(0);
     if done.iter().any(|other| *other != phases) {
-        return Err("the threads did not go through the same number of phases".into());
+        return Err(WorkError::Phases);
     }
     let messages = (threads * (threads - 1)) as f64 * phases as f64;
     Ok(vec![("messages_per_s", messages / elapsed.as_secs_f64())])
@@ -148,7 +148,7 @@ impl Queue {
 }
 
 /// Stages joined by queues: each adds one to every item, the last checks order and value.
-pub fn pipeline(job: &Job) -> Result<Numbers, String> {
+pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
     const END: u64 = u64::MAX;
     let stages = job.threads;
     let queues: Vec<Queue> = (1..stages).map(|_| Queue::new()).collect();
@@ -167,21 +167,21 @@ pub fn pipeline(job: &Job) -> Result<Numbers, String> {
                 return Ok(position);
             }
             if role + 1 == stages && item != position + role as u64 {
-                return Err(format!("item {position} came out as {item}"));
+                return Err(WorkError::Item { position, item });
             }
             position += 1;
         }
     })?;
-    let counts: Vec<u64> = done.into_iter().collect::<Result<_, String>>()?;
+    let counts: Vec<u64> = done.into_iter().collect::<Result<_, WorkError>>()?;
     let items = counts.first().copied().unwrap_or(0);
     if counts.iter().any(|other| *other != items) {
-        return Err("the stages did not see the same number of items".into());
+        return Err(WorkError::Items);
     }
     Ok(vec![("items_per_s", items as f64 / elapsed.as_secs_f64())])
 }
 
 /// All threads add to one counter, with a little work between.
-pub fn shared_counter(job: &Job) -> Result<Numbers, String> {
+pub fn shared_counter(job: &Job) -> Result<Numbers, WorkError> {
     let counter = Apart(AtomicU64::new(0));
     let (elapsed, done) = together(job, |_, begun| {
         let mut mine = 0u64;
@@ -196,7 +196,7 @@ pub fn shared_counter(job: &Job) -> Result<Numbers, String> {
     let expected: u64 = done.into_iter().sum();
     let found = counter.load(Relaxed);
     if found != expected {
-        return Err(format!("the threads added {expected}, and the counter says {found}"));
+        return Err(WorkError::Additions { expected, found });
     }
     Ok(vec![("ops_per_s", found as f64 / elapsed.as_secs_f64())])
 }

@@ -1,7 +1,7 @@
 //! Threads that lock: `threads-yield` and `mutex-array`.
 
 use super::team::{together, together_by};
-use super::{Job, Numbers};
+use super::{Job, Numbers, WorkError};
 use crate::events;
 use coretalk_model::stats::Key;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ const ARRAY: usize = 4_096;
 const ROUNDS: u64 = 5_000;
 const LOOPS: u64 = 1_000;
 
-pub fn threads_yield(job: &Job) -> Result<Numbers, String> {
+pub fn threads_yield(job: &Job) -> Result<Numbers, WorkError> {
     let mutexes: Vec<Mutex<u64>> = (0..MUTEXES).map(|_| Mutex::new(0)).collect();
     let (elapsed, done) = together(job, |role, begun| {
         let mut events = Vec::new();
@@ -40,7 +40,7 @@ pub fn threads_yield(job: &Job) -> Result<Numbers, String> {
     Ok([vec![("events_per_s", rate)], events::numbers(all)].concat())
 }
 
-pub fn mutex_array(job: &Job) -> Result<Numbers, String> {
+pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
     let mutexes: Vec<Mutex<u64>> = (0..ARRAY).map(|_| Mutex::new(0)).collect();
     let (elapsed, done) = together_by(job, CROWD, |role, begun| {
         let key = Key::of(&[role as u64]);
@@ -60,11 +60,7 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, String> {
 }
 
 /// Every lock added one.
-fn counted(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), String> {
+fn counted(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), WorkError> {
     let found: u64 = mutexes.iter().map(|mutex| *mutex.lock().unwrap_or_else(PoisonError::into_inner)).sum();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(format!("{expected} locks were taken, and the counters say {found}"))
-    }
+    if found == expected { Ok(()) } else { Err(WorkError::Locks { expected, found }) }
 }

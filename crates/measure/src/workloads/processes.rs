@@ -1,7 +1,7 @@
 //! Processes: a chain of programs, creation, an echo through pipes, shell pipelines.
 
 use super::team::together;
-use super::{CHAIN, Job, Numbers};
+use super::{CHAIN, Job, Numbers, WorkError};
 use crate::host::affinity;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,17 +14,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const LINES: u64 = 400;
 
 /// A program that replaces itself by itself until the time is over; side by side as many as there are threads.
-pub fn execl(job: &Job) -> Result<Numbers, String> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
+pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
+    let program = std::env::current_exe().map_err(WorkError::refused("this program cannot be found"))?;
     let until = now_us() + job.span.as_micros() as u64;
     let (elapsed, counts) = together(&free(job), |_, _| {
         let output = Command::new(&program).args(["work", CHAIN, "0", &until.to_string()]).output();
-        let output = output.map_err(|error| format!("a chain could not be started: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        text.parse::<u64>().map_err(|_| format!("a chain ended with `{text}` in place of a count"))
+        let output = output.map_err(WorkError::refused("a chain could not be started"))?;
+        let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        printed.parse::<u64>().map_err(|_| WorkError::ChainPrinted { printed })
     })?;
-    let loops: u64 = counts.into_iter().sum::<Result<u64, String>>()?;
+    let loops: u64 = counts.into_iter().sum::<Result<u64, WorkError>>()?;
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
@@ -37,18 +36,18 @@ fn free(job: &Job) -> Job {
 ///
 /// # Errors
 /// The words make no sense, or the program could not be replaced.
-pub fn go_on(words: &[String]) -> Result<(), String> {
-    let [count, until] = words else { return Err("a stage of the chain has two words".into()) };
-    let read = |word: &String| word.parse::<u64>().map_err(|_| format!("`{word}` is no number"));
+pub fn go_on(words: &[String]) -> Result<(), WorkError> {
+    let [count, until] = words else { return Err(WorkError::StageWords) };
+    let read = |word: &String| word.parse::<u64>().map_err(|_| WorkError::NotANumber { word: word.clone() });
     let (count, until) = (read(count)?, read(until)?);
     if now_us() >= until {
         println!("{count}");
         return Ok(());
     }
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = std::env::current_exe().map_err(WorkError::NoProgram)?;
     let next = (count + 1).to_string();
     let error = Command::new(program).args(["work", CHAIN, &next, &until.to_string()]).exec();
-    Err(format!("the program could not be replaced: {error}"))
+    Err(WorkError::refused("the program could not be replaced")(error))
 }
 
 /// Time that means the same in the next program of the chain.
@@ -57,7 +56,7 @@ fn now_us() -> u64 {
 }
 
 /// Fork, exit, wait, in each thread.
-pub fn create(job: &Job) -> Result<Numbers, String> {
+pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     const ANSWER: i32 = 7;
     let (elapsed, counts) = together(&free(job), |_, begun| {
         let mut count = 0u64;
@@ -68,14 +67,14 @@ pub fn create(job: &Job) -> Result<Numbers, String> {
                 // SAFETY: ends the child at once, without running anything of this process.
                 0 => unsafe { libc::_exit(ANSWER) },
                 child if child < 0 => {
-                    return Err(format!("no process could be made: {}", io::Error::last_os_error()));
+                    return Err(WorkError::refused("no process could be made")(io::Error::last_os_error()));
                 }
                 child => {
                     let mut status = 0;
                     // SAFETY: the status is writable, and the child is ours and not yet waited for.
                     let found = unsafe { libc::waitpid(child, &mut status, 0) };
                     if found != child || !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != ANSWER {
-                        return Err("a process did not end as it should".to_owned());
+                        return Err(WorkError::ProcessEnd);
                     }
                     count += 1;
                 }
@@ -83,14 +82,14 @@ pub fn create(job: &Job) -> Result<Numbers, String> {
         }
         Ok(count)
     })?;
-    let loops: u64 = counts.into_iter().sum::<Result<u64, String>>()?;
+    let loops: u64 = counts.into_iter().sum::<Result<u64, WorkError>>()?;
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
 /// Two processes: one sends a counter through a pipe, the other sends it back through a second one; both check that it is
 /// the next.
-pub fn pipe(job: &Job) -> Result<Numbers, String> {
-    let refused = |error: io::Error| format!("a pipe could not be had: {error}");
+pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
+    let refused = WorkError::refused("a pipe could not be had");
     let (from_first, to_second) = pair().map_err(refused)?;
     let (from_second, to_first) = pair().map_err(refused)?;
     let place = |role: usize| match job.cpus.is_empty() {
@@ -106,7 +105,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, String> {
             // SAFETY: ends the child without running what belongs to its parent.
             unsafe { libc::_exit(i32::from(!done)) }
         }
-        child if child < 0 => Err(format!("no process could be made: {}", io::Error::last_os_error())),
+        child if child < 0 => Err(WorkError::refused("no process could be made")(io::Error::last_os_error())),
         child => {
             drop((from_first, to_first));
             // Both ends are closed when this is over, whatever came of it: the other process waits for that.
@@ -114,7 +113,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, String> {
                 true => send(job.span, to_second, from_second),
                 false => {
                     drop((to_second, from_second));
-                    Err("a CPU refused the process".to_owned())
+                    Err(WorkError::ProcessNotPinned)
                 }
             };
             let mut status = 0;
@@ -122,23 +121,24 @@ pub fn pipe(job: &Job) -> Result<Numbers, String> {
             unsafe { libc::waitpid(child, &mut status, 0) };
             let (loops, elapsed) = sent?;
             if status != 0 {
-                return Err("the other process found a counter out of step".into());
+                return Err(WorkError::OutOfStep);
             }
             Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
         }
     }
 }
 
-fn send(span: Duration, mut to: File, mut from: File) -> Result<(u64, Duration), String> {
-    let broken = |error: io::Error| format!("a pipe broke: {error}");
+fn send(span: Duration, mut to: File, mut from: File) -> Result<(u64, Duration), WorkError> {
+    let broken = WorkError::refused("a pipe broke");
     let begun = Instant::now();
     let mut count = 0u64;
     while begun.elapsed() < span {
         to.write_all(&count.to_ne_bytes()).map_err(broken)?;
         let mut bytes = [0; 8];
         from.read_exact(&mut bytes).map_err(broken)?;
-        if u64::from_ne_bytes(bytes) != count {
-            return Err(format!("{count} came back as {}", u64::from_ne_bytes(bytes)));
+        let echo = u64::from_ne_bytes(bytes);
+        if echo != count {
+            return Err(WorkError::Echo { sent: count, echo });
         }
         count += 1;
     }
@@ -172,14 +172,14 @@ fn pair() -> io::Result<(File, File)> {
 }
 
 /// Pipelines of the tools that every system has, over the same text, so many side by side, one batch after another.
-pub fn shell(job: &Job) -> Result<Numbers, String> {
+pub fn shell(job: &Job) -> Result<Numbers, WorkError> {
     let copies = job.workload.size.unwrap_or(1);
     let lines: Vec<String> =
         (0..LINES).map(|line| format!("{} line {line}", line.wrapping_mul(2_654_435_761) % 9_973)).collect();
     let text = lines.join("\n") + "\n";
     let script = "sort | od -c | sort | grep -v zzzz | tee /dev/null | wc -l";
-    let one = || -> Result<u64, String> {
-        let refused = |error: io::Error| format!("a shell could not be run: {error}");
+    let one = || -> Result<u64, WorkError> {
+        let refused = WorkError::refused("a shell could not be run");
         let mut child = Command::new("/bin/sh")
             .args(["-c", script])
             .stdin(Stdio::piped())
@@ -191,20 +191,20 @@ pub fn shell(job: &Job) -> Result<Numbers, String> {
         }
         let output = child.wait_with_output().map_err(refused)?;
         let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        printed.parse().map_err(|_| format!("a pipeline printed `{printed}` in place of a count"))
+        printed.parse().map_err(|_| WorkError::PipelinePrinted { printed })
     };
     let expected = one()?;
     let (mut batches, started) = (0u64, Instant::now());
     while batches == 0 || started.elapsed() < job.span {
-        let counts: Vec<Result<u64, String>> = std::thread::scope(|scope| {
+        let counts: Vec<Result<u64, WorkError>> = std::thread::scope(|scope| {
             let running: Vec<_> = (0..copies).map(|_| scope.spawn(one)).collect();
             let joined = running.into_iter().map(|thread| thread.join());
-            joined.map(|count| count.unwrap_or_else(|_| Err("a thread ended at once".into()))).collect()
+            joined.map(|count| count.unwrap_or_else(|_| Err(WorkError::ShellEnded))).collect()
         });
         for count in counts {
             let count = count?;
             if count != expected || expected == 0 {
-                return Err(format!("a pipeline counted {count} lines, and another {expected}"));
+                return Err(WorkError::PipelineCount { count, expected });
             }
         }
         batches += 1;

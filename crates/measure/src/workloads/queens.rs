@@ -2,7 +2,7 @@
 //! tasks that threads take as they come.
 
 use super::team::together;
-use super::{Job, Numbers};
+use super::{Job, Numbers, WorkError};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Solutions for boards of 0 to 18 (OEIS A000170).
@@ -28,9 +28,9 @@ const KNOWN: [u64; 19] = [
     666_090_624,
 ];
 
-pub fn run(job: &Job) -> Result<Numbers, String> {
+pub fn run(job: &Job) -> Result<Numbers, WorkError> {
     let size = job.workload.size.unwrap_or(14);
-    let known = *KNOWN.get(size as usize).ok_or("no answer is known for a board of this size")?;
+    let known = *KNOWN.get(size as usize).ok_or(WorkError::UnknownBoard)?;
     let tasks: Vec<[u32; 2]> = (0..size).flat_map(|a| (0..size).map(move |b| [a, b])).collect();
     let next = AtomicUsize::new(0);
     let (elapsed, found) = together(job, |_, _| {
@@ -43,7 +43,7 @@ pub fn run(job: &Job) -> Result<Numbers, String> {
     })?;
     let found: u64 = found.into_iter().sum();
     if found != known {
-        return Err(format!("{size} queens have {known} solutions, and {found} were found"));
+        return Err(WorkError::Solutions { size, known, found });
     }
     Ok(vec![("solutions_per_s", found as f64 / elapsed.as_secs_f64())])
 }

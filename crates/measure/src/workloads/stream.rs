@@ -3,7 +3,7 @@
 
 use super::caches::{available_bytes, last_level_bytes};
 use super::team::together;
-use super::{Job, Numbers};
+use super::{Job, Numbers, WorkError};
 use crate::host::affinity::current_mask;
 use coretalk_model::CpuSet;
 use coretalk_model::place::WorkloadKind;
@@ -19,21 +19,19 @@ const SCALAR: f64 = 3.0;
 ///
 /// # Errors
 /// There is not so much memory: smaller arrays would measure caches.
-fn array_bytes(cpus: &CpuSet) -> Result<u64, String> {
+fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
     let whole = last_level_bytes(cpus).map_or(UNKNOWN, |bytes| (4 * bytes).max(LEAST));
     match available_bytes() {
-        Some(free) if 3 * whole > (SHARE * free as f64) as u64 => Err(format!(
-            "three arrays of four times the last-level caches of CPUs {cpus} take {} MiB, and {} MiB of memory are free",
-            (3 * whole) >> 20,
-            free >> 20
-        )),
+        Some(free) if 3 * whole > (SHARE * free as f64) as u64 => {
+            Err(WorkError::Memory { cpus: cpus.clone(), needed_mib: (3 * whole) >> 20, free_mib: free >> 20 })
+        }
         _ => Ok(whole),
     }
 }
 
-pub fn run(job: &Job) -> Result<Numbers, String> {
+pub fn run(job: &Job) -> Result<Numbers, WorkError> {
     let cpus = match job.cpus.is_empty() {
-        true => current_mask().map_err(|error| format!("its CPUs cannot be read: {error}"))?,
+        true => current_mask().map_err(WorkError::refused("its CPUs cannot be read"))?,
         false => job.cpus.iter().take(job.threads).copied().collect(),
     };
     let whole = array_bytes(&cpus)? as usize;
@@ -54,7 +52,7 @@ pub fn run(job: &Job) -> Result<Numbers, String> {
         let rate = (passes as usize * words * per_element) as f64 / begun.elapsed().as_secs_f64();
         check(kind, [&a, &b, &c]).map(|()| rate)
     })?;
-    let rate: f64 = rates.into_iter().sum::<Result<f64, String>>()?;
+    let rate: f64 = rates.into_iter().sum::<Result<f64, WorkError>>()?;
     Ok(vec![("mb_per_s", rate / 1e6)])
 }
 
@@ -70,7 +68,7 @@ fn pass(kind: WorkloadKind, (a, b, c): Arrays<'_>) {
     }
 }
 
-fn check(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), String> {
+fn check(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), WorkError> {
     let (found, expected) = match kind {
         WorkloadKind::StreamCopy => (c, 1.0),
         WorkloadKind::StreamScale => (b, SCALAR * 0.5),
@@ -78,7 +76,7 @@ fn check(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), String> {
         _ => (a, 2.0 + SCALAR * 0.5),
     };
     match found.iter().find(|value| **value != expected) {
-        Some(value) => Err(format!("an array holds {value} in place of {expected}")),
+        Some(&value) => Err(WorkError::Array { value, expected }),
         None => Ok(()),
     }
 }

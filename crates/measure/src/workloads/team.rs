@@ -1,6 +1,6 @@
 //! Threads of a workload, each on the CPU of its role.
 
-use super::Job;
+use super::{Job, WorkError};
 use crate::host::affinity;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub fn together<R: Send>(
     job: &Job,
     role: impl Fn(usize, Instant) -> R + Sync,
-) -> Result<(Duration, Vec<R>), String> {
+) -> Result<(Duration, Vec<R>), WorkError> {
     together_by(job, job.threads, role)
 }
 
@@ -24,17 +24,16 @@ pub fn together_by<R: Send>(
     job: &Job,
     threads: usize,
     role: impl Fn(usize, Instant) -> R + Sync,
-) -> Result<(Duration, Vec<R>), String> {
+) -> Result<(Duration, Vec<R>), WorkError> {
     let start = Barrier::new(threads);
-    let refused = |error: String| format!("a thread of the work could not be had: {error}");
-    let task = |number: usize| -> Result<(Instant, R, Instant), String> {
+    let task = |number: usize| -> Result<(Instant, R, Instant), WorkError> {
         let placed = match job.cpus.is_empty() {
             true => Ok(()),
             false => affinity::pin_current_thread(job.cpus[number % job.cpus.len()]),
         };
         // Everybody comes to the start, or the others would wait for ever.
         start.wait();
-        placed.map_err(|error| error.to_string())?;
+        placed.map_err(WorkError::NotPinned)?;
         let begun = Instant::now();
         let result = role(number, begun);
         Ok((begun, result, Instant::now()))
@@ -51,7 +50,7 @@ pub fn together_by<R: Send>(
             .collect();
         let mut done = Vec::with_capacity(threads);
         for thread in running {
-            done.push(thread.join().map_err(|_| refused("it ended at once".into()))?.map_err(refused)?);
+            done.push(thread.join().map_err(|_| WorkError::ThreadEnded)??);
         }
         let begun = done.iter().map(|(begun, ..)| *begun).min();
         let ended = done.iter().map(|(.., ended)| *ended).max();

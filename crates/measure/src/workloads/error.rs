@@ -1,0 +1,105 @@
+//! [`WorkError`]: why a run of a workload has no number.
+
+use crate::host::affinity::PinError;
+use coretalk_model::CpuSet;
+use std::io;
+
+/// Why a run has no number: an answer is wrong, or the system refused something. A whole sentence.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
+pub enum WorkError {
+    /// The system refused a program, a process, a pipe or a look at the CPUs.
+    #[error("{what}: {source}")]
+    Refused { what: &'static str, source: io::Error },
+    /// A stage of a chain cannot find the program that it replaces.
+    #[error(transparent)]
+    NoProgram(io::Error),
+    /// A thread is not on its CPU.
+    #[error("a thread of the work could not be had: {0}")]
+    NotPinned(PinError),
+    /// A thread panicked.
+    #[error("a thread of the work could not be had: it ended at once")]
+    ThreadEnded,
+    /// A thread beside a shell panicked.
+    #[error("a thread ended at once")]
+    ShellEnded,
+    /// A process is not on its CPU.
+    #[error("a CPU refused the process")]
+    ProcessNotPinned,
+    /// A stage of a chain was called in another way.
+    #[error("a stage of the chain has two words")]
+    StageWords,
+    /// A word of a stage is none.
+    #[error("`{word}` is no number")]
+    NotANumber { word: String },
+    /// What a chain printed.
+    #[error("a chain ended with `{printed}` in place of a count")]
+    ChainPrinted { printed: String },
+    /// A child ended otherwise than by its last call.
+    #[error("a process did not end as it should")]
+    ProcessEnd,
+    /// An echo is not what was sent.
+    #[error("{sent} came back as {echo}")]
+    Echo { sent: u64, echo: u64 },
+    /// What was sent is not the next number.
+    #[error("the other process found a counter out of step")]
+    OutOfStep,
+    /// What a pipeline printed.
+    #[error("a pipeline printed `{printed}` in place of a count")]
+    PipelinePrinted { printed: String },
+    /// Pipelines over one text differ.
+    #[error("a pipeline counted {count} lines, and another {expected}")]
+    PipelineCount { count: u64, expected: u64 },
+    /// Nobody has published so many queens.
+    #[error("no answer is known for a board of this size")]
+    UnknownBoard,
+    /// Not all solutions, or too many.
+    #[error("{size} queens have {known} solutions, and {found} were found")]
+    Solutions { size: u32, known: u64, found: u64 },
+    /// Arithmetic gave something else than before.
+    #[error("the mix gave {answer:#x} in place of {expected:#x}")]
+    Mix { answer: u64, expected: u64 },
+    /// Additions under locks were lost.
+    #[error("{expected} locks were taken, and the counters say {found}")]
+    Locks { expected: u64, found: u64 },
+    /// Additions to one counter were lost.
+    #[error("the threads added {expected}, and the counter says {found}")]
+    Additions { expected: u64, found: u64 },
+    /// Threads stood at different barriers.
+    #[error("the threads did not pass the same number of barriers")]
+    Barriers,
+    /// A token was lost or doubled.
+    #[error("the token does not count the hops that the threads counted")]
+    Hops,
+    /// Threads were in different phases.
+    #[error("the threads did not go through the same number of phases")]
+    Phases,
+    /// An item was overtaken or changed.
+    #[error("item {position} came out as {item}")]
+    Item { position: u64, item: u64 },
+    /// Items were lost.
+    #[error("the stages did not see the same number of items")]
+    Items,
+    /// Words that were read are not those written.
+    #[error("a buffer sums up to {sum} in place of {expected}")]
+    Sum { sum: u64, expected: u64 },
+    /// Words that were written are not there.
+    #[error("a buffer does not hold what was written")]
+    Written,
+    /// An array is not what the kernel makes of it.
+    #[error("an array holds {value} in place of {expected}")]
+    Array { value: f64, expected: f64 },
+    /// Smaller arrays would measure caches.
+    #[error(
+        "three arrays of four times the last-level caches of CPUs {cpus} take {needed_mib} MiB, and {free_mib} MiB of \
+         memory are free"
+    )]
+    Memory { cpus: CpuSet, needed_mib: u64, free_mib: u64 },
+}
+
+impl WorkError {
+    /// What the system refused, from its error.
+    pub(super) fn refused(what: &'static str) -> impl Fn(io::Error) -> WorkError + Copy {
+        move |source| WorkError::Refused { what, source }
+    }
+}
