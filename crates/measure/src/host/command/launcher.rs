@@ -6,14 +6,15 @@
 
 use super::guard::Guard;
 use super::migrations::Migrations;
-use super::parent::{Program, prepare};
 use super::{Usage, tree};
+use crate::host::affinity;
 use coretalk_model::CpuSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,6 +25,14 @@ pub const LAUNCH: &str = "launch";
 const ANSWER: Duration = Duration::from_secs(30);
 /// More than the words of any command (`ARG_MAX` of common systems is 2 MiB).
 const MOST_BYTES: u64 = 64 << 20;
+
+/// A program and where it may run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program<'a> {
+    pub(super) name: &'a OsStr,
+    pub(super) arguments: &'a [OsString],
+    pub(super) cpus: &'a CpuSet,
+}
 
 /// A program that runs as the child of a launcher.
 #[derive(Debug)]
@@ -152,6 +161,21 @@ impl Drop for Launched {
         let _ = self.helper.kill();
         let _ = self.helper.wait();
     }
+}
+
+/// A command that is a group of its own, ends with the thread that starts it, and stays on these CPUs; where none are
+/// named, on those of whoever starts it.
+pub(super) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let cpus = cpus.cloned();
+    let bind = move || {
+        tree::die_with_parent();
+        cpus.as_ref().map_or(Ok(()), affinity::set_mask)
+    };
+    // SAFETY: between fork and exec the closure makes two system calls on memory that was there before the fork; it
+    // allocates nothing and takes no lock.
+    unsafe { command.pre_exec(bind) };
+    command
 }
 
 /// What a launcher does: starts the program that its standard input names, and says how it ended.

@@ -1,40 +1,13 @@
 //! [`Parent`]: whose child a program is: of this process, or of a small one that was started for it.
 
 use super::guard::Guard;
-use super::launcher::{Launched, Reaped, Refused};
+use super::launcher::{Launched, Program, Reaped, Refused, prepare};
 use super::migrations::Migrations;
 use super::{Launch, RunFailure, tree};
-use crate::host::affinity;
-use coretalk_model::CpuSet;
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::Instant;
-
-/// A program and where it may run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Program<'a> {
-    pub(super) name: &'a OsStr,
-    pub(super) arguments: &'a [OsString],
-    pub(super) cpus: &'a CpuSet,
-}
-
-/// A command that is a group of its own, ends with the thread that starts it, and stays on these CPUs; where none are
-/// named, on those of whoever starts it.
-pub(super) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let cpus = cpus.cloned();
-    let bind = move || {
-        tree::die_with_parent();
-        cpus.as_ref().map_or(Ok(()), affinity::set_mask)
-    };
-    // SAFETY: between fork and exec the closure makes two system calls on memory that was there before the fork; it
-    // allocates nothing and takes no lock.
-    unsafe { command.pre_exec(bind) };
-    command
-}
 
 /// Whose child a program is.
 pub(super) enum Parent {
