@@ -3,7 +3,6 @@
 
 use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
 use super::message::Message;
-use super::semaphore::MOST_PERMITS;
 use super::slot::Slots;
 use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt};
@@ -11,6 +10,9 @@ use crate::sync::Ordering::Relaxed;
 use crate::sync::{Arc, AtomicBool, AtomicUsize};
 use std::io;
 use std::marker::PhantomData;
+
+/// The most permits that are asked of a semaphore: all kinds here count as far.
+pub const MOST_PERMITS: usize = (1 << 22) - 2;
 
 /// A counting semaphore. Giving orders everything before it before everything after the taking.
 pub trait Permits: Send + Sync + Sized + 'static {

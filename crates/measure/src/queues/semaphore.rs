@@ -1,20 +1,18 @@
 //! [`Semaphore`]: a counting semaphore of our own over one futex word, which sleeps at once or after some looks.
 
-use super::bounded::Permits;
+use super::bounded::{MOST_PERMITS, Permits};
 use super::futex::Futex;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::{Pause, WaitAction};
 use std::io;
 
-/// The lowest bits count permits.
+/// The lowest bits count permits: these, and one to spare.
 const PERMITS: u32 = (1 << 22) - 1;
+const _: () = assert!(MOST_PERMITS < PERMITS as usize);
 /// Somebody who sleeps has been woken and has not looked yet: more wake-ups would be system calls for nothing.
 const WAKING: u32 = 1 << 22;
 /// The bits above count who sleeps or is about to.
 const SLEEPER: u32 = 1 << 23;
-
-/// The most permits that a semaphore holds.
-pub const MOST_PERMITS: usize = PERMITS as usize - 1;
 
 /// Counts permits. All state is in one word, so that giving a permit and looking for sleepers is one step.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ const QUEUES: &str = "semaphore-slim,semaphore,spsc";
 /// Capacities where none are asked for.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
 /// The largest capacity: what the counters of our semaphores hold.
-pub const MOST_CAPACITY: u64 = crate::queues::semaphore::MOST_PERMITS as u64;
+pub const MOST_CAPACITY: u64 = crate::queues::bounded::MOST_PERMITS as u64;
 /// Pairs that stand for each relation where not all are measured.
 pub const REPRESENTATIVES: usize = 12;
 /// Pairs that are drawn beside them, to see whether the representatives speak for all: with none of 60 beside the
