@@ -16,9 +16,10 @@ fn main() {
 mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
+    use coretalk_measure::queues::course::{Course, Received, Sent};
     use coretalk_measure::queues::ends::{Leave, Nothing, Receiver, Refused, Sender, Shape, Subject, Watch};
     use coretalk_measure::queues::exchange::{
-        Company, Consume, Course, Order, Produce, Received, Roles, Sent, consume, produce, roles,
+        Company, Consume, Order, Produce, Roles, consume, produce, roles,
     };
     use coretalk_measure::queues::libraries::ring::Rtrb;
     use coretalk_measure::queues::message::Message;

@@ -7,6 +7,7 @@
 
 pub mod bounded;
 pub mod catalogue;
+pub mod course;
 pub mod ends;
 pub mod exchange;
 pub mod futex;

@@ -184,8 +184,9 @@ fn thread_cpu_ns() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::ensemble::Ensemble;
+    use crate::queues::course::Course;
     use crate::queues::ends::{Ends, Nothing, Receiver, Refusal, Shape, Subject};
-    use crate::queues::exchange::{Company, Course, roles};
+    use crate::queues::exchange::{Company, roles};
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
     use coretalk_model::Picos;

@@ -3,12 +3,15 @@
 //! The loops are compiled for each queue and each message, with nothing but calls into the queue between two
 //! messages. What is counted is kept in registers; the clock is read every 20 µs or so.
 
+#[cfg(not(loom))]
+use super::course::Delays;
+use super::course::{Course, Received, Sent};
 use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
 use super::message::Message;
 #[cfg(not(loom))]
-use super::paced::{self, Delays, Pace};
-use super::stamps::{Stamp, Stamps};
-use crate::stage::{Guard, Halt};
+use super::paced::{self, Pace};
+use super::stamps::Stamps;
+use crate::stage::Halt;
 #[cfg(not(loom))]
 use std::sync::Arc;
 
@@ -16,48 +19,6 @@ use std::sync::Arc;
 const LANE_SHIFT: u32 = 56;
 /// Producers at most.
 pub const MOST_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
-
-/// What a role is told when it begins.
-#[derive(Debug, Clone, Copy)]
-pub struct Course<'a> {
-    /// Keeps every wait finite.
-    pub guard: &'a Guard<'a>,
-    /// When producers end by themselves.
-    pub until_ticks: u64,
-    /// How many messages each producer sends at most.
-    pub messages: u64,
-    /// How far apart stamps are taken.
-    pub apart_ticks: u64,
-}
-
-/// What a producer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sent {
-    /// Messages put in.
-    pub messages: u64,
-    /// How often the queue was found full.
-    pub full: u64,
-    /// The sum of all numbers sent.
-    pub sum: u64,
-}
-
-/// What a consumer did.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Received {
-    /// Messages taken out.
-    pub messages: u64,
-    /// How often the queue was found empty.
-    pub empty: u64,
-    /// The sum of all numbers received.
-    pub sum: u64,
-    /// Messages that were damaged, or did not come in the order in which they were sent.
-    pub wrong: u64,
-    /// How far it was at which time.
-    pub stamps: Vec<Stamp>,
-    /// How long messages took, at a fixed rate.
-    #[cfg(not(loom))]
-    pub delays: Option<Box<Delays>>,
-}
 
 /// A producer that waits to begin.
 pub type Produce = Box<dyn FnOnce(&Course<'_>) -> Result<Sent, Halt> + Send>;
@@ -308,6 +269,7 @@ const LANE: u64 = !0 << LANE_SHIFT;
 /// Two threads and every order of their steps: nothing is lost, doubled or reordered, and both ends come to an end.
 #[cfg(all(test, loom))]
 pub fn loom_duel<S: Subject>(capacity: usize, messages: u64) {
+    use crate::stage::Guard;
     use crate::sync::AtomicU64;
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

@@ -4,15 +4,14 @@
 //! A loop that sends the next message when the last one has gone through asks least when the queue is slowest
 //! (coordinated omission); the delay that it sees from the actual sending stands beside the corrected one.
 
+use super::course::{Course, Delays, Received, Sent};
 use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
-use super::exchange::{Course, Received, Sent};
 use super::message::Message;
 use super::stamps::Stamps;
 use crate::counter;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
-use crate::tally::Tally;
 use crate::wait::{Pause, WaitAction};
 
 /// A rate, and when it began.
@@ -24,15 +23,6 @@ pub struct Pace {
     begun: AtomicU64,
     /// Whether both ends share a CPU, so that waiting must give it away.
     pub shared: bool,
-}
-
-/// Delays as the consumer counts them.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Delays {
-    /// From the time at which a message was meant to be sent.
-    pub corrected: Tally,
-    /// From the time at which it was sent.
-    pub uncorrected: Tally,
 }
 
 /// The number of a message is its sequence below this bit, and how late it was sent above.

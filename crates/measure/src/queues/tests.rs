@@ -1,8 +1,9 @@
 //! Every queue between real threads: nothing is lost, doubled, reordered or left behind, and everything ends.
 
 use super::catalogue::{KINDS, Kind, Payload, Waits, kind};
+use super::course::{Course, Received, Sent};
 use super::ends::{Refusal, Shape};
-use super::exchange::{Company, Course, Received, Sent};
+use super::exchange::Company;
 use super::paced::Pace;
 use super::registry::open;
 use crate::counter;

@@ -1,6 +1,6 @@
 //! What is said of a pass at a fixed rate.
 
-use crate::queues::paced::Delays;
+use crate::queues::course::Delays;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, TickRate};

@@ -3,7 +3,7 @@
 use super::pace;
 use super::trials::Meant;
 use crate::queues::catalogue::{Payload, Waits};
-use crate::queues::paced::Delays;
+use crate::queues::course::Delays;
 use crate::series::TrialOrder;
 use crate::sim::SimStage;
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
