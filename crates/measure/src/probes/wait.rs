@@ -10,6 +10,8 @@ mod perform;
 mod price;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod sibling;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod task;
 pub mod trials;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]

@@ -1,6 +1,6 @@
 //! What one call of a wait action costs, and what reading the clock does: one role.
 
-use super::perform::{PASSES, PATIENCE, Task};
+use super::task::{PASSES, PATIENCE, Task};
 use crate::counter;
 use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;

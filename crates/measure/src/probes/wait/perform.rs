@@ -1,6 +1,7 @@
 //! One pass of a trial on threads of this machine.
 
 use super::exchange::{self, Clock, Followed, Led, Plan};
+use super::task::{PASSES, PATIENCE, Task, with};
 use super::trials::{Mode, Trial};
 use super::{call, flags, sibling};
 use crate::counter;
@@ -9,12 +10,7 @@ use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::strategies::catalogue::Meant;
-#[cfg(target_arch = "aarch64")]
-use crate::strategies::monitor::Wfe;
-#[cfg(target_arch = "x86_64")]
-use crate::strategies::monitor::{Mwaitx, Tpause, Umwait};
-use crate::strategies::sleeping::{Backoff, SpinFutex};
-use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
+use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::turn::Turn;
 use crate::strategies::{Alternating, Strategy};
 use crate::tally::Tally;
@@ -25,9 +21,6 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
-/// time slice, and a host may hold both CPUs for long.
-pub const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Lines that a pass draws from: 64 page frames.
 const LINES: usize = 4096;
 /// Lines that a pass uses one after the other: the address of a line moves what it costs by a third (METHODOLOGY.md,
@@ -35,8 +28,6 @@ const LINES: usize = 4096;
 const SPELLS: usize = 16;
 /// Warm-up of a pass: this, or a tenth of it where it is short.
 const WARM_UP: Picos = Picos::from_ms(5);
-/// Passes over which samples that were asked for are spread: the fewest that a trial has.
-pub const PASSES: f64 = 8.0;
 /// Where the clock stands around many trips, these take at least so long: a read is below a thousandth of it.
 const BATCH_NS: f64 = 50_000.0;
 /// Energy over a shorter span is not told: its counters move once a millisecond.
@@ -61,42 +52,6 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     };
     observed.flags = observed.flags.union(flags(&trial, shared, ensemble.is_guest()));
     Ok(observed)
-}
-
-/// Something to be done with a strategy that is known by name only.
-pub trait Task {
-    /// What comes out.
-    type Said;
-    /// Does it.
-    fn with<S: Strategy>(self, strategy: S) -> Self::Said;
-}
-
-/// Each strategy is compiled into loops of its own; `None` for one of another architecture.
-pub fn with<T: Task>(meant: Meant, task: T) -> Option<T::Said> {
-    Some(match meant {
-        Meant::Busy => task.with(Spinning(Busy)),
-        Meant::Pause => task.with(Spinning(Pause)),
-        Meant::Pauses(hints) => task.with(Spinning(Pauses(hints))),
-        Meant::Fence => task.with(Spinning(Fence)),
-        Meant::Yield => task.with(Spinning(Yield)),
-        Meant::SpinFutex(looks) => task.with(SpinFutex(looks)),
-        Meant::Futex => task.with(SpinFutex(0)),
-        Meant::Backoff => task.with(Backoff),
-        #[cfg(target_arch = "x86_64")]
-        Meant::Umwait => task.with(Spinning(Umwait)),
-        #[cfg(target_arch = "x86_64")]
-        Meant::Tpause => task.with(Spinning(Tpause)),
-        #[cfg(target_arch = "x86_64")]
-        Meant::Mwaitx => task.with(Spinning(Mwaitx)),
-        #[cfg(target_arch = "aarch64")]
-        Meant::Wfe => task.with(Spinning(Wfe)),
-        #[cfg(target_arch = "x86_64")]
-        Meant::Wfe => return None,
-        #[cfg(not(target_arch = "x86_64"))]
-        Meant::Umwait | Meant::Tpause | Meant::Mwaitx => return None,
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        Meant::Wfe => return None,
-    })
 }
 
 /// Role 0 with a strategy.

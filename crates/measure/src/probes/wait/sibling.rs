@@ -1,6 +1,6 @@
 //! What a thread that waits takes from the other thread of its core: the reason why wait hints exist.
 
-use super::perform::{PATIENCE, Task};
+use super::task::{PATIENCE, Task};
 use crate::counter;
 use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;

@@ -1,0 +1,53 @@
+//! [`Task`]: what is done with a way of waiting, compiled for each, and what all passes of `wait` share.
+
+use crate::strategies::Strategy;
+use crate::strategies::catalogue::Meant;
+#[cfg(target_arch = "aarch64")]
+use crate::strategies::monitor::Wfe;
+#[cfg(target_arch = "x86_64")]
+use crate::strategies::monitor::{Mwaitx, Tpause, Umwait};
+use crate::strategies::sleeping::{Backoff, SpinFutex};
+use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
+use coretalk_model::Picos;
+
+/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
+/// time slice, and a host may hold both CPUs for long.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Passes over which samples that were asked for are spread: the fewest that a trial has.
+pub const PASSES: f64 = 8.0;
+
+/// Something to be done with a strategy that is known by name only.
+pub trait Task {
+    /// What comes out.
+    type Said;
+    /// Does it.
+    fn with<S: Strategy>(self, strategy: S) -> Self::Said;
+}
+
+/// Each strategy is compiled into loops of its own; `None` for one of another architecture.
+pub fn with<T: Task>(meant: Meant, task: T) -> Option<T::Said> {
+    Some(match meant {
+        Meant::Busy => task.with(Spinning(Busy)),
+        Meant::Pause => task.with(Spinning(Pause)),
+        Meant::Pauses(hints) => task.with(Spinning(Pauses(hints))),
+        Meant::Fence => task.with(Spinning(Fence)),
+        Meant::Yield => task.with(Spinning(Yield)),
+        Meant::SpinFutex(looks) => task.with(SpinFutex(looks)),
+        Meant::Futex => task.with(SpinFutex(0)),
+        Meant::Backoff => task.with(Backoff),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Umwait => task.with(Spinning(Umwait)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Tpause => task.with(Spinning(Tpause)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Mwaitx => task.with(Spinning(Mwaitx)),
+        #[cfg(target_arch = "aarch64")]
+        Meant::Wfe => task.with(Spinning(Wfe)),
+        #[cfg(target_arch = "x86_64")]
+        Meant::Wfe => return None,
+        #[cfg(not(target_arch = "x86_64"))]
+        Meant::Umwait | Meant::Tpause | Meant::Mwaitx => return None,
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        Meant::Wfe => return None,
+    })
+}
