@@ -12,6 +12,8 @@ mod exchange;
 use crate::ensemble::Ensemble;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::idle::IdleStates;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::primitives::Primitive;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
@@ -56,6 +58,9 @@ pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
 /// The gap of a map of pairs: after a short one the hand-over is not hidden behind the way out of an idle state, which
 /// takes as long on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
+/// A pass may take so much longer than asked before it is given up: a host may hold both CPUs for long.
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+const PATIENCE: Picos = Picos::from_ms(5_000);
 /// More pairs than this are a map.
 const FEW_PAIRS: usize = 8;
 /// Rounds that a pass has at least, however long they take.
@@ -176,7 +181,16 @@ pub(super) fn perform(
     Ok(observed)
 }
 
-/// The same on a simulated machine.
+/// A fresh primitive.
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+fn make<P: Primitive>(ensemble: &Ensemble<'_>) -> Result<P, TrialFailure> {
+    P::new().map_err(|error| {
+        let cpu = ensemble.cpus()[0];
+        TrialFailure::NotPinned { cpu, errno: error.raw_os_error().unwrap_or(libc::EMFILE) }
+    })
+}
+
+/// The exchange on a simulated machine.
 #[cfg(not(loom))]
 pub(super) fn simulate(name: &str, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);

@@ -1,6 +1,6 @@
 //! What primitives cost when nobody waits, and how exact a sleep is: one role.
 
-use super::{SLEEP_NS, names};
+use super::{PATIENCE, SLEEP_NS, make, names};
 use crate::counter;
 use crate::ensemble::{Ensemble, Part};
 use crate::primitives::{Primitive, sleep};
@@ -19,7 +19,7 @@ pub fn perform<P: Primitive>(
     ensemble: &Ensemble<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    let primitive = super::exchange::make::<P>(ensemble)?;
+    let primitive = make::<P>(ensemble)?;
     let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
     let role = |part: &Part<'_>| -> Result<Vec<f64>, Halt> {
         part.line_up()?;
@@ -41,8 +41,7 @@ pub fn perform<P: Primitive>(
             }
         }
     };
-    let batches =
-        ensemble.play(order.span + super::exchange::PATIENCE, role, || primitive.rescue())?.concat();
+    let batches = ensemble.play(order.span + PATIENCE, role, || primitive.rescue())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
         observed.value(names::ALONE_NS, ensemble.rate().ns(ticks));
@@ -69,7 +68,7 @@ pub fn sleeps(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observe
             }
         }
     };
-    let said = ensemble.play(order.span + super::exchange::PATIENCE, role, || ())?;
+    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
     let mut observed = Observed::default();
     for tally in said {
         observed.count("samples", tally.len());

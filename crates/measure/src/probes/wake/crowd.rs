@@ -1,6 +1,6 @@
 //! `notify-all:N`: one thread tells many at once.
 
-use super::{GAP_JITTER, GAPS_NS, names};
+use super::{GAP_JITTER, GAPS_NS, PATIENCE, names};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::series::TrialOrder;
@@ -53,7 +53,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = ensemble.play(order.span + super::exchange::PATIENCE, role, rescue)?;
+    let said = ensemble.play(order.span + PATIENCE, role, rescue)?;
     let mut observed = Observed::default();
     if let Some([first, last, waker]) = said.into_iter().flatten().next() {
         observed.count("samples", last.len());

@@ -2,7 +2,7 @@
 
 use super::alone;
 use super::catalogue::{Variant, variant};
-use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, Tallies, crowd};
+use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, Tallies, crowd, make};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::Primitive;
@@ -21,12 +21,10 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
+use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
-use coretalk_model::{Picos, TrialFailure};
 
-/// A pass may take so much longer than asked before it is given up: a host may hold both CPUs for long.
-pub const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Before the first round.
 const NO_ROUND: u64 = 0;
 
@@ -103,14 +101,6 @@ fn with<T: Task>(name: &str, task: T) -> Result<T::Said, TrialFailure> {
         "ticket" => task.with::<TicketLock>(),
         _ => task.with::<Semaphore>(),
     }
-}
-
-/// A fresh primitive.
-pub fn make<P: Primitive>(ensemble: &Ensemble<'_>) -> Result<P, TrialFailure> {
-    P::new().map_err(|error| {
-        let cpu = ensemble.cpus()[0];
-        TrialFailure::NotPinned { cpu, errno: error.raw_os_error().unwrap_or(libc::EMFILE) }
-    })
 }
 
 /// What the two threads tell each other, each on lines of its own.
