@@ -35,8 +35,6 @@ pub enum Flow {
 const SLOT: Picos = Picos::from_ms(350);
 /// Samples of one batch held in memory before they are reduced: 8 MB of ticks.
 const BATCH_SAMPLES: u64 = 2 << 20;
-/// Up to this many CPUs raw ticks are kept.
-pub const RAW_CPUS: usize = 64;
 
 /// Drives one run.
 pub struct Driver<'a> {

@@ -1,6 +1,5 @@
 //! [`Ledger`]: what the trials of a run said so far, and what of it is not durable yet.
 
-use super::driver::RAW_CPUS;
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
 use crate::session::{RecordedRound, RecordedTrial, Slot};
@@ -35,6 +34,8 @@ enum Side {
     Beside,
 }
 
+/// Up to this many CPUs raw ticks are kept.
+pub const RAW_CPUS: usize = 64;
 /// Trials of a cell that may give nothing before it is given up.
 const PATIENCE: u32 = 3;
 
