@@ -12,7 +12,6 @@ mod chase;
 mod clock;
 pub mod contend;
 mod environment;
-mod ground;
 mod noise;
 mod pingpong;
 mod place;
@@ -37,7 +36,8 @@ mod world;
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
 pub use spec::{Arch, Costs};
-pub use stage::{HeldAs, SimStage};
+pub use stage::SimStage;
+pub use stalls::HeldAs;
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
@@ -54,7 +54,8 @@ use coretalk_model::{
 };
 use std::io;
 use std::num::NonZeroUsize;
-use world::{Performed, World};
+use trial::Performed;
+use world::World;
 
 /// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
@@ -212,7 +213,7 @@ impl SimMachine {
         let worth = usize::try_from(samples / SAMPLES_PER_THREAD).unwrap_or(usize::MAX);
         let threads = self.threads.min(worth).min(active).max(1);
         let perform = |part: &[Assignment]| -> Vec<Performed> {
-            part.iter().map(|trial| self.world.perform(trial, self.now, active, stop)).collect()
+            part.iter().map(|trial| trial::perform(&self.world, trial, self.now, active, stop)).collect()
         };
         let performed = if threads == 1 {
             perform(&round.assignments)

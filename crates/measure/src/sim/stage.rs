@@ -2,7 +2,7 @@
 
 use super::rng::{Stream, exp, hash, normal};
 use super::spec::Costs;
-use super::stalls::Stalls;
+use super::stalls::{HeldAs, Stalls};
 use super::world::World;
 use crate::kernel::Spin;
 use crate::series::TrialOrder;
@@ -26,21 +26,6 @@ pub struct SimStage<'a> {
     /// Whether CPUs stay out of idle states.
     awake: bool,
     roles: Vec<RoleEvidence>,
-}
-
-/// What a hold-up of a CPU looks like to the system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldAs {
-    /// The tick of the timer.
-    Tick,
-    /// Another thread had the CPU.
-    Switch,
-    /// The hypervisor counts it.
-    Steal,
-    /// The control group counts it.
-    Quota,
-    /// Nothing tells.
-    Nothing,
 }
 
 /// Performs one pass of one of so many trials at the same time; says how long it took whatever came out.

@@ -1,14 +1,17 @@
 //! One trial on the simulated machine: from an assignment to a recording.
 
-use super::ground::Ground;
+mod ground;
+
 use super::noise::{BatchNoise, Contamination};
 use super::rng::{Stream, hash, unit, wander};
 use super::stalls::Stalls;
 use super::world::{World, lines};
 use crate::machine::{Assignment, Sampling, SpanOrder};
 use crate::stop::Stop;
+use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::latency::one_way::{OneWay, Way};
-use coretalk_model::{CpuId, Picos, Samples, Span, TrialFailure};
+use coretalk_model::{CpuId, Picos, Recording, Samples, Span, TrialFailure};
+use ground::Ground;
 use std::collections::BTreeMap;
 
 /// How long a neighbour stays busy.
@@ -17,6 +20,49 @@ const SIBLING_PS: u64 = 50_000_000_000;
 const LOOK_NS: f64 = 250_000.0;
 /// Single events up to this many ticks are counted in a table.
 const TABLE: usize = 1 << 16;
+
+/// What became of a trial.
+#[derive(Debug)]
+pub struct Performed {
+    pub outcome: Result<Recording, TrialFailure>,
+    pub elapsed: Picos,
+}
+
+/// Performs one of `active` trials that begin at the same time.
+pub fn perform(
+    world: &World,
+    assignment: &Assignment,
+    started: Picos,
+    active: usize,
+    stop: &Stop,
+) -> Performed {
+    let rendezvous = Picos::from_ns(world.spec.costs.rendezvous_us * 1e3);
+    if let Some(failure) = world.failure(&assignment.placement, started) {
+        let elapsed = match failure {
+            TrialFailure::TimedOut { limit } => limit,
+            _ => rendezvous,
+        };
+        return Performed { outcome: Err(failure), elapsed };
+    }
+    let mut trial = Trial::begin(world, assignment, started, active);
+    let outcome = trial.spans(assignment, stop);
+    let elapsed = Picos::from_ns(trial.elapsed_ns);
+    let placement = &assignment.placement;
+    let gone = world.lost_cpu(placement, started + elapsed);
+    let outcome = match gone {
+        Some(cpu) => Err(TrialFailure::CpuLost { cpu }),
+        None => outcome.map(|spans| {
+            let ghz = |cpu: CpuId, at| world.clocks.probed_ghz(cpu, world.truth.is_fast(cpu), at);
+            let core_ghz =
+                placement.iter().map(|&cpu| Some([ghz(cpu, started), ghz(cpu, started + elapsed)])).collect();
+            let mut disturbance = trial.stalls.evidence();
+            disturbance.sibling_busy = trial.sibling_busy;
+            disturbance.others_busy = world.spec.failures.others > DISTURBED_SHARE;
+            Recording { started, elapsed, spans, core_ghz, disturbance }
+        }),
+    };
+    Performed { outcome, elapsed }
+}
 
 /// A trial while it runs.
 pub struct Trial<'a> {
@@ -40,7 +86,7 @@ pub struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    pub fn begin(world: &'a World, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
+    fn begin(world: &'a World, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
         let spec = &world.spec;
         let key = world.key(assignment);
         let stalls =
@@ -64,7 +110,7 @@ impl<'a> Trial<'a> {
         trial
     }
 
-    pub fn spans(&mut self, assignment: &Assignment, stop: &Stop) -> Result<Vec<Span>, TrialFailure> {
+    fn spans(&mut self, assignment: &Assignment, stop: &Stop) -> Result<Vec<Span>, TrialFailure> {
         let spans = assignment.orders.iter().enumerate();
         let spans = spans.map(|(index, order)| self.span(index, order, assignment, stop)).collect();
         self.elapsed_ns += self.world.spec.costs.probes_us / 2.0 * 1e3;

@@ -5,14 +5,12 @@ use super::noise::Contamination;
 use super::rng::hash;
 use super::spec::{Away, Evidence, Spec, Stall};
 use super::states::StateLine;
-use super::trial::Trial;
 use super::truth::Truth;
 use super::{chase, pingpong, stamp};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
-use crate::stop::Stop;
-use coretalk_model::environment::{DISTURBED_SHARE, Throttled};
-use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, Recording, TrialFailure};
+use coretalk_model::environment::Throttled;
+use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, TrialFailure};
 
 /// Everything that trials read and none changes.
 #[derive(Debug)]
@@ -26,46 +24,7 @@ pub struct World {
     pub crew: CpuSet,
 }
 
-/// What became of a trial.
-#[derive(Debug)]
-pub struct Performed {
-    pub outcome: Result<Recording, TrialFailure>,
-    pub elapsed: Picos,
-}
-
 impl World {
-    /// Performs one of `active` trials that begin at the same time.
-    pub fn perform(&self, assignment: &Assignment, started: Picos, active: usize, stop: &Stop) -> Performed {
-        let rendezvous = Picos::from_ns(self.spec.costs.rendezvous_us * 1e3);
-        if let Some(failure) = self.failure(&assignment.placement, started) {
-            let elapsed = match failure {
-                TrialFailure::TimedOut { limit } => limit,
-                _ => rendezvous,
-            };
-            return Performed { outcome: Err(failure), elapsed };
-        }
-        let mut trial = Trial::begin(self, assignment, started, active);
-        let outcome = trial.spans(assignment, stop);
-        let elapsed = Picos::from_ns(trial.elapsed_ns);
-        let placement = &assignment.placement;
-        let gone = self.lost_cpu(placement, started + elapsed);
-        let outcome = match gone {
-            Some(cpu) => Err(TrialFailure::CpuLost { cpu }),
-            None => outcome.map(|spans| {
-                let ghz = |cpu: CpuId, at| self.clocks.probed_ghz(cpu, self.truth.is_fast(cpu), at);
-                let core_ghz = placement
-                    .iter()
-                    .map(|&cpu| Some([ghz(cpu, started), ghz(cpu, started + elapsed)]))
-                    .collect();
-                let mut disturbance = trial.stalls.evidence();
-                disturbance.sibling_busy = trial.sibling_busy;
-                disturbance.others_busy = self.spec.failures.others > DISTURBED_SHARE;
-                Recording { started, elapsed, spans, core_ghz, disturbance }
-            }),
-        };
-        Performed { outcome, elapsed }
-    }
-
     /// One operation at nominal clocks and without noise, in ns, on the mean line.
     pub fn operation_ns(&self, from: CpuId, to: CpuId, kernel: &Kernel, home: Home, state: usize) -> f64 {
         let transfer =

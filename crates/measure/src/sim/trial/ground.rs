@@ -1,10 +1,10 @@
 //! [`Ground`]: the lines under a span, and what an operation on them takes.
 
-use super::rng::{Stream, hash};
-use super::trial::Trial;
-use super::truth::SLICES;
+use super::Trial;
 use crate::kernel::Cost;
 use crate::machine::{SpanOrder, Walk};
+use crate::sim::rng::{Stream, hash};
+use crate::sim::truth::SLICES;
 use coretalk_model::Home;
 
 /// The lines under a span and what an operation on them takes.
