@@ -1,17 +1,51 @@
 //! Making threads and processes, one after another, and saying when each ran: what `spawn` times.
 
+mod meant;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod pool;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod processes;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod program;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod threads;
+#[cfg(not(loom))]
+mod told;
 
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::probes::spawn::{Kind, Meant};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::series::TrialOrder;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use coretalk_model::TrialFailure;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use coretalk_model::series::Observed;
 
+pub(crate) use meant::kind;
+pub use meant::{KINDS, Kind, Meant, PARENT_MIB};
+#[cfg(not(loom))]
+pub use told::Tallies;
+
+/// Distributions and values of a trial.
+pub mod names {
+    /// Until the creator goes on (A to B).
+    pub const COST: &str = "cost";
+    /// Until the first statement of the new one (A to C).
+    pub const LATENCY: &str = "latency";
+    /// Until it has ended and the creator knows (A to D).
+    pub const JOIN: &str = "join";
+    /// The latency of the first of each pass: cold.
+    pub const FIRST: &str = "first";
+    /// First statement minus return of the creation (C − B), with its sign: the median of a pass.
+    pub const AFTER_RETURN_NS: &str = "after_return_ns";
+    /// How often the new one ran before the creation had returned.
+    pub const CHILD_FIRST: &str = "child_first";
+    /// Resident memory of the process that creates processes.
+    pub const PARENT_MIB: &str = "parent_rss_mib";
+}
+
 /// Why a kind cannot be had here.
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub fn lacks(kind: Kind) -> Option<String> {
     if kind.execs() && !program::is_known() {
         return Some(format!("`{}` starts a program made for x86-64", kind.name()));
@@ -24,6 +58,7 @@ pub fn lacks(kind: Kind) -> Option<String> {
 ///
 /// # Errors
 /// [`TrialFailure`]: the system refused a creation, or the pass was given up.
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub fn perform(
     ensemble: &Ensemble<'_>,
     order: &TrialOrder<'_>,

@@ -7,7 +7,6 @@ pub mod asm;
 pub mod awake;
 pub mod counter;
 pub mod counters;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod creation;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod energy;

@@ -1,10 +1,10 @@
 //! `pool`: what a hand-off to a thread that waits takes, for contrast.
 
 use super::threads::{FEWEST, PATIENCE, finish, pause};
+use super::{Meant, Tallies};
 use crate::counter;
 use crate::ensemble::{Apart, Ensemble, Part};
 use crate::host::futex;
-use crate::probes::spawn::{Meant, Tallies};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use coretalk_model::TrialFailure;

@@ -5,10 +5,10 @@
 
 use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
+use super::{Kind, Meant, PARENT_MIB, Tallies, names};
 use crate::counter;
 use crate::ensemble::{Ensemble, Part};
 use crate::host::affinity;
-use crate::probes::spawn::{Kind, Meant, PARENT_MIB, Tallies, names};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use coretalk_model::series::Observed;

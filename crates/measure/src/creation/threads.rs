@@ -1,9 +1,9 @@
 //! Threads of the C library: made, run, joined, one after another.
 
+use super::{Kind, Meant, Tallies};
 use crate::counter;
 use crate::ensemble::{Ensemble, Part};
 use crate::host::affinity;
-use crate::probes::spawn::{Kind, Meant, Tallies};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use coretalk_model::series::Observed;

@@ -3,8 +3,6 @@
 mod catalogue;
 #[cfg(not(loom))]
 mod price;
-#[cfg(not(loom))]
-mod told;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::creation;
@@ -23,11 +21,10 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::{CpuId, CpuSet};
 
-pub use catalogue::{KINDS, Kind, Meant, PARENT_MIB, PAUSES_NS};
+pub use crate::creation::{KINDS, Kind, Meant, PARENT_MIB, names};
+pub use catalogue::PAUSES_NS;
 #[cfg(not(loom))]
 pub use price::cost;
-#[cfg(not(loom))]
-pub use told::Tallies;
 
 /// What it costs to start a thread or a process, and how long until it runs.
 #[derive(Debug, Clone, Copy)]
@@ -43,24 +40,6 @@ const SPEC: ProbeSpec = ProbeSpec {
 
 /// Samples of a trial where nothing was asked, as far as the budget allows.
 pub const SAMPLES: f64 = 10_000.0;
-
-/// Distributions and values of a trial.
-pub mod names {
-    /// Until the creator goes on (A to B).
-    pub const COST: &str = "cost";
-    /// Until the first statement of the new one (A to C).
-    pub const LATENCY: &str = "latency";
-    /// Until it has ended and the creator knows (A to D).
-    pub const JOIN: &str = "join";
-    /// The latency of the first of each pass: cold.
-    pub const FIRST: &str = "first";
-    /// First statement minus return of the creation (C − B), with its sign: the median of a pass.
-    pub const AFTER_RETURN_NS: &str = "after_return_ns";
-    /// How often the new one ran before the creation had returned.
-    pub const CHILD_FIRST: &str = "child_first";
-    /// Resident memory of the process that creates processes.
-    pub const PARENT_MIB: &str = "parent_rss_mib";
-}
 
 const COLUMNS: &[Column] = &[
     Column::Parameter("kind", "kind"),
@@ -112,7 +91,7 @@ impl SeriesProbe for Spawn {
     }
 
     fn subjects(&self) -> Vec<(String, String)> {
-        catalogue::KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
+        KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
     }
 
     fn headlines(&self) -> &'static [&'static str] {

@@ -1,8 +1,6 @@
 //! What a creation costs on a simulated machine.
 
-use super::catalogue::{Kind, Meant, PARENT_MIB};
-use super::names;
-use super::told::Tallies;
+use crate::creation::{Kind, Meant, PARENT_MIB, Tallies, names};
 use crate::series::TrialOrder;
 use crate::sim::SimStage;
 use crate::sim::spawn::{SpawnCost, perform};

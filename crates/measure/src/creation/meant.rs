@@ -1,0 +1,131 @@
+//! [`Meant`]: what one trial of `spawn` means, and the kinds of creations by name.
+
+use coretalk_model::CpuSet;
+use coretalk_model::series::TrialSpec;
+
+/// What is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A thread with default attributes.
+    Thread,
+    /// A thread with a small stack.
+    SmallStack,
+    /// A thread whose attributes say where it runs.
+    AttrPinned,
+    /// A thread that pins itself before it does anything else.
+    SelfPinned,
+    /// Nothing: a thread that waits gets something to do.
+    Pool,
+    /// A process by fork.
+    Fork,
+    /// A process by posix_spawn.
+    PosixSpawn,
+    /// A process by fork and exec.
+    ForkExec,
+}
+
+/// Every kind, in the order of reports.
+pub const KINDS: [Kind; 8] = [
+    Kind::Thread,
+    Kind::SmallStack,
+    Kind::AttrPinned,
+    Kind::SelfPinned,
+    Kind::Pool,
+    Kind::Fork,
+    Kind::PosixSpawn,
+    Kind::ForkExec,
+];
+
+/// Memory that the process which creates processes holds beside what the tool itself takes, in MiB: what is copied, or
+/// marked, by a fork grows with it.
+pub const PARENT_MIB: f64 = 64.0;
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Thread => "thread",
+            Kind::SmallStack => "thread-small-stack",
+            Kind::AttrPinned => "thread-attr-pinned",
+            Kind::SelfPinned => "thread-self-pinned",
+            Kind::Pool => "pool",
+            Kind::Fork => "fork",
+            Kind::PosixSpawn => "posix-spawn",
+            Kind::ForkExec => "fork-exec",
+        }
+    }
+
+    /// What it does, in words.
+    pub fn how(self) -> &'static str {
+        match self {
+            Kind::Thread => "pthread_create with default attributes; where it may run is inherited",
+            Kind::SmallStack => "the same with a stack of 64 KiB",
+            Kind::AttrPinned => {
+                "pthread_create with an affinity attribute: the creator waits until it is in force"
+            }
+            Kind::SelfPinned => {
+                "pthread_create; the new thread sets its own affinity first, and then counts as running"
+            }
+            Kind::Pool => "no creation: a futex wakes a thread that waits, and tells when it is done",
+            Kind::Fork => {
+                "fork from a helper process with 64 MiB of touched memory beside its own; the child ends at once"
+            }
+            Kind::PosixSpawn => {
+                "posix_spawn from that helper, of a static program of 162 bytes that reads the counter"
+            }
+            Kind::ForkExec => "fork and execveat of the same program from that helper",
+        }
+    }
+
+    /// Whether it makes a process.
+    pub fn is_process(self) -> bool {
+        matches!(self, Kind::Fork | Kind::PosixSpawn | Kind::ForkExec)
+    }
+
+    /// Whether it starts a program.
+    pub fn execs(self) -> bool {
+        matches!(self, Kind::PosixSpawn | Kind::ForkExec)
+    }
+
+    /// Whether it can be sent to a CPU; the others run where their creator may.
+    pub fn is_placed(self) -> bool {
+        matches!(self, Kind::AttrPinned | Kind::SelfPinned | Kind::Pool)
+    }
+}
+
+/// What one trial means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meant {
+    /// What is created.
+    pub kind: Kind,
+    /// The pause between two, in nanoseconds.
+    pub pause_ns: f64,
+    /// Where creator and created may run, where that is not one CPU.
+    pub mask: Option<CpuSet>,
+}
+
+impl Meant {
+    /// Reads the parameters of a trial.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+        let text = |name| spec.parameters.text(name);
+        let mask = text("mask").map(CpuSet::from_list).transpose().map_err(|error| error.to_string())?;
+        let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);
+        Ok(Meant { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
+    }
+}
+
+/// The kind of a name.
+///
+/// # Errors
+/// There is none, and which there are.
+pub(crate) fn kind(name: &str) -> Result<Kind, String> {
+    KINDS.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names = KINDS.map(Kind::name);
+        let near = crate::series::nearest(name, &names);
+        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
+        format!("there is no kind `{name}` (there are {}){near}", names.join(", "))
+    })
+}
