@@ -22,6 +22,8 @@ pub mod idle;
 pub mod interrupts;
 pub mod kernel;
 pub mod machine;
+#[cfg(not(loom))]
+pub mod pricing;
 pub mod primitives;
 pub mod probe;
 pub mod probes;

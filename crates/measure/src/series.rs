@@ -1,13 +1,13 @@
 //! [`SeriesProbe`]: a probe whose trials place roles on any number of CPUs and say several things at once.
 //!
 //! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`Ensemble`] of
-//! pinned threads, on a simulated machine a [`SimStage`] that prices what its roles do.
+//! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
-use crate::probe::Probe;
 #[cfg(not(loom))]
-use crate::sim::SimStage;
+use crate::pricing::Pricing;
+use crate::probe::Probe;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 
@@ -35,7 +35,7 @@ pub trait SeriesProbe: Probe {
 
     /// The same of a simulated machine.
     #[cfg(not(loom))]
-    fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::sim::Arch) -> Option<String> {
+    fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::pricing::Arch) -> Option<String> {
         None
     }
 
@@ -61,7 +61,8 @@ pub trait SeriesProbe: Probe {
     /// # Errors
     /// As [`perform`](SeriesProbe::perform).
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
+    fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
+    -> Result<Observed, TrialFailure>;
 
     /// Names of distributions and values by which a trial is judged precise: the first of these that it has.
     fn headlines(&self) -> &'static [&'static str];

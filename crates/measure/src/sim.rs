@@ -35,9 +35,7 @@ mod world;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
-pub use spec::{Arch, Costs};
 pub use stage::SimStage;
-pub use stalls::HeldAs;
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{

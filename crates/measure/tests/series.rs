@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes;
 use coretalk_measure::probes::wait::trials::{Mode, Trial};
 use coretalk_measure::probes::wake::Variant;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::spawn::{Meant, cost};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
 use coretalk_measure::sim::spawn::price;

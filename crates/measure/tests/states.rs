@@ -60,7 +60,7 @@ fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: 
     let pairs = representative_pairs(&topology, &cpus);
     let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, asked: &asked };
     let mut trials = of.trials(&request).unwrap();
-    trials.retain(|trial| of.lacks_simulated(trial, coretalk_measure::sim::Arch::X86).is_none());
+    trials.retain(|trial| of.lacks_simulated(trial, coretalk_measure::pricing::Arch::X86).is_none());
     let settings = SeriesSettings {
         probes: vec![probe.into()],
         trials,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::strain::{Load, names, price_load};
 use coretalk_measure::probes::{broadcast, sharing};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};

@@ -2,6 +2,7 @@
 
 use super::page::WIDTH;
 use crate::cli::tool::Tool;
+use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::{CpuId, CpuSet, Domain, Home, Level, Relation, Topology};

@@ -5,12 +5,12 @@ mod perform;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 #[cfg(not(loom))]
 use crate::tally::Tally;
 #[cfg(not(loom))]
@@ -98,7 +98,11 @@ impl SeriesProbe for Broadcast {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         let bare = price(stage);
         let mut sights = Sights::default();
         while stage.elapsed() < order.span && sights.last.len() < SIMULATED || sights.last.is_empty() {
@@ -135,7 +139,7 @@ impl SeriesProbe for Broadcast {
 
 /// Until the first and until the last reader sees a write, without noise.
 #[cfg(not(loom))]
-pub fn price(stage: &SimStage<'_>) -> [f64; 2] {
+pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
     let (writer, readers) = (stage.placement()[0], &stage.placement()[1..]);
     let sight = readers.iter().map(|&reader| TRANSFERS * stage.transfer_ns(writer, reader));
     let (first, last) =

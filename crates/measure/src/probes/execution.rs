@@ -6,12 +6,12 @@ mod perform;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -74,7 +74,11 @@ impl SeriesProbe for Execution {
 
     /// Threads of one core keep what the scenario says of busy siblings at their worst, since both work all the time.
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         let [_, worst] = stage.sibling_factor();
         let slowdown = if stage.shares_core() { worst } else { 1.0 };
         let mut observed = Observed::default();

@@ -9,12 +9,12 @@ mod price;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
@@ -72,7 +72,11 @@ impl SeriesProbe for Jitter {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         Ok(price::simulate(stage, order))
     }
 

@@ -10,13 +10,13 @@ mod trials;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 use crate::probe::{Probe, ProbeSpec};
 use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, InCompany, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -83,7 +83,11 @@ impl SeriesProbe for Queue {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         Ok(price::simulate(stage, order))
     }
 

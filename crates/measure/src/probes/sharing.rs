@@ -5,12 +5,12 @@ mod perform;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 #[cfg(not(loom))]
@@ -112,7 +112,11 @@ impl SeriesProbe for Sharing {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         let cost = cost(distance(order.spec));
         let (shared, alone) = price(stage, &cost);
         let (shared, alone) = (stage.batch(shared), stage.batch(alone));
@@ -134,7 +138,7 @@ impl SeriesProbe for Sharing {
 
 /// What a write takes while both write, and alone, without noise.
 #[cfg(not(loom))]
-pub fn price(stage: &SimStage<'_>, cost: &SharingCost) -> (f64, f64) {
+pub fn price(stage: &dyn Pricing<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let alone = cost.alone_cycles * stage.cycle_ns(from);
     (alone + cost.transfers * stage.transfer_ns(from, to), alone)

@@ -21,10 +21,10 @@ use crate::awake::{self, Awake};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
+use crate::pricing::Pricing;
+#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::SimStage;
 use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -119,7 +119,11 @@ impl SeriesProbe for Latency {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         if keeps_awake(order.spec) {
             stage.keep_awake();
         }

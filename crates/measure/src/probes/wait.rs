@@ -16,12 +16,12 @@ pub mod trials;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+#[cfg(not(loom))]
+use crate::pricing::{Arch, Pricing};
 use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
-use crate::sim::{Arch, SimStage};
 use crate::strategies::catalogue::Meant;
 #[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;
@@ -117,7 +117,11 @@ impl SeriesProbe for Wait {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         price::simulate(stage, order)
     }
 

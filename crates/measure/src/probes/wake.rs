@@ -12,6 +12,8 @@ mod exchange;
 use crate::ensemble::Ensemble;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::idle::IdleStates;
+#[cfg(not(loom))]
+use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::primitives::Primitive;
 use crate::probe::{Probe, ProbeSpec};
@@ -19,7 +21,7 @@ use crate::probe::{Probe, ProbeSpec};
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
-use crate::sim::{SimStage, wake};
+use crate::sim::wake;
 #[cfg(not(loom))]
 use crate::tally::Tally;
 use coretalk_model::Picos;
@@ -138,7 +140,11 @@ impl SeriesProbe for Wake {
     }
 
     #[cfg(not(loom))]
-    fn simulate(&self, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn simulate(
+        &self,
+        stage: &mut dyn Pricing<'_>,
+        order: &TrialOrder<'_>,
+    ) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
         Ok(simulate(name, stage, order))
     }
@@ -192,7 +198,7 @@ fn make<P: Primitive>(ensemble: &Ensemble<'_>) -> Result<P, TrialFailure> {
 
 /// The exchange on a simulated machine.
 #[cfg(not(loom))]
-pub(super) fn simulate(name: &str, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub(super) fn simulate(name: &str, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
     match variant(name) {
         Ok(Variant::Wake(of)) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
@@ -258,7 +264,7 @@ impl Tallies {
 
 #[cfg(not(loom))]
 fn priced_rounds(
-    stage: &mut SimStage<'_>,
+    stage: &mut dyn Pricing<'_>,
     order: &TrialOrder<'_>,
     cost: &wake::WakeCost,
     gap_ns: f64,
@@ -277,7 +283,7 @@ fn priced_rounds(
 }
 
 #[cfg(not(loom))]
-fn priced_crowd(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
+fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
     let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
     while stage.elapsed() < order.span || last.is_empty() {
         stage.pass(gap_ns);
@@ -298,7 +304,7 @@ fn priced_crowd(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, gap_ns: f64) -
 }
 
 #[cfg(not(loom))]
-fn priced_sleeps(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+fn priced_sleeps(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut tally = Tally::new();
     while stage.elapsed() < order.span || tally.is_empty() {
         let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);

@@ -1,7 +1,8 @@
 //! The built-in scenarios: the machines of the table in the documentation of the command line.
 
-use super::spec::{Arch, CoreClock, Costs, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation};
+use super::spec::{CoreClock, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation};
 use super::structure::{Numbering, Reported, Siblings, Structure, Tier};
+use crate::pricing::{Arch, Costs};
 use coretalk_model::{Level, Relation};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! Simulated operation by operation. Between two owners the line travels; who waits longer than it looks goes to sleep
 //! and has to be woken; threads that share a CPU take turns on it by time slices.
 
-use super::SimStage;
+use crate::pricing::Pricing;
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ struct Thread {
 }
 
 struct Play<'s, 'w> {
-    stage: &'s mut SimStage<'w>,
+    stage: &'s mut dyn Pricing<'w>,
     cost: ContendCost,
     sections: Sections,
     threads: Vec<Thread>,
@@ -95,12 +95,12 @@ struct Play<'s, 'w> {
 /// Plays for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
 /// waited for its turn.
 pub fn run(
-    stage: &mut SimStage<'_>,
+    stage: &mut dyn Pricing<'_>,
     cost: ContendCost,
     sections: Sections,
     span_ns: f64,
     most: u64,
-    acquire: &mut dyn FnMut(&mut SimStage<'_>, f64),
+    acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64),
 ) -> Contended {
     let placement = stage.placement();
     let mut on_cpu: BTreeMap<CpuId, u32> = BTreeMap::new();
@@ -191,7 +191,7 @@ impl Play<'_, '_> {
         }
     }
 
-    fn apart(self, span_ns: f64, most: u64, acquire: &mut dyn FnMut(&mut SimStage<'_>, f64)) -> Contended {
+    fn apart(self, span_ns: f64, most: u64, acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64)) -> Contended {
         let count = self.threads.len();
         let each = (most / count as u64).max(1);
         let mut out = Contended::of(count);
@@ -227,7 +227,7 @@ impl Play<'_, '_> {
         mut self,
         span_ns: f64,
         most: u64,
-        acquire: &mut dyn FnMut(&mut SimStage<'_>, f64),
+        acquire: &mut dyn FnMut(&mut dyn Pricing<'_>, f64),
     ) -> Contended {
         let mut out = Contended::of(self.threads.len());
         let (mut free_ns, mut owner, mut in_row) = (0.0f64, None::<usize>, 0u32);

@@ -1,7 +1,8 @@
 //! What a simulated machine says about itself: believable, and plain about being simulated.
 
-use super::spec::{Arch, Spec};
+use super::spec::Spec;
 use crate::machine::BUSY_SHARE;
+use crate::pricing::Arch;
 use coretalk_model::{ClockFacts, CpuId, CpuSet, Environment, Finding, Topology, Verdict};
 
 /// What numbers are measured under.

@@ -1,6 +1,6 @@
 //! The pattern of a creation: one role makes another, which runs, ends, and is waited for.
 
-use super::SimStage;
+use crate::pricing::Pricing;
 
 /// What one creation does, in events of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ pub struct SpawnEvent {
 
 /// What one creation takes, without noise, after the new one's CPU has been idle for `idle_ns`: role 0 creates, on the
 /// CPU of role 1, or on another of its own kind where there is no role 1.
-pub fn price(stage: &SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+pub fn price(stage: &dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
     let costs = stage.costs();
@@ -53,7 +53,7 @@ pub fn price(stage: &SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent
 }
 
 /// Performs one creation with everything that the scenario adds.
-pub fn perform(stage: &mut SimStage<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+pub fn perform(stage: &mut dyn Pricing<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     stage.pass(idle_ns);
     let bare = price(stage, cost, idle_ns);
     let [cost_ns, latency_ns, join_ns] =

@@ -1,6 +1,7 @@
 //! [`Spec`]: everything that a scenario file can say, with its defaults.
 
 use super::structure::{Reported, Structure};
+use crate::pricing::{Arch, Costs};
 use coretalk_model::{Absence, CpuId, CpuSet, Relation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,18 +39,6 @@ pub struct Spec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowance: Option<Allowed>,
     pub failures: Failures,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-/// What its CPUs execute.
-pub enum Arch {
-    /// x86-64.
-    #[default]
-    #[serde(rename = "x86_64")]
-    X86,
-    /// aarch64.
-    #[serde(rename = "aarch64")]
-    Arm,
 }
 
 /// What differs for good between CPUs, pairs and lines; standard deviations are relative.
@@ -111,39 +100,6 @@ pub struct HeldBack {
     pub from_ms: u32,
     /// Of the clock before.
     pub factor: f64,
-}
-
-/// What everything beside the timed batches takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Costs {
-    /// Start of a round: workers that are released while they spin need little.
-    pub rendezvous_us: f64,
-    /// Both probes of the core clock, before and after.
-    pub probes_us: f64,
-    /// Flush and rewrite of a line.
-    pub line_ns: f64,
-    /// A wait hint.
-    pub hint_ns: f64,
-    /// A system call that does nothing.
-    pub syscall_ns: f64,
-    /// From one thread to another on one CPU, through the scheduler.
-    pub switch_ns: f64,
-    /// Waking a thread that sleeps on another CPU: the interrupt and the scheduler there.
-    pub wake_ns: f64,
-    /// What an idle CPU needs to come back, by how long it has been idle: `[after µs, exit ns]`, rising.
-    pub idle_exit: Vec<[f64; 2]>,
-}
-
-impl Costs {
-    /// What a CPU that has been idle so long needs to come back.
-    pub fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
-        self.idle_exit
-            .iter()
-            .rev()
-            .find(|[after_us, _]| idle_ns >= after_us * 1e3)
-            .map_or(0.0, |state| state[1])
-    }
 }
 
 /// What passes; keyed by the seed of the run.

@@ -1,10 +1,10 @@
 //! [`SimStage`]: what a trial of a series sees of a simulated machine: prices, noise, and time that passes.
 
 use super::rng::{Stream, exp, hash, normal};
-use super::spec::Costs;
-use super::stalls::{HeldAs, Stalls};
+use super::stalls::Stalls;
 use super::world::World;
 use crate::kernel::Spin;
+use crate::pricing::{Costs, HeldAs, Pricing};
 use crate::series::TrialOrder;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{PassOutcome, RoleEvidence};
@@ -121,47 +121,6 @@ impl<'a> SimStage<'a> {
         }
     }
 
-    /// The CPU of each role.
-    pub fn placement(&self) -> &'a [CpuId] {
-        self.placement
-    }
-
-    /// What the CPUs truly share, whatever the machine reports.
-    pub fn topology(&self) -> &'a Topology {
-        self.world.truth.topology()
-    }
-
-    /// The rate of the counter.
-    pub fn rate(&self) -> TickRate {
-        self.world.counter.rate()
-    }
-
-    /// What a start-stop pair of reads of the counter costs, in nanoseconds.
-    pub fn clock_ns(&self) -> f64 {
-        self.world.counter.cost_ns
-    }
-
-    /// What everything beside line transfers costs.
-    pub fn costs(&self) -> &'a Costs {
-        &self.world.spec.costs
-    }
-
-    /// Keeps CPUs out of idle states for the rest of the pass.
-    pub fn keep_awake(&mut self) {
-        self.awake = true;
-    }
-
-    /// What a CPU that has been idle so long needs to come back: nothing where idle loops poll.
-    pub fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
-        if self.awake { 0.0 } else { self.world.spec.costs.idle_exit_ns(idle_ns) }
-    }
-
-    /// What one transfer of a line between two CPUs takes right now in nanoseconds, on the mean line and the better
-    /// home; nothing on one and the same CPU.
-    pub fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
-        self.transfer_of(from, to, Spin::Hinted)
-    }
-
     fn transfer_of(&self, from: CpuId, to: CpuId, spin: Spin) -> f64 {
         if from == to {
             return 0.0;
@@ -177,19 +136,53 @@ impl<'a> SimStage<'a> {
         self.crowd * self.world.truth.transfer_ns(from, to, state, spin) / clock
     }
 
-    /// The same for a kernel that spins without a wait hint.
-    pub fn eager_transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
+    fn now(&self) -> Picos {
+        self.started + self.elapsed()
+    }
+}
+
+impl<'a> Pricing<'a> for SimStage<'a> {
+    fn placement(&self) -> &'a [CpuId] {
+        self.placement
+    }
+
+    fn topology(&self) -> &'a Topology {
+        self.world.truth.topology()
+    }
+
+    fn rate(&self) -> TickRate {
+        self.world.counter.rate()
+    }
+
+    fn clock_ns(&self) -> f64 {
+        self.world.counter.cost_ns
+    }
+
+    fn costs(&self) -> &'a Costs {
+        &self.world.spec.costs
+    }
+
+    fn keep_awake(&mut self) {
+        self.awake = true;
+    }
+
+    fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
+        if self.awake { 0.0 } else { self.world.spec.costs.idle_exit_ns(idle_ns) }
+    }
+
+    fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
+        self.transfer_of(from, to, Spin::Hinted)
+    }
+
+    fn eager_transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
         self.transfer_of(from, to, Spin::Eager)
     }
 
-    /// By how much a busy sibling slows work down: between these.
-    pub fn sibling_factor(&self) -> [f64; 2] {
+    fn sibling_factor(&self) -> [f64; 2] {
         self.world.spec.noise.sibling_factor
     }
 
-    /// Whether the CPUs of all roles are threads of one core right now: by the true structure, or in a state in which the
-    /// host has put them onto one.
-    pub fn shares_core(&self) -> bool {
+    fn shares_core(&self) -> bool {
         let states = &self.world.spec.states;
         let state = self.noisy.then(|| self.world.states.at(self.now()).state);
         let onto_one = state.and_then(|state| states.get(state)).is_some_and(|state| state.one_core);
@@ -197,24 +190,20 @@ impl<'a> SimStage<'a> {
         onto_one || others.iter().all(|&other| self.topology().relation(*first, other) == Relation::Smt)
     }
 
-    /// By how much each further pair that talks at the same time slows a pair down.
-    pub fn parallel_bias(&self) -> f64 {
+    fn parallel_bias(&self) -> f64 {
         self.world.spec.noise.parallel_bias
     }
 
-    /// Whether a hypervisor runs the machine.
-    pub fn is_guest(&self) -> bool {
+    fn is_guest(&self) -> bool {
         self.world.spec.hypervisor.is_some()
     }
 
-    /// What one cycle of a core takes, in nanoseconds, at its nominal clock.
-    pub fn cycle_ns(&self, cpu: CpuId) -> f64 {
+    fn cycle_ns(&self, cpu: CpuId) -> f64 {
         let clock = &self.world.spec.core_clock;
         1.0 / if self.world.truth.is_fast(cpu) { clock.ghz } else { clock.slow_class_ghz }
     }
 
-    /// The same value as single events have it: with the noise of the scenario.
-    pub fn event(&mut self, ns: f64) -> f64 {
+    fn event(&mut self, ns: f64) -> f64 {
         if !self.noisy {
             return ns;
         }
@@ -226,19 +215,16 @@ impl<'a> SimStage<'a> {
         event
     }
 
-    /// The same value as the mean of many single events.
-    pub fn batch(&mut self, ns: f64) -> f64 {
+    fn batch(&mut self, ns: f64) -> f64 {
         const EVENTS: u32 = 64;
         (0..EVENTS).map(|_| self.event(ns)).sum::<f64>() / f64::from(EVENTS)
     }
 
-    /// The next random number in [0, 1).
-    pub fn unit(&mut self) -> f64 {
+    fn unit(&mut self) -> f64 {
         self.stream.unit()
     }
 
-    /// Lets time pass, and says by how much longer it took because a CPU was held up.
-    pub fn pass(&mut self, ns: f64) -> f64 {
+    fn pass(&mut self, ns: f64) -> f64 {
         self.elapsed_ns += ns;
         if self.stalls.next_ns() > self.elapsed_ns {
             return 0.0;
@@ -248,33 +234,25 @@ impl<'a> SimStage<'a> {
         held
     }
 
-    /// Everything that holds up one CPU in a span from now on, in nanoseconds, one by one.
-    pub fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)> {
+    fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)> {
         let key = self.stream.bits();
         let mut stalls = Stalls::of_trial(&self.world.spec.stalls, None, key, &[cpu], self.now());
         stalls.each(span_ns)
     }
 
-    /// Notes that a role worked for so long, and how often it slept.
-    pub fn spend(&mut self, role: usize, cpu_ns: f64, voluntary: u32) {
+    fn spend(&mut self, role: usize, cpu_ns: f64, voluntary: u32) {
         if let Some(role) = self.roles.get_mut(role) {
             role.cpu_ns = role.cpu_ns.map(|spent| spent + cpu_ns as u64);
             role.voluntary = role.voluntary.map(|count| count + voluntary);
         }
     }
 
-    /// What the counter shows of a span of time that begins at any phase between two of its steps; never negative.
-    pub fn ticks(&mut self, ns: f64) -> u64 {
+    fn ticks(&mut self, ns: f64) -> u64 {
         let phase = self.stream.unit();
         self.world.counter.ticks(ns, phase).max(0) as u64
     }
 
-    /// Since the pass began.
-    pub fn elapsed(&self) -> Picos {
+    fn elapsed(&self) -> Picos {
         Picos::from_ns(self.elapsed_ns)
-    }
-
-    fn now(&self) -> Picos {
-        self.started + self.elapsed()
     }
 }

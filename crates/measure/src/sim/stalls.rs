@@ -2,6 +2,7 @@
 
 use super::rng::{Stream, hash, unit};
 use super::spec::{ClockStep, Evidence, Rhythm, Stall};
+use crate::pricing::HeldAs;
 use coretalk_model::{CpuId, Disturbance, Picos};
 
 /// The stalls of one trial, in the time since it began.
@@ -134,21 +135,6 @@ impl<'a> Stalls<'a> {
         let stalls = self.sources.iter().map(|source| source.next_ns);
         stalls.chain(self.jump.map(|(at_ns, _)| at_ns)).fold(f64::INFINITY, f64::min)
     }
-}
-
-/// What a hold-up of a CPU looks like to the system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldAs {
-    /// The tick of the timer.
-    Tick,
-    /// Another thread had the CPU.
-    Switch,
-    /// The hypervisor counts it.
-    Steal,
-    /// The control group counts it.
-    Quota,
-    /// Nothing tells.
-    Nothing,
 }
 
 /// What a stall did.

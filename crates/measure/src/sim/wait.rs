@@ -1,6 +1,6 @@
 //! The pattern of a ping-pong on one word: each side waits for its turn in a way of its own.
 
-use super::SimStage;
+use crate::pricing::Pricing;
 
 /// What one way of waiting does, in events of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ pub struct Trip {
 pub const SLICE_NS: f64 = 3e6;
 
 /// What one round trip takes: role 0 waits as `costs[0]`, role 1 as `costs[1]`.
-pub fn price(stage: &SimStage<'_>, costs: [&WaitCost; 2]) -> Trip {
+pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
     // Whether one sleeps depends on how long it waits, and that on whether the other one sleeps.
     for _ in 0..3 {
@@ -67,7 +67,7 @@ pub fn price(stage: &SimStage<'_>, costs: [&WaitCost; 2]) -> Trip {
 }
 
 /// What one look and what comes after it take.
-pub fn look_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize) -> f64 {
+pub fn look_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     cost.hints * stage.costs().hint_ns
         + cost.calls * stage.costs().syscall_ns
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
@@ -75,7 +75,7 @@ pub fn look_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize) -> f64 {
 
 /// What one call of its wait action takes, as `--cost` times it: everything before a sleep where it looks often; where
 /// it sleeps at once, the system call that finds that it may not.
-pub fn act_ns(stage: &SimStage<'_>, cost: &WaitCost) -> f64 {
+pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     match cost.looks {
         looks if looks.is_infinite() => look_ns(stage, cost, 0),
         0.0 => look_ns(stage, cost, 0) + stage.costs().syscall_ns,
@@ -85,7 +85,7 @@ pub fn act_ns(stage: &SimStage<'_>, cost: &WaitCost) -> f64 {
 
 /// How many times longer a sibling takes for its work while a thread waits: in proportion to the time that looks take
 /// and what is between them does not.
-pub fn slowdown(stage: &SimStage<'_>, cost: &WaitCost) -> f64 {
+pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;
     let asleep = cost.looks.is_finite() || cost.waits_for_line;
@@ -95,12 +95,12 @@ pub fn slowdown(stage: &SimStage<'_>, cost: &WaitCost) -> f64 {
 }
 
 /// How long a side looks before it sleeps.
-fn looks_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize) -> f64 {
+fn looks_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     if cost.looks.is_infinite() { f64::INFINITY } else { cost.looks * look_ns(stage, cost, side) }
 }
 
 /// From one side's hand-over until the other, `side`, goes on.
-fn hop_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f64 {
+fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f64 {
     let [to, from] = [stage.placement()[side], stage.placement()[1 - side]];
     let costs = stage.costs();
     if to == from {
@@ -125,7 +125,7 @@ fn hop_ns(stage: &SimStage<'_>, cost: &WaitCost, side: usize, asleep: bool) -> f
 }
 
 /// Performs one round trip with everything that the scenario adds, and says how long it took.
-pub fn perform(stage: &mut SimStage<'_>, trip: &Trip) -> f64 {
+pub fn perform(stage: &mut dyn Pricing<'_>, trip: &Trip) -> f64 {
     let ns = stage.event(trip.ns);
     let held_ns = stage.pass(ns);
     for side in 0..2 {

@@ -1,6 +1,6 @@
 //! The pattern of a wake-up: one role sleeps until another lets it go on.
 
-use super::SimStage;
+use crate::pricing::Pricing;
 
 /// What one wake-up through a primitive does, in events of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +32,7 @@ pub struct WakeEvent {
 }
 
 /// What one wake-up takes after the waiter has waited for `gap_ns`, without noise: role 0 wakes, role 1 sleeps.
-pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
+pub fn price(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
     let [waker, waiter] = [stage.placement()[0], stage.placement()[1]];
     let costs = stage.costs();
     let lines_ns = cost.transfers * stage.transfer_ns(waker, waiter);
@@ -52,13 +52,13 @@ pub fn price(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
 }
 
 /// What arming and waking takes on one CPU with nobody there: nothing leaves the core.
-pub fn alone_ns(stage: &SimStage<'_>, cost: &WakeCost) -> f64 {
+pub fn alone_ns(stage: &dyn Pricing<'_>, cost: &WakeCost) -> f64 {
     cost.alone_cycles * stage.cycle_ns(stage.placement()[0]) + cost.alone_calls * stage.costs().syscall_ns
 }
 
 /// What a notice to every role but the first takes until the first goes on, until the last, and for the waker, without
 /// noise: the waker wakes one after the other, and each takes the mutex in turn.
-pub fn price_all(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
+pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3] {
     let waker = stage.placement()[0];
     let costs = stage.costs();
     let waiters = &stage.placement()[1..];
@@ -73,7 +73,7 @@ pub fn price_all(stage: &SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> [f64; 3]
 }
 
 /// Performs one wake-up with everything that the scenario adds.
-pub fn perform(stage: &mut SimStage<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
+pub fn perform(stage: &mut dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
     let held_ns = stage.pass(gap_ns);
     let bare = price(stage, cost, gap_ns + held_ns);
     let wake_ns = stage.event(bare.wake_ns);

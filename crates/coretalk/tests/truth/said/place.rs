@@ -5,6 +5,7 @@ use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
 use super::super::shown::Shown;
 use super::held;
+use coretalk_measure::pricing::Pricing;
 use coretalk_model::place::Workload;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use serde_json::Value;

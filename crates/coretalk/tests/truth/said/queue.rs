@@ -5,6 +5,7 @@ use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
 use super::super::shown::Shown;
 use super::{held, unheld};
+use coretalk_measure::pricing::Pricing;
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! What a trial costs on a simulated machine.
 
 use super::trials::Meant;
+use crate::pricing::Pricing;
 use crate::series::TrialOrder;
-use crate::sim::SimStage;
 use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
 use crate::tally::Tally;
 use coretalk_model::contend::names;
@@ -98,7 +98,7 @@ pub fn sections(meant: &Meant) -> Sections {
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let Ok(meant) = Meant::of(order.spec) else { return observed };
     let (cost, sections) = (cost(meant.method.id), sections(&meant));

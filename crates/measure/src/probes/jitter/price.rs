@@ -3,15 +3,15 @@
 use super::account::Account;
 use super::note_span;
 use crate::interrupts::Evidence;
+use crate::pricing::{HeldAs, Pricing};
 use crate::series::TrialOrder;
-use crate::sim::{HeldAs, SimStage};
 use coretalk_model::series::Observed;
 
 /// Between two looks.
 const LOOK_NS: f64 = 10.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let span_ns = order.span.ns();
     for (role, &cpu) in stage.placement().iter().enumerate() {

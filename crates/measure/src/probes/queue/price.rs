@@ -2,10 +2,10 @@
 
 use super::pace;
 use super::trials::Meant;
+use crate::pricing::Pricing;
 use crate::queues::catalogue::{Payload, Waits};
 use crate::queues::course::Delays;
 use crate::series::TrialOrder;
-use crate::sim::SimStage;
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
 use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};
 use coretalk_model::Flag;
@@ -73,7 +73,7 @@ const MOST_PACED: u64 = 20_000;
 const SLICE_NS: f64 = 3e6;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let Ok(meant) = Meant::of(order.spec) else { return Observed::default() };
     let [from, to] =
         [stage.placement()[0], stage.placement()[meant.sides[0].min(stage.placement().len() - 1)]];
@@ -198,7 +198,7 @@ struct Course {
 impl Course {
     fn run(
         &self,
-        stage: &mut SimStage<'_>,
+        stage: &mut dyn Pricing<'_>,
         more: &mut dyn FnMut(&Passed) -> bool,
         schedule: &mut Schedule<'_>,
     ) -> Passed {
@@ -214,7 +214,7 @@ impl Course {
     }
 }
 
-fn note(stage: &mut SimStage<'_>, meant: &Meant, passed: &Passed, times: f64, observed: &mut Observed) {
+fn note(stage: &mut dyn Pricing<'_>, meant: &Meant, passed: &Passed, times: f64, observed: &mut Observed) {
     let count = |count: u64| (count as f64 * times) as u64;
     observed.count(names::MESSAGES, count(passed.messages));
     if meant.kind.tells {
@@ -231,7 +231,7 @@ fn note(stage: &mut SimStage<'_>, meant: &Meant, passed: &Passed, times: f64, ob
 
 /// At a fixed rate: every message has a time at which it is meant to be sent.
 fn paced(
-    stage: &mut SimStage<'_>,
+    stage: &mut dyn Pricing<'_>,
     course: &Course,
     rate: f64,
     span_ns: f64,

@@ -1,8 +1,8 @@
 //! What a creation costs on a simulated machine.
 
 use crate::creation::{Kind, Meant, PARENT_MIB, Tallies, names};
+use crate::pricing::Pricing;
 use crate::series::TrialOrder;
-use crate::sim::SimStage;
 use crate::sim::spawn::{SpawnCost, perform};
 use coretalk_model::series::Observed;
 
@@ -40,7 +40,7 @@ pub fn cost(kind: Kind) -> SpawnCost {
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let Ok(meant) = Meant::of(order.spec) else { return Observed::default() };
     let cost = cost(meant.kind);
     let idle_ns = meant.pause_ns;

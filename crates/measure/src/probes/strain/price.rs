@@ -1,8 +1,8 @@
 //! What silences and loads cost on a simulated machine, and what a pass says.
 
 use super::{Load, names};
+use crate::pricing::Pricing;
 use crate::series::TrialOrder;
-use crate::sim::SimStage;
 use crate::tally::Tally;
 use coretalk_model::series::Observed;
 use coretalk_model::{Relation, TickRate};
@@ -11,7 +11,7 @@ use coretalk_model::{Relation, TickRate};
 const SIMULATED: u64 = 400;
 
 /// One pass after a silence: a transfer each way, and a simulated machine forgets nothing while both sides are awake.
-pub fn gap(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let bare_ns = stage.transfer_ns(from, to) + stage.transfer_ns(to, from);
@@ -44,7 +44,7 @@ pub fn told(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
 
 /// Half a round trip while neighbours are idle and while they are busy, without noise. A busy sibling slows its core
 /// down; what talks elsewhere costs as much as the scenario says of pairs at the same time.
-pub fn price_load(load: Load, stage: &SimStage<'_>) -> [f64; 2] {
+pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     let [a, b] = [stage.placement()[0], stage.placement()[1]];
     let neighbours = &stage.placement()[2..];
     let idle = stage.transfer_ns(a, b);
@@ -61,7 +61,7 @@ pub fn price_load(load: Load, stage: &SimStage<'_>) -> [f64; 2] {
 }
 
 /// One pass of a pair whose neighbours are idle and busy in turn.
-pub fn load(load: Load, stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let [idle, loaded] = price_load(load, stage);
     let half_ns = [stage.batch(idle), stage.batch(loaded)];
     finish(stage, order);
@@ -80,7 +80,7 @@ pub fn told_of_load([idle, loaded]: [f64; 2]) -> Observed {
 }
 
 /// Lets the rest of a pass go by.
-fn finish(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) {
+fn finish(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) {
     let rest = order.span.ns() - stage.elapsed().ns();
     if rest > 0.0 {
         stage.pass(rest);

@@ -2,8 +2,8 @@
 
 use super::flags;
 use super::trials::{Mode, Trial};
+use crate::pricing::Pricing;
 use crate::series::TrialOrder;
-use crate::sim::SimStage;
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::Meant;
 use crate::tally::Tally;
@@ -21,8 +21,9 @@ const BATCHES: f64 = 256.0;
 pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let unknown = || TrialFailure::PartnerLost { cpu: stage.placement()[0] };
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let cpu = stage.placement()[0];
+    let unknown = || TrialFailure::PartnerLost { cpu };
     let trial = Trial::of(order.spec).map_err(|_| unknown())?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
     let cost = |of: Option<Meant>| of.map(Meant::cost).ok_or_else(unknown);
@@ -39,7 +40,7 @@ pub fn simulate(stage: &mut SimStage<'_>, order: &TrialOrder<'_>) -> Result<Obse
     Ok(observed)
 }
 
-fn trips(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[WaitCost; 2]) -> Observed {
+fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[WaitCost; 2]) -> Observed {
     let busy = Meant::Busy.cost();
     let bare = wait::price(stage, [&costs[0], &costs[1]]);
     // Without the strategy on both sides, where it alternates.
@@ -100,7 +101,7 @@ fn trips(stage: &mut SimStage<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[
     observed
 }
 
-fn clock(stage: &mut SimStage<'_>) -> Observed {
+fn clock(stage: &mut dyn Pricing<'_>) -> Observed {
     let mut tally = Tally::new();
     for _ in 0..TRIPS as u64 {
         let clock_ns = stage.clock_ns();
@@ -117,11 +118,11 @@ fn clock(stage: &mut SimStage<'_>) -> Observed {
 }
 
 /// The mean of some events of this length.
-fn mean(stage: &mut SimStage<'_>, ns: f64) -> f64 {
+fn mean(stage: &mut dyn Pricing<'_>, ns: f64) -> f64 {
     (0..BATCHES as u32).map(|_| stage.event(ns)).sum::<f64>() / BATCHES
 }
 
-fn call(stage: &mut SimStage<'_>, cost: &WaitCost) -> Observed {
+fn call(stage: &mut dyn Pricing<'_>, cost: &WaitCost) -> Observed {
     let call_ns = wait::act_ns(stage, cost);
     let call_ns = mean(stage, call_ns);
     stage.pass(call_ns * TRIPS);
@@ -132,7 +133,7 @@ fn call(stage: &mut SimStage<'_>, cost: &WaitCost) -> Observed {
     observed
 }
 
-fn beside(stage: &mut SimStage<'_>, cost: &WaitCost) -> Observed {
+fn beside(stage: &mut dyn Pricing<'_>, cost: &WaitCost) -> Observed {
     let slowdown = wait::slowdown(stage, cost);
     let work_ns = 30_000.0;
     let alone_ns = mean(stage, work_ns);
