@@ -25,7 +25,6 @@ pub mod machine;
 #[cfg(not(loom))]
 pub mod pricing;
 pub mod primitives;
-pub mod probe;
 pub mod probes;
 pub mod queues;
 #[cfg(not(any(loom, miri)))]
@@ -54,8 +53,7 @@ pub use machine::{
     Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk,
 };
-pub use probe::{Probe, ProbeSpec};
-pub use series::{SeriesProbe, SeriesRequest, TrialOrder};
+pub use series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(not(loom))]
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;

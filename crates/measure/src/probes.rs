@@ -24,8 +24,7 @@ pub mod wake;
 mod duel;
 
 use crate::kernel::Kernel;
-use crate::probe::Probe;
-use crate::series::SeriesProbe;
+use crate::series::{Probe, SeriesProbe};
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
 pub const REGISTRY: &[&dyn Probe] = &[

@@ -1,15 +1,47 @@
-//! [`SeriesProbe`]: a probe whose trials place roles on any number of CPUs and say several things at once.
+//! [`Probe`]: a question to the machine, and the kernels that answer it; [`SeriesProbe`]: one whose trials place roles
+//! on any number of CPUs and say several things at once.
 //!
 //! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`Ensemble`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::ensemble::Ensemble;
+use crate::kernel::Kernel;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
-use crate::probe::Probe;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
+
+/// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
+pub trait Probe: Sync {
+    /// What is asked.
+    fn spec(&self) -> &ProbeSpec;
+
+    /// Every piece of code that can be timed to answer it in a map, in the order of reports; a probe of trials has none.
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
+    /// The same probe as one of trials, where it is one.
+    fn series(&self) -> Option<&dyn SeriesProbe> {
+        None
+    }
+}
+
+/// What a probe asks, in words; help, lists and documents derive from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeSpec {
+    /// Stable name, as in documents and on the command line.
+    pub id: &'static str,
+    /// Heading of its section in the methodology.
+    pub title: &'static str,
+    /// The question it answers, as a person would ask it.
+    pub question: &'static str,
+    /// Unit of its numbers.
+    pub unit: &'static str,
+    /// What its numbers are, as in documents.
+    pub quantity: &'static str,
+}
 
 /// A probe of trials. It lists them, performs one pass of one on threads of this machine, and says what the same pass
 /// costs on a simulated one.

@@ -1,9 +1,8 @@
 //! Which trials of which probes stand together in one run: those of the quick look, beside its map, and those of
 //! `suite`, which asks every probe.
 
-use crate::probe::Probe;
 use crate::probes::{self, jitter::Jitter, wake};
-use crate::series::{SeriesProbe, SeriesRequest, representative_pairs};
+use crate::series::{Probe, SeriesProbe, SeriesRequest, representative_pairs};
 use coretalk_model::latency::Kinds;
 use coretalk_model::series::{Gathering, RUNGS, TrialSpec};
 use coretalk_model::{CpuId, Picos, Relation, Topology};

@@ -7,10 +7,9 @@ mod perform;
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
-use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::tally::Tally;
 #[cfg(not(loom))]

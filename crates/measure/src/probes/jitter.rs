@@ -11,10 +11,9 @@ mod price;
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
-use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;

@@ -8,8 +8,7 @@ use super::latency_ring::RING_PAUSE;
 use super::latency_store::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
-use crate::probe::{Probe, ProbeSpec};
-use crate::series::SeriesProbe;
+use crate::series::{Probe, ProbeSpec, SeriesProbe};
 
 /// How long CPUs take to hand a cache line to each other.
 #[derive(Debug)]

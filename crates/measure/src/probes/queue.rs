@@ -12,11 +12,10 @@ mod trials;
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
-use crate::probe::{Probe, ProbeSpec};
 use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, InCompany, SeriesProbe, SeriesRequest};
+use crate::series::{Column, InCompany, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;

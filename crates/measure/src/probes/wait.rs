@@ -18,10 +18,9 @@ pub mod trials;
 use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::{Arch, Pricing};
-use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use crate::strategies::catalogue::Meant;
 #[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;

@@ -16,10 +16,9 @@ use crate::idle::IdleStates;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::primitives::Primitive;
-use crate::probe::{Probe, ProbeSpec};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::sim::wake;
 #[cfg(not(loom))]
