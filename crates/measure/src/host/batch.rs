@@ -7,7 +7,8 @@
 
 use super::clock::os;
 use super::futex;
-use super::trial::{Apart, Trial};
+use super::trial::Trial;
+use crate::ensemble::Apart;
 use crate::stage::Halt;
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};

@@ -7,6 +7,7 @@ use super::core_clock;
 use super::evidence::Switches;
 use super::memory::{self, Freshness};
 use crate::counter;
+use crate::ensemble::Apart;
 use crate::kernel::Cost;
 use crate::machine::{Sampling, SpanOrder, Walk};
 use crate::stage::{Guard, Halt, Recorder, Stage};
@@ -22,11 +23,6 @@ const BUCKETS: usize = 1 << 14;
 const MOST_BEYOND: u64 = 1 << 20;
 /// Turns of a wait between two looks at the guard.
 const TURNS: u32 = 1 << 12;
-
-/// A value on cache lines of its own: 256 bytes keep it clear of the pair prefetch on x86-64 and of 128-byte lines.
-#[derive(Debug, Default)]
-#[repr(align(256))]
-pub struct Apart<T>(pub T);
 
 /// One trial, ready to run: nothing is allocated any more once it starts.
 #[derive(Debug)]
