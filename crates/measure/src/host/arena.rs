@@ -36,6 +36,19 @@ pub struct Places {
 }
 
 impl Places {
+    /// The lines at these places, each a region and an index in it. `None` where one of them is not there.
+    fn of(regions: &[Arc<Region>], at: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
+        let regions = regions.to_vec();
+        let line = |(region, index): (usize, usize)| {
+            let line = std::ptr::from_ref(regions.get(region)?.lines().get(index)?);
+            // SAFETY: the line lies in memory that its region keeps mapped; the struct made below owns that region as long
+            // as the reference, which leaves it with the struct's lifetime only.
+            Some(unsafe { &*line })
+        };
+        let lines = at.map(line).collect::<Option<Vec<&'static Line>>>()?;
+        Some(Places { lines, _regions: regions })
+    }
+
     /// The lines, as a stage wants them.
     pub fn lines(&self) -> &[&Line] {
         &self.lines
@@ -120,15 +133,13 @@ impl Arena {
         let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
         let mut order: Vec<usize> = (0..wanted.places).collect();
         draws.shuffle(&mut order);
-        let mut lines = Vec::with_capacity(wanted.places * layers);
-        for place in order {
-            for layer in 0..layers {
-                let (region, run) = runs[(place / per_run + layer * runs.len() / layers) % runs.len()];
-                let within = place % per_run * layers + layer;
-                lines.push(line(&regions[region], (run * RUN + within) * self.stride)?);
-            }
-        }
-        Some(Places { lines, _regions: regions.clone() })
+        let of_place = |place: usize| (0..layers).map(move |layer| (place, layer));
+        let at = order.into_iter().flat_map(of_place).map(|(place, layer)| {
+            let (region, run) = runs[(place / per_run + layer * runs.len() / layers) % runs.len()];
+            let within = place % per_run * layers + layer;
+            (region, (run * RUN + within) * self.stride)
+        });
+        Places::of(regions, at)
     }
 
     fn distinct_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Vec<RunId>> {
@@ -167,13 +178,10 @@ impl Arena {
         let regions = self.regions.get(&wanted.node)?;
         let apart = 4 * self.stride;
         let slots = FRAMES_KEPT * FRAME_BYTES / size_of::<Line>() / apart;
-        let place: Option<Vec<_>> = (0..wanted.lines_per_place)
+        let place = (0..wanted.lines_per_place)
             .map(|layer| 2 * wanted.pair + layer)
-            .map(|slot| line(regions.get(slot / slots)?, slot % slots * apart))
-            .collect();
-        let place = place?;
-        let lines = place.iter().copied().cycle().take(wanted.places * place.len()).collect();
-        Some(Places { lines, _regions: regions.clone() })
+            .map(|slot| (slot / slots, slot % slots * apart));
+        Places::of(regions, place.cycle().take(wanted.places * wanted.lines_per_place))
     }
 
     fn runs_per_frame(&self) -> usize {
@@ -184,12 +192,6 @@ impl Arena {
     fn runs_per_region(&self) -> usize {
         super::memory::REGION_BYTES / FRAME_BYTES * self.runs_per_frame()
     }
-}
-
-fn line(region: &Arc<Region>, index: usize) -> Option<&'static Line> {
-    // SAFETY: the line lies in memory that `region` keeps mapped; `Places` keeps a clone of the region as long as the
-    // reference, and hands it out with its own lifetime only.
-    region.lines().get(index).map(|line| unsafe { &*std::ptr::from_ref(line) })
 }
 
 #[cfg(test)]
