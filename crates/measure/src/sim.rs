@@ -8,12 +8,10 @@
 //! rounds are cut into batches changes a result.
 
 mod builtin;
-mod chase;
 mod clock;
 pub mod contend;
 mod environment;
 mod noise;
-mod pingpong;
 mod place;
 mod rng;
 mod scenario;
@@ -22,7 +20,6 @@ pub mod spawn;
 mod spec;
 mod stage;
 mod stalls;
-mod stamp;
 mod states;
 pub mod stream;
 mod structure;

@@ -2,11 +2,9 @@
 
 mod arm;
 mod cpu_times;
-mod libc_version;
 mod platform;
 
 pub use cpu_times::{BUSY_FRACTION, CpuTimes, steal_ms};
-pub use libc_version::libc_version;
 pub use platform::{Platform, Wsl};
 
 use super::root::SystemRoot;
@@ -56,6 +54,26 @@ fn libraries() -> BTreeMap<String, String> {
     let allocator = format!("malloc of {}", libc_version().as_deref().unwrap_or("the C library"));
     let versions = VERSIONS.map(|(name, version)| (name.to_owned(), version.to_owned()));
     versions.into_iter().chain([("allocator".to_owned(), allocator)]).collect()
+}
+
+/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub fn libc_version() -> Option<String> {
+    // SAFETY: the function takes nothing and returns a constant, NUL-terminated string of the C library.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    Some(format!("glibc {}", version.to_string_lossy()))
+}
+
+/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say. musl keeps its version to itself.
+#[cfg(target_env = "musl")]
+pub fn libc_version() -> Option<String> {
+    Some("musl".to_owned())
+}
+
+/// Name and version of the C library, such as `glibc 2.36`; `None` where the library does not say.
+#[cfg(not(any(all(target_os = "linux", target_env = "gnu"), target_env = "musl")))]
+pub fn libc_version() -> Option<String> {
+    None
 }
 
 /// The CPUs that the kernel keeps from its scheduler (`isolcpus`); none where it does not say.

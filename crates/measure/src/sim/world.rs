@@ -6,7 +6,6 @@ use super::rng::hash;
 use super::spec::{Away, Evidence, Spec, Stall};
 use super::states::StateLine;
 use super::truth::Truth;
-use super::{chase, pingpong, stamp};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use coretalk_model::environment::Throttled;
@@ -30,18 +29,18 @@ impl World {
         let transfer =
             |spin| self.truth.transfer_ns(from, to, state, spin) * self.truth.home_factor(from, to, home);
         match kernel.cost {
-            Cost::PingPong { transfers_per_hop, spin, extra_hints_per_hop } => pingpong::round_trip_ns(
-                transfer(spin),
-                transfers_per_hop,
-                extra_hints_per_hop,
-                self.spec.costs.hint_ns,
-            ),
-            Cost::Chase { transfers_per_read } => chase::read_ns(transfer(Spin::Hinted), transfers_per_read),
-            Cost::Stamp { transfers_per_message } => stamp::message_ns(
-                transfer(Spin::Hinted),
-                transfers_per_message,
-                self.truth.direction(from, to),
-            ),
+            // A round trip is two hops, each so many transfers of the line and so many wait hints that overlap with
+            // nothing.
+            Cost::PingPong { transfers_per_hop, spin, extra_hints_per_hop } => {
+                let hints_ns = extra_hints_per_hop * self.spec.costs.hint_ns;
+                2.0 * (transfers_per_hop * transfer(spin) + hints_ns)
+            }
+            // One dependent read of what the other role dirtied. Nobody waits for the other, so no spin slows it down.
+            Cost::Chase { transfers_per_read } => transfer(Spin::Hinted) * transfers_per_read,
+            // One message in one direction.
+            Cost::Stamp { transfers_per_message } => {
+                transfer(Spin::Hinted) * transfers_per_message * self.truth.direction(from, to)
+            }
         }
     }
 
