@@ -37,7 +37,11 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
         return Some(too_large(name, &meant, room.bytes));
     }
     let refusal = open(&meant, None).err()?;
-    Some(format!("`{name}` with {}: {refusal}", meant.payload))
+    Some(refused(spec, &meant, &refusal))
+}
+
+fn refused(spec: &TrialSpec, meant: &Meant, refusal: &Refusal) -> String {
+    format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), meant.payload)
 }
 
 /// Of smaller queues nobody asks whether there is memory for them.
@@ -83,14 +87,13 @@ enum Waiting {
 
 /// Performs one pass.
 pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let first = ensemble.cpus()[0];
-    // Whether there is such a queue was found out before the run; a system that refuses it now has lost something.
-    let refused = |_| TrialFailure::PartnerLost { cpu: first };
-    let meant = Meant::of(order.spec).map_err(refused)?;
+    // Whether there is such a queue was found out before the run; a system that refuses it now says why.
+    let meant = Meant::of(order.spec).map_err(TrialFailure::of)?;
     let ticks = |span: Picos| ensemble.rate().ticks(span.ns());
     let shared = ensemble.cpus().iter().collect::<BTreeSet<_>>().len() < ensemble.cpus().len();
     let pace = meant.rate.map(|rate| Arc::new(Pace::new(ensemble.rate().ticks(1e9 / rate), shared)));
-    let roles = open(&meant, pace).map_err(|refusal| refused(refusal.to_string()))?;
+    let roles =
+        open(&meant, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &meant, &refusal)))?;
     let waiting = roles.producers.into_iter().map(Waiting::Produces);
     let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
     let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
@@ -218,7 +221,46 @@ fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::series::Parameters;
+    use crate::ensemble::{Cast, Hands};
+    use crate::probes::queue::Queue;
+    use coretalk_model::TickRate;
+    use coretalk_model::series::{Parameters, RoleEvidence};
+
+    struct Nobody;
+
+    impl Hands for Nobody {
+        fn play(&self, _: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
+            unreachable!("there is no queue to play with")
+        }
+
+        fn switches(&self) -> Option<[u32; 2]> {
+            None
+        }
+
+        fn cpu_ns(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    fn failure(queue: &str, capacity: f64) -> String {
+        let parameters =
+            Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", capacity);
+        let cpus = [CpuId(0), CpuId(1)];
+        let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
+        let (asked, span) = (Parameters::default(), Picos::from_ms(1));
+        let order = TrialOrder { probe: &Queue, spec: &spec, asked: &asked, span, key: 0 };
+        let ensemble = Ensemble::new(&Nobody, &cpus, TickRate { hz: 1e9 }, 0.0);
+        perform(&ensemble, &order).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_queue_that_is_refused_in_a_pass_says_why() {
+        let said = failure("semaphore", 0.0);
+        assert!(said.starts_with("`semaphore` with u64: a queue of exactly 0 messages"), "{said}");
+        assert!(said.ends_with("its semaphores count 1 to 4194302"), "{said}");
+        let said = failure("semaphor", 1.0);
+        assert!(said.contains("semaphor"), "{said}");
+    }
 
     #[test]
     fn a_queue_larger_than_memory_is_refused_before_it_is_made() {
