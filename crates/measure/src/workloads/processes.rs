@@ -199,7 +199,7 @@ pub fn shell(job: &Job) -> Result<Numbers, WorkError> {
         let counts: Vec<Result<u64, WorkError>> = std::thread::scope(|scope| {
             let running: Vec<_> = (0..copies).map(|_| scope.spawn(one)).collect();
             let joined = running.into_iter().map(|thread| thread.join());
-            joined.map(|count| count.unwrap_or_else(|_| Err(WorkError::ShellEnded))).collect()
+            joined.map(|count| count.unwrap_or(Err(WorkError::ShellEnded))).collect()
         });
         for count in counts {
             let count = count?;
