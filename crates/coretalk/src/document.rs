@@ -129,7 +129,7 @@ pub struct RunDoc {
     departed: Vec<DepartedDoc>,
     /// Names given by the user.
     tags: Vec<String>,
-    /// Sittings.
+    /// Segments.
     segments: u32,
     /// Version of the tool that measured.
     tool_version: String,

@@ -9,8 +9,8 @@ mod part;
 pub mod placement;
 pub mod resume;
 pub mod saved;
+pub mod segment;
 pub mod signals;
-pub mod sitting;
 pub mod trial_outputs;
 pub mod trials;
 pub mod watcher;
@@ -40,7 +40,7 @@ pub struct RunHeader {
     pub departed: Vec<Departure>,
     /// Names given by the user.
     pub tags: Vec<String>,
-    /// Sittings: 1, and one more for each resumption.
+    /// Segments: 1, and one more for each resumption.
     pub segments: u32,
     /// Version of the tool that measured.
     pub tool_version: String,

@@ -51,7 +51,7 @@ pub struct Environment {
     pub isolated: CpuSet,
     /// Load average over a minute at the start.
     pub load_1min: Option<f64>,
-    /// Share of the CPUs that other programs took while this was measured, 0 to 1: of the sitting where they took most.
+    /// Share of the CPUs that other programs took while this was measured, 0 to 1: of the segment where they took most.
     pub others_share: Option<f64>,
     /// How often and how long the quota of the control group stopped the process while this was measured, over all parts
     /// of the run; `None` where no group counts it.
@@ -151,7 +151,7 @@ impl Environment {
         }
     }
 
-    /// Takes over what is known only once everything is measured: what other programs took in the sitting that has ended,
+    /// Takes over what is known only once everything is measured: what other programs took in the segment that has ended,
     /// where that is more than in earlier ones, and what a quota did in it.
     pub fn note_surroundings(&mut self, of_sitting: &Environment) {
         let shares = [self.others_share, of_sitting.others_share];

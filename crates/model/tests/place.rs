@@ -260,7 +260,7 @@ fn below_six_runs_there_is_no_interval() {
 fn a_repetition_that_was_broken_off_counts_nowhere() {
     let settings = settings(2);
     let mut record = SeriesRecord::new();
-    // The third was broken off by a sitting that was ended, and the next sitting began with the fourth.
+    // The third was broken off by a segment that was ended, and the next segment began with the fourth.
     for (segment, pass, trial) in
         [(0, 0, 1), (0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 2, 1), (1, 3, 0), (1, 3, 1), (1, 4, 0)]
     {

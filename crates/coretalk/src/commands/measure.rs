@@ -6,7 +6,7 @@ use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
 use crate::resolve::talk::{self, Talk};
 use crate::run::map::{Whole, sit};
-use crate::run::sitting::{Opening, Ways};
+use crate::run::segment::{Opening, Ways};
 use crate::run::trial_outputs::outputs;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
@@ -42,14 +42,14 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         talk: request.wish.talk,
         stop: &stop,
     };
-    let sitting = opening.open(&mut *machine)?;
+    let segment = opening.open(&mut *machine)?;
     let whole = Whole {
         settings: request.settings,
         past: Past::default(),
         series: request.series.map(|series| (series, SeriesPast::default())),
     };
     let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
-    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
+    sit(&mut *machine, segment, whole, &mut *outputs, ways)
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.

@@ -9,8 +9,8 @@ use crate::resolve::placement::request;
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
 use crate::run::outputs::Outputs;
-use crate::run::placement::{Sitting, one_format, sit};
-use crate::run::{resume, signals, sitting, trials};
+use crate::run::placement::{Segment, one_format, sit};
+use crate::run::{resume, segment, signals, trials};
 use crate::store::NewRun;
 use coretalk_measure::session::series::SeriesPast;
 
@@ -39,7 +39,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     } else {
         Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
-    let header = sitting::header(invocation, &keeping, seed, &environment);
+    let header = segment::header(invocation, &keeping, seed, &environment);
     let topology = machine.topology().clone();
     let asked = requested.settings.to_series();
     let new = NewRun {
@@ -51,10 +51,10 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (sink, path) = sitting::keeper(&new, &keeping, wish.talk, &stop)?;
+    let (sink, path) = segment::keeper(&new, &keeping, wish.talk, &stop)?;
     let past = SeriesPast::default();
-    let sitting = Sitting { header, environment, findings, topology, requested, past, sink, path };
-    sit(&mut *machine, sitting, &wish, outputs, &stop)
+    let segment = Segment { header, environment, findings, topology, requested, past, sink, path };
+    sit(&mut *machine, segment, &wish, outputs, &stop)
 }
 
 /// `plan` of a comparison.

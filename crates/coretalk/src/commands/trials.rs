@@ -8,7 +8,7 @@ use crate::resolve::talk::{self, Talk};
 use crate::resolve::trials::request;
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
-use crate::run::sitting::{Opening, Ways};
+use crate::run::segment::{Opening, Ways};
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::{nothing, sit};
 use crate::run::{resume, signals};
@@ -42,10 +42,10 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
         talk: requested.wish.talk,
         stop: &stop,
     };
-    let sitting = opening.open(&mut *machine)?;
+    let segment = opening.open(&mut *machine)?;
     let (settings, past) = (requested.settings, SeriesPast::default());
     let ways = Ways { wish: &requested.wish, strictness: requested.strictness, stop: &stop };
-    sit(&mut *machine, sitting, settings, past, outputs, ways)
+    sit(&mut *machine, segment, settings, past, outputs, ways)
 }
 
 /// `plan` of a family.

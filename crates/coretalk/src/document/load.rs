@@ -8,7 +8,7 @@ use serde::Serialize;
 /// CPU time of measured threads over the run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LoadDoc {
-    /// How long a step is. Sittings follow each other without what lay between them.
+    /// How long a step is. Segments follow each other without what lay between them.
     step_s: f64,
     /// Those that took part, by number.
     cpus: Vec<CpuLoadDoc>,

@@ -7,7 +7,7 @@ use crate::resolve::output::Wish;
 use crate::resolve::talk::{self, Talk};
 use crate::run::meant::{settings_of_map, settings_of_trials};
 use crate::run::outputs::Results;
-use crate::run::sitting::{Closed, Sitting, Ways};
+use crate::run::segment::{Closed, Segment, Ways};
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::session::Sink;
@@ -21,7 +21,7 @@ use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, analyse_se
 use coretalk_model::{CpuId, Grade, TickRate};
 use std::path::Path;
 
-/// Everything that a run with a map measures, and what earlier sittings said of it.
+/// Everything that a run with a map measures, and what earlier segments said of it.
 pub struct Whole {
     /// What is asked of the map.
     pub settings: LatencySettings,
@@ -31,26 +31,26 @@ pub struct Whole {
     pub series: Option<(SeriesSettings, SeriesPast)>,
 }
 
-/// Performs a sitting and writes what came out.
+/// Performs a segment and writes what came out.
 ///
 /// # Errors
 /// [`Failure`]; what was measured until then is saved.
 pub fn sit(
     machine: &mut dyn Machine,
-    mut sitting: Sitting,
+    mut segment: Segment,
     whole: Whole,
     outputs: &mut dyn Results,
     Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(machine, &whole, wish, sitting.path.as_deref());
+    announce(machine, &whole, wish, segment.path.as_deref());
     let Whole { settings, past, series } = whole;
     let lines = outputs.lines(wish);
     let trials = series.as_ref().map_or(&[][..], |(series, _)| &series.trials);
     let mut watcher =
-        Watcher::new(wish, &sitting.topology, &settings, past.segments, lines, stop).of_trials(trials);
-    let measured = measured(machine, &settings, past, &series, &mut sitting, &mut watcher, stop);
+        Watcher::new(wish, &segment.topology, &settings, past.segments, lines, stop).of_trials(trials);
+    let measured = measured(machine, &settings, past, &series, &mut segment, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, (result, of_trials)) = sitting.close(measured, told, wish.talk)?;
+    let (closed, (result, of_trials)) = segment.close(measured, told, wish.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
@@ -106,7 +106,7 @@ fn measured(
     settings: &LatencySettings,
     past: Past,
     series: &Option<(SeriesSettings, SeriesPast)>,
-    sitting: &mut Sitting,
+    segment: &mut Segment,
     watcher: &mut Watcher<'_>,
     stop: &Stop,
 ) -> Result<(Both, Ended), RunError> {
@@ -115,12 +115,12 @@ fn measured(
         (LatencyResult { complete: true, ..LatencyResult::default() }, Ended::Complete)
     } else if series.is_some() && is_settled(&past) {
         // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
-        let rate = TickRate { hz: sitting.environment.clock.hz };
-        let map = analyse(&sitting.topology, settings, rate, &past.record);
-        sitting.sink.finish(&map)?;
+        let rate = TickRate { hz: segment.environment.clock.hz };
+        let map = analyse(&segment.topology, settings, rate, &past.record);
+        segment.sink.finish(&map)?;
         (map, Ended::Complete)
     } else {
-        latency::run(machine, settings, past, &mut sitting.sink, watcher, stop)?
+        latency::run(machine, settings, past, &mut segment.sink, watcher, stop)?
     };
     let Some((series, past)) = series else { return Ok(((map, None), ended)) };
     if ended == Ended::Interrupted {
@@ -129,14 +129,14 @@ fn measured(
     }
     let earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
     let past = SeriesPast { earlier, ..past.clone() };
-    let (trials, ended_trials) = series::run(machine, series, past, &mut sitting.sink, watcher, stop)?;
+    let (trials, ended_trials) = series::run(machine, series, past, &mut segment.sink, watcher, stop)?;
     if ended_trials != Ended::Complete {
         ended = ended_trials;
     }
     Ok(((map, Some(trials)), ended))
 }
 
-/// Whether a map of earlier sittings needs nothing more.
+/// Whether a map of earlier segments needs nothing more.
 fn is_settled(past: &Past) -> bool {
     let choices = Choices::of(&past.record);
     choices.complete && !choices.budget_ended

@@ -10,7 +10,7 @@ use crate::resolve::output::{self, Wish};
 use crate::resolve::placement::Requested;
 use crate::resolve::talk::{self, Talk};
 use crate::run::outputs::Outputs;
-use crate::run::sitting::Keeper;
+use crate::run::segment::Keeper;
 use crate::run::watcher::{Watcher, line_outputs};
 use crate::run::{out, saved, trials};
 use crate::{PlaceReport, RunHeader, RunReport};
@@ -23,11 +23,11 @@ use coretalk_model::place::COMMAND;
 use coretalk_model::{Environment, Finding, Topology, TrialFailure};
 use std::path::{Path, PathBuf};
 
-/// One sitting of a comparison, ready to begin.
-pub struct Sitting {
+/// One segment of a comparison, ready to begin.
+pub struct Segment {
     /// What the run is called.
     pub header: RunHeader,
-    /// What it is measured under, as its first sitting says.
+    /// What it is measured under, as its first segment says.
     pub environment: Environment,
     /// What `doctor` said.
     pub findings: Vec<Finding>,
@@ -35,7 +35,7 @@ pub struct Sitting {
     pub topology: Topology,
     /// What is compared, and what is run.
     pub requested: Requested,
-    /// What earlier sittings said.
+    /// What earlier segments said.
     pub past: SeriesPast,
     /// Where runs of the work go.
     pub sink: Keeper,
@@ -43,19 +43,19 @@ pub struct Sitting {
     pub path: Option<PathBuf>,
 }
 
-/// Performs a sitting and writes what came out.
+/// Performs a segment and writes what came out.
 ///
 /// # Errors
 /// [`Failure`]; the runs made until then are saved.
 pub fn sit(
     machine: &mut dyn Machine,
-    sitting: Sitting,
+    segment: Segment,
     wish: &Wish,
     mut outputs: Outputs,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let Sitting { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
-        sitting;
+    let Segment { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
+        segment;
     let Requested { settings, works } = requested;
     announce(&settings, wish, path.as_deref());
     let asked = settings.to_series();

@@ -14,9 +14,9 @@ use crate::resolve::output::{self, Wish};
 use crate::resolve::talk::{self, Talk};
 use crate::run::map::{Whole, sit};
 use crate::run::saved;
-use crate::run::sitting::{Keeper, Sitting, Ways};
+use crate::run::segment::{Keeper, Segment, Ways};
 use crate::run::trial_outputs::outputs;
-use crate::store::{Resumed, RunFile, RunWriter, Sitting as Surroundings};
+use crate::store::{Conditions, Resumed, RunFile, RunWriter};
 use coretalk_measure::session::latency::Past;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::sim::Scenario;
@@ -69,12 +69,12 @@ pub fn act(
     }
     let mut outputs = outputs(measuring, &found.wish, trials.as_ref(), stop)?;
     let crew = settings.cpus.clone();
-    let (wish, GoingOn { sitting, settings, series, record, segments }) =
+    let (wish, GoingOn { segment, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
     let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
     let whole = Whole { settings, past: Past { record, segments }, series };
-    sit(&mut *machine, sitting, whole, &mut *outputs, ways)
+    sit(&mut *machine, segment, whole, &mut *outputs, ways)
 }
 
 /// When what cannot be trusted matters to the exit code.
@@ -98,8 +98,8 @@ pub(super) struct Found {
 
 /// A run that goes on.
 pub(super) struct GoingOn {
-    /// Its new sitting.
-    pub sitting: Sitting,
+    /// Its new segment.
+    pub segment: Segment,
     /// What is asked of the latency map.
     pub settings: LatencySettings,
     /// What is asked of series, and what the segments before have said of it.
@@ -174,7 +174,7 @@ impl Found {
         drop(file);
         let global = &invocation.cli.global;
         let findings = machine.examine();
-        let here = Surroundings {
+        let here = Conditions {
             environment: machine.environment().clone(),
             allowed: machine.allowance().cpuset.clone(),
         };
@@ -184,8 +184,8 @@ impl Found {
         machine.engage(&Crew { cpus, nice: global.nice, realtime: global.rt })?;
         let segments = header.segments - 1;
         let sink = Keeper::File(Box::new(writer));
-        let sitting = Sitting { header, environment, findings, topology, sink, path: Some(path) };
-        Ok((wish, GoingOn { sitting, settings, series, record, segments }))
+        let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
+        Ok((wish, GoingOn { segment, settings, series, record, segments }))
     }
 }
 

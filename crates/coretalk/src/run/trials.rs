@@ -7,7 +7,7 @@ use crate::resolve::output::Wish;
 use crate::resolve::talk::{self, Talk};
 use crate::run::meant::settings_of_trials;
 use crate::run::outputs::Results;
-use crate::run::sitting::{Closed, Sitting, Ways};
+use crate::run::segment::{Closed, Segment, Ways};
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
@@ -17,23 +17,23 @@ use coretalk_model::Grade;
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::SeriesSettings;
 
-/// Performs a sitting and writes what came out.
+/// Performs a segment and writes what came out.
 pub fn sit(
     machine: &mut dyn Machine,
-    mut sitting: Sitting,
+    mut segment: Segment,
     settings: SeriesSettings,
     past: SeriesPast,
     mut outputs: TrialOutputs,
     Ways { wish, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(&settings, wish, sitting.path.as_deref());
+    announce(&settings, wish, segment.path.as_deref());
     let latency = nothing(&settings);
     let lines = outputs.lines(wish);
-    let mut watcher = Watcher::new(wish, &sitting.topology, &latency, past.segments, lines, stop)
+    let mut watcher = Watcher::new(wish, &segment.topology, &latency, past.segments, lines, stop)
         .of_trials(&settings.trials);
-    let measured = series::run(machine, &settings, past, &mut sitting.sink, &mut watcher, stop);
+    let measured = series::run(machine, &settings, past, &mut segment.sink, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, result) = sitting.close(measured, told, wish.talk)?;
+    let (closed, result) = segment.close(measured, told, wish.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete;

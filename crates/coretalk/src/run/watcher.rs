@@ -32,7 +32,7 @@ pub struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    /// Watches one sitting of a run. `files` are the outputs that get a line for each trial.
+    /// Watches one segment of a run. `files` are the outputs that get a line for each trial.
     pub fn new(
         wish: &Wish,
         topology: &Topology,

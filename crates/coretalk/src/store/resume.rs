@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Under what a run is measured, or would be now.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sitting {
+pub struct Conditions {
     /// The machine.
     pub environment: Environment,
     /// Which CPUs the process may use.
@@ -31,15 +31,15 @@ pub struct ResumeRefusal {
     pub here: String,
 }
 
-/// Whether numbers measured in two sittings belong into one run: CPU model, kernel, tool version and allowed CPUs must
+/// Whether numbers measured in two segments belong into one run: CPU model, kernel, tool version and allowed CPUs must
 /// agree, and simulated machines go with themselves only.
 ///
 /// # Errors
 /// [`ResumeRefusal`] names the first difference.
-pub fn compatible(was: &Sitting, here: &Sitting) -> Result<(), ResumeRefusal> {
+pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefusal> {
     let unknown = || "unknown".to_owned();
-    let facts = |sitting: &Sitting| {
-        let environment = &sitting.environment;
+    let facts = |conditions: &Conditions| {
+        let environment = &conditions.environment;
         [
             (
                 "the machine",
@@ -48,7 +48,7 @@ pub fn compatible(was: &Sitting, here: &Sitting) -> Result<(), ResumeRefusal> {
             ("the CPU", environment.cpu_model.clone().unwrap_or_else(unknown)),
             ("the kernel", environment.kernel.clone().unwrap_or_else(unknown)),
             ("coretalk", environment.tool_version.clone()),
-            ("the allowed CPUs", sitting.allowed.to_string()),
+            ("the allowed CPUs", conditions.allowed.to_string()),
         ]
     };
     for ((what, was), (_, here)) in facts(was).into_iter().zip(facts(here)) {
@@ -105,9 +105,9 @@ impl RunWriter {
     ///
     /// # Errors
     /// [`ResumeError`]; the file is then as it was.
-    pub fn resume(path: &Path, here: &Sitting, budget: Option<Picos>) -> Result<Resumed, ResumeError> {
+    pub fn resume(path: &Path, here: &Conditions, budget: Option<Picos>) -> Result<Resumed, ResumeError> {
         let file = RunFile::open(path)?;
-        let was = Sitting { environment: file.environment()?, allowed: file.allowed()? };
+        let was = Conditions { environment: file.environment()?, allowed: file.allowed()? };
         compatible(&was, here)?;
         let mut settings = file.settings()?;
         let asked = file.series_settings()?;

@@ -31,7 +31,7 @@ pub struct RunFile {
     pub(super) db: Connection,
 }
 
-/// One sitting of a run.
+/// One segment of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
     /// When it began, RFC 3339 in UTC.
@@ -127,7 +127,7 @@ impl RunFile {
         self.read(rows::read_topology)
     }
 
-    /// What was asked, the budget of the last sitting among it.
+    /// What was asked, the budget of the last segment among it.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -150,7 +150,7 @@ impl RunFile {
         })
     }
 
-    /// The sittings in order.
+    /// The segments in order.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).

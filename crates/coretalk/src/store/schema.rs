@@ -126,7 +126,7 @@ CREATE VIEW series AS SELECT
     FROM passes JOIN trials USING (trial);
 "#;
 
-/// Trials whose raw ticks stand in the place of their summary: what follows from ticks rests on the clock of the sitting.
+/// Trials whose raw ticks stand in the place of their summary: what follows from ticks rests on the clock of the segment.
 const V3: &str = "ALTER TABLE segments ADD COLUMN step_ns REAL;";
 
 /// What the machine reports beside groups of CPUs, and with it a level that older versions do not know.

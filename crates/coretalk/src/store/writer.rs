@@ -90,14 +90,14 @@ pub struct RunWriter {
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
-    /// Of this sitting.
+    /// Of this segment.
     clock: Scale,
     counts: Counts,
     /// Where trials follow the map: how that ended. The run is not over with it then.
     pub(super) map_of_both: Option<MapEnd>,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
-    /// Whether the last slot said already that the sitting was interrupted.
+    /// Whether the last slot said already that the segment was interrupted.
     interrupted: bool,
 }
 
@@ -228,7 +228,7 @@ impl RunWriter {
         Ok(place)
     }
 
-    /// Notes that this sitting begins, with its own time line; what followed from the earlier ones is derived anew at
+    /// Notes that this segment begins, with its own time line; what followed from the earlier ones is derived anew at
     /// the end.
     pub(super) fn begin_segment(
         &mut self,
@@ -248,7 +248,7 @@ impl RunWriter {
         })
     }
 
-    /// One transaction, in which nobody else has begun another sitting.
+    /// One transaction, in which nobody else has begun another segment.
     fn write(
         &mut self,
         rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
@@ -376,9 +376,9 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
     db.execute("UPDATE segments SET ended = 'interrupted' WHERE segment = ?1", [segment]).map(drop)
 }
 
-/// Notes how a sitting ended.
+/// Notes how a segment ended.
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
-    // The budget ends the sitting of a run that is partial for want of a CPU, too.
+    // The budget ends the segment of a run that is partial for want of a CPU, too.
     let ended = match (complete, budget_ended) {
         (_, true) => "budget",
         (true, false) => "complete",

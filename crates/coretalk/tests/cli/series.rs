@@ -65,7 +65,7 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
     let before = passes("half");
     assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));
     let more = tool.call(&[&["--resume", "half", "-q"], &machine[..]].concat());
-    // The scenario stops each sitting anew.
+    // The scenario stops each segment anew.
     assert_eq!(more.code, 5, "{}", more.err);
     let after = passes("half");
     assert!(after.starts_with(&before) && after.lines().count() > before.lines().count());

@@ -103,7 +103,7 @@ pub fn run(
     go_on(machine, job, SeriesPast::default(), sink, observer, stop)
 }
 
-/// [`run`], where earlier sittings have left off: repetitions that were made are not made again, and one that was broken
+/// [`run`], where earlier segments have left off: repetitions that were made are not made again, and one that was broken
 /// off is begun anew, since only runs of one and the same repetition are compared.
 ///
 /// # Errors
@@ -190,7 +190,7 @@ impl Driver<'_> {
         Ok(PlaceEnded::Complete)
     }
 
-    /// Repetitions of a piece of work that were begun by earlier sittings.
+    /// Repetitions of a piece of work that were begun by earlier segments.
     fn begun(&self, work: usize) -> u32 {
         let trials =
             (0..self.job.settings.placements.len()).map(|placement| self.job.settings.trial(work, placement));

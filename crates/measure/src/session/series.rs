@@ -59,7 +59,7 @@ impl SeriesSink for () {
     }
 }
 
-/// What earlier sittings of a run said.
+/// What earlier segments of a run said.
 #[derive(Debug, Clone, Default)]
 pub struct SeriesPast {
     /// Their passes.

@@ -93,7 +93,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What went on around a sitting: what other programs took of the CPUs, and what a quota did. Nothing of what the
+    /// What went on around a segment: what other programs took of the CPUs, and what a quota did. Nothing of what the
     /// machine cannot tell.
     pub(super) fn of_surroundings(machine: &dyn Machine, segment: u32) -> Vec<Decision> {
         let environment = machine.environment();

@@ -57,7 +57,7 @@ fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept])
     measure(open(builtin(base), seed), settings.clone(), Kept::past(segments))
 }
 
-/// Trials of several sittings together: none of the finished ones may be made again.
+/// Trials of several segments together: none of the finished ones may be made again.
 fn check_nothing_is_made_twice(segments: &[&Kept]) {
     let mut all = std::collections::BTreeMap::new();
     for kept in segments {

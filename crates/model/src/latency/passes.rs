@@ -60,9 +60,9 @@ pub struct CellPasses<'a> {
 pub struct PassHead {
     /// Pass number.
     pub pass: u32,
-    /// Sitting of the run.
+    /// Segment of the run.
     pub segment: u32,
-    /// When it began, on the time line of the sitting.
+    /// When it began, on the time line of the segment.
     pub started: Picos,
     /// Mean core clock of both CPUs in GHz; not a number where unknown.
     pub core_ghz: f32,

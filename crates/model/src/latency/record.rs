@@ -63,7 +63,7 @@ pub struct Record {
 /// One visit or failure, with where it belongs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Which sitting of the run: each resumption begins a new one with a time line of its own.
+    /// Which segment of the run: each resumption begins a new one with a time line of its own.
     pub segment: u32,
     /// Why it was made.
     pub purpose: Purpose,
@@ -96,7 +96,7 @@ pub struct SlotId {
     pub home: u8,
 }
 
-/// First and last moment of a sitting.
+/// First and last moment of a segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SegmentTime {
     segment: u32,
@@ -234,7 +234,7 @@ impl Record {
         self.decisions.get(key).map(String::as_str)
     }
 
-    /// Time from the first to the last trial, summed over sittings.
+    /// Time from the first to the last trial, summed over segments.
     pub fn watched(&self) -> Picos {
         self.segments.iter().fold(Picos::ZERO, |sum, time| sum + (time.last - time.first))
     }

@@ -22,7 +22,7 @@ const COARSE_SHARE: f64 = 0.01;
 /// Fewer lines have no p90 and p10 of their own.
 const LINES_FOR_SPREAD: u32 = 8;
 
-/// Reduces the recordings of one sitting, as its session does and as whoever reads its file does: both say the same.
+/// Reduces the recordings of one segment, as its session does and as whoever reads its file does: both say the same.
 #[derive(Debug)]
 pub struct Reducer {
     scale: Scale,
@@ -31,7 +31,7 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// For a sitting with this clock, of a run with these counts.
+    /// For a segment with this clock, of a run with these counts.
     pub fn new(scale: Scale, counts: Counts) -> Reducer {
         Reducer { scale, counts, scratch: LineScratch::default() }
     }

@@ -10,7 +10,7 @@ const STEPS: usize = 60;
 /// CPU time of measured threads as a share of each step of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadCurve {
-    /// How long a step is. Sittings follow each other without what lay between them.
+    /// How long a step is. Segments follow each other without what lay between them.
     pub step: Picos,
     /// Each CPU that took part, in the order of its number, with its share in each step; `None` where the system does
     /// not say what a thread took there.
@@ -27,26 +27,26 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
         .flat_map(|(index, spec)| record.passes(index).iter().map(move |entry| (spec, entry)))
         .filter_map(|(spec, entry)| Some((spec, entry.segment, entry.outcome.as_ref().ok()?)))
         .collect();
-    // From where to where each sitting went.
-    let mut sittings: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    // From where to where each segment went.
+    let mut segments: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     for (_, segment, pass) in &passes {
         let [from, to] = [pass.started.0, pass.started.0.saturating_add(pass.elapsed.0)];
-        let known = sittings.entry(*segment).or_insert([from, to]);
+        let known = segments.entry(*segment).or_insert([from, to]);
         *known = [known[0].min(from), known[1].max(to)];
     }
-    let length: u64 = sittings.values().map(|[from, to]| to - from).sum();
+    let length: u64 = segments.values().map(|[from, to]| to - from).sum();
     let step = length.div_ceil(STEPS as u64).max(1);
     let steps = length.div_ceil(step) as usize;
-    // Time before each sitting, so that all of them are one line.
+    // Time before each segment, so that all of them are one line.
     let mut before = 0;
-    for span in sittings.values_mut() {
+    for span in segments.values_mut() {
         let length = span[1] - span[0];
         *span = [span[0], before];
         before += length;
     }
     let mut cpus: BTreeMap<CpuId, Vec<Option<f64>>> = BTreeMap::new();
     for (spec, segment, pass) in passes {
-        let [origin, before] = sittings[&segment];
+        let [origin, before] = segments[&segment];
         let (from, elapsed) = (pass.started.0 - origin + before, pass.elapsed.0);
         for (role, &cpu) in spec.placement.iter().enumerate() {
             let shares = cpus.entry(cpu).or_insert_with(|| vec![Some(0.0); steps]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn time_of_passes_lies_where_they_were_and_is_all_there() {
-        // A second of CPUs 0 and 1, the second half busy; then, in another sitting that began at 5 s, a second of 1.
+        // A second of CPUs 0 and 1, the second half busy; then, in another segment that began at 5 s, a second of 1.
         let all = curve(
             &[&[0, 1], &[1, 1]],
             vec![
@@ -119,7 +119,7 @@ mod tests {
         );
         let all = all.unwrap();
         assert_eq!(all.cpus.len(), 2);
-        assert!((all.step.secs() * 60.0 - 2.0).abs() < 1e-9, "no time between sittings: {:?}", all.step);
+        assert!((all.step.secs() * 60.0 - 2.0).abs() < 1e-9, "no time between segments: {:?}", all.step);
         let of = |cpu: usize| all.cpus[cpu].1.iter().map(|share| share.unwrap()).collect::<Vec<f64>>();
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
         assert!(

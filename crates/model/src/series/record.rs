@@ -6,9 +6,9 @@ use crate::TrialFailure;
 /// One pass of one trial as the run keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesEntry {
-    /// The sitting.
+    /// The segment.
     pub segment: u32,
-    /// Number of the pass, from 0, over all sittings.
+    /// Number of the pass, from 0, over all segments.
     pub pass: u32,
     /// Position of the trial in the plan.
     pub trial: u32,
@@ -21,7 +21,7 @@ pub struct SeriesEntry {
 pub struct SeriesRecord {
     /// Passes by trial, in the order made.
     trials: Vec<Vec<SeriesEntry>>,
-    /// The last sitting that said something.
+    /// The last segment that said something.
     last_segment: u32,
     /// Every planned trial has its passes, or the budget ended.
     pub complete: bool,
@@ -56,7 +56,7 @@ impl SeriesRecord {
     }
 
     /// Why a trial got nothing when it was tried last; `None` where nothing failed, and where that was for want of a CPU
-    /// which a later pass of it, or a later sitting, did not miss.
+    /// which a later pass of it, or a later segment, did not miss.
     pub fn failure(&self, trial: usize) -> Option<&TrialFailure> {
         let entries = self.passes(trial);
         let is_over =

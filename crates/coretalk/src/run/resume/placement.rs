@@ -8,10 +8,10 @@ use crate::args::{Cli, Command};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
 use crate::run::outputs::Outputs;
-use crate::run::placement::{Sitting, one_format, sit};
+use crate::run::placement::{Segment, one_format, sit};
 use crate::run::resume::Found;
-use crate::run::sitting::Keeper;
-use crate::store::{Resumed, RunWriter, Sitting as Surroundings};
+use crate::run::segment::Keeper;
+use crate::store::{Conditions, Resumed, RunWriter};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
@@ -54,7 +54,7 @@ pub fn act(
     drop(file);
     let outputs = Outputs::open(&wish, stop)?;
     let findings = machine.examine();
-    let here = Surroundings {
+    let here = Conditions {
         environment: machine.environment().clone(),
         allowed: machine.allowance().cpuset.clone(),
     };
@@ -68,9 +68,9 @@ pub fn act(
     let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
     let past = SeriesPast { record, segments: header.segments - 1, earlier: None };
     let sink = Keeper::File(Box::new(writer));
-    let sitting =
-        Sitting { header, environment, findings, topology, requested, past, sink, path: Some(path) };
-    sit(&mut *machine, sitting, &wish, outputs, stop)
+    let segment =
+        Segment { header, environment, findings, topology, requested, past, sink, path: Some(path) };
+    sit(&mut *machine, segment, &wish, outputs, stop)
 }
 
 /// What the words of the run are and mean today; they have to mean what they meant.
@@ -106,7 +106,7 @@ fn again(
         )));
     }
     let now = request(machine, &global, &args, seed)?;
-    // A later sitting may have had another budget.
+    // A later segment may have had another budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
     if settings != *was {
         return Err(changed("the placements of the run are not what they were: the topology has changed"));

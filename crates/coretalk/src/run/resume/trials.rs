@@ -7,7 +7,7 @@ use crate::args::parse::{Invocation, TypedOption};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
 use crate::run::resume::{self, Found, GoingOn, placement};
-use crate::run::sitting::Ways;
+use crate::run::segment::Ways;
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::sit;
 use coretalk_measure::session::series::SeriesPast;
@@ -48,13 +48,13 @@ pub fn act(
     }
     let outputs = TrialOutputs::open(&found.wish, &settings, stop)?;
     let crew = trials::crew(&settings, &found.file.topology()?);
-    let (wish, GoingOn { sitting, series, segments, .. }) =
+    let (wish, GoingOn { segment, series, segments, .. }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
     let ways = Ways { wish: &wish, strictness: resume::strictness(invocation), stop };
-    sit(&mut *machine, sitting, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
+    sit(&mut *machine, segment, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
 }
 
 /// Settings come from the file; those that are typed again must say the same.

@@ -62,7 +62,7 @@ pub fn encode_trials<'a>(
 }
 
 /// Decodes what [`encode_trials`] wrote, without the recordings beside it. Every cell is below `cells`. `reducer` is that
-/// of the sitting; `None` where the file has none for it.
+/// of the segment; `None` where the file has none for it.
 pub fn decode_trials(
     blob: &[u8],
     started: Picos,
@@ -94,7 +94,7 @@ pub fn decode_trials(
             .ok_or(Damage::Value { what: "the number of a shape", value: shape })?;
         if is_recording {
             let recording = read_recording(&mut from, evidence, started, kernels)?;
-            let damage = Damage::Value { what: "the sitting of a recording", value: 0 };
+            let damage = Damage::Value { what: "the segment of a recording", value: 0 };
             let visit = reducer.as_mut().ok_or(damage)?.visit(cell, &recording);
             trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(recording) });
             continue;
@@ -283,6 +283,6 @@ mod tests {
         read[1].raw = Some(recording);
         assert_eq!(read, trials);
         let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, b"key");
-        assert!(matches!(lost, Err(Damage::Value { what: "the sitting of a recording", .. })));
+        assert!(matches!(lost, Err(Damage::Value { what: "the segment of a recording", .. })));
     }
 }

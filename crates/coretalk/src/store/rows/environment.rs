@@ -186,7 +186,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     })
 }
 
-/// The most that others took in a sitting, each of which notes it at its end.
+/// The most that others took in a segment, each of which notes it at its end.
 fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
     let shares = select.query_map([], |row| row.get::<_, String>(0))?;
@@ -197,7 +197,7 @@ fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
     Ok(all)
 }
 
-/// What a quota did in all sittings, each of which notes it at its end.
+/// What a quota did in all segments, each of which notes it at its end.
 fn throttled_of_sittings(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
     let mut select =
         db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;

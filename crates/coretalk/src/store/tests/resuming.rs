@@ -1,13 +1,13 @@
 //! Going on with a run.
 
 use super::*;
-use crate::store::{FailureClass, RawTicks, ResumeError, RunFile, Sitting, StoreError, compatible};
+use crate::store::{Conditions, FailureClass, RawTicks, ResumeError, RunFile, StoreError, compatible};
 use coretalk_measure::Stop;
 use coretalk_measure::session::Sink;
 use coretalk_model::latency::LatencyResult;
 
-fn sitting(sample: &Sample) -> Sitting {
-    Sitting { environment: sample.environment.clone(), allowed: sample.allowed.clone() }
+fn conditions(sample: &Sample) -> Conditions {
+    Conditions { environment: sample.environment.clone(), allowed: sample.allowed.clone() }
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     let path = writer.close().unwrap();
 
     let budget = Some(Picos::from_ms(9000));
-    let mut resumed = RunWriter::resume(&path, &sitting(&sample), budget).unwrap();
+    let mut resumed = RunWriter::resume(&path, &conditions(&sample), budget).unwrap();
     assert_eq!((resumed.header.segments, resumed.header.complete), (2, false));
     assert_eq!(resumed.settings.budget, Picos::from_ms(9000));
     assert_eq!(
@@ -67,8 +67,8 @@ fn the_last_slot_says_that_the_sitting_was_interrupted_unless_it_was_not() {
 #[test]
 fn another_machine_is_refused_and_the_file_stays_as_it_was() {
     let was = sample("0193-a");
-    let change = |what: fn(&mut Sitting)| {
-        let mut here = sitting(&was);
+    let change = |what: fn(&mut Conditions)| {
+        let mut here = conditions(&was);
         what(&mut here);
         here
     };
@@ -79,7 +79,7 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
         (change(|here| here.environment.simulated = Some("hybrid".into())), "sim:hybrid"),
         (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, here it is 0-2"),
     ] {
-        let refusal = compatible(&sitting(&was), &here).unwrap_err();
+        let refusal = compatible(&conditions(&was), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
         let place = tempfile::tempdir().unwrap();
         let path = was.create(place.path()).close().unwrap();
@@ -88,10 +88,10 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
         assert!(matches!(error, ResumeError::Refused(_)) && error.class() == FailureClass::Environment);
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
-    let mut busier = sitting(&was);
+    let mut busier = conditions(&was);
     busier.environment.load_1min = Some(3.5);
     busier.environment.clock.hz += 10.0;
-    assert_eq!(compatible(&sitting(&was), &busier), Ok(()));
+    assert_eq!(compatible(&conditions(&was), &busier), Ok(()));
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
     let place = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
     let path = sample.create(place.path()).close().unwrap();
-    let mut first = RunWriter::resume(&path, &sitting(&sample), None).unwrap().writer;
+    let mut first = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;
     first.commit(&slot(0)).unwrap();
-    let mut second = RunWriter::resume(&path, &sitting(&sample), None).unwrap().writer;
+    let mut second = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;
     let error = first.commit(&slot(1)).unwrap_err();
     let source = error.0.downcast_ref::<StoreError>().unwrap();
     assert!(matches!(source, StoreError::Overtaken { .. }), "{source}");

@@ -146,7 +146,7 @@ impl<'a> Driver<'a> {
         cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.ledger.has_failed(cell)).collect()
     }
 
-    /// When the last visit for a purpose began in this sitting.
+    /// When the last visit for a purpose began in this segment.
     pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
         let here = self.ledger.record.others(purpose).filter(|entry| entry.segment == self.ledger.segment);
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()

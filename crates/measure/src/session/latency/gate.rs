@@ -23,7 +23,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         return Ok(Flow::On);
     }
     driver.phase(Purpose::Gate);
-    // What an earlier sitting of the run has judged is not judged again.
+    // What an earlier segment of the run has judged is not judged again.
     let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
     let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
     let mut left: BTreeSet<Relation> =

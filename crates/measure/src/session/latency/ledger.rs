@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Ledger<'a> {
     /// All of it, for analysis.
     pub record: Record,
-    /// Number of this sitting.
+    /// Number of this segment.
     pub segment: u32,
     settings: &'a LatencySettings,
     reducer: Reducer,
@@ -40,7 +40,7 @@ pub const RAW_CPUS: usize = 64;
 const PATIENCE: u32 = 3;
 
 impl<'a> Ledger<'a> {
-    /// After what earlier sittings said about so many cells.
+    /// After what earlier segments said about so many cells.
     pub fn new(
         settings: &'a LatencySettings,
         scale: Scale,
@@ -171,7 +171,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// What earlier sittings got nothing of is not tried again, unless a CPU was away then: a run goes on when it is back.
+/// What earlier segments got nothing of is not tried again, unless a CPU was away then: a run goes on when it is back.
 fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
     let failed = |failure: &TrialFailure| !failure.missed_a_cpu();

@@ -1,4 +1,4 @@
-//! One sitting of a run, whatever it measures: how it is opened and closed, and where its rounds go meanwhile.
+//! One segment of a run, whatever it measures: how it is opened and closed, and where its rounds go meanwhile.
 
 use crate::RunHeader;
 use crate::args::parse::Invocation;
@@ -21,7 +21,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How a sitting is performed, beside what it measures.
+/// How a segment is performed, beside what it measures.
 #[derive(Clone, Copy)]
 pub struct Ways<'a> {
     /// What is written, where and how.
@@ -52,11 +52,11 @@ pub struct Opening<'a> {
     pub stop: &'a Stop,
 }
 
-/// One sitting of a run, ready to begin.
-pub struct Sitting {
+/// One segment of a run, ready to begin.
+pub struct Segment {
     /// What the run is called.
     pub header: RunHeader,
-    /// What it is measured under, as its first sitting says.
+    /// What it is measured under, as its first segment says.
     pub environment: Environment,
     /// What `doctor` said.
     pub findings: Vec<Finding>,
@@ -73,7 +73,7 @@ impl Opening<'_> {
     ///
     /// # Errors
     /// [`Failure`]: the machine refuses the crew, or the file cannot be made.
-    pub fn open(self, machine: &mut dyn Machine) -> Result<Sitting, Failure> {
+    pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
         let findings = machine.examine();
         let granted = machine.engage(self.crew)?;
         let mut environment = machine.environment().clone();
@@ -92,7 +92,7 @@ impl Opening<'_> {
             allowed: &machine.allowance().cpuset,
         };
         let (sink, path) = keeper(&new, self.keeping, self.talk, self.stop)?;
-        Ok(Sitting { header, environment, findings, topology, sink, path })
+        Ok(Segment { header, environment, findings, topology, sink, path })
     }
 }
 
@@ -198,7 +198,7 @@ pub struct End {
     talk: Talk,
 }
 
-impl Sitting {
+impl Segment {
     /// Ends the writing, and gives what came out. `told` is what became of the JSON lines.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Sitting {
         told: Result<Vec<Departure>, Failure>,
         talk: Talk,
     ) -> Result<(Closed, R), Failure> {
-        let Sitting { mut header, environment, findings, topology, sink, path: _ } = self;
+        let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
         let path = match sink {
             Keeper::File(writer) => Some(writer.close()?),
             Keeper::Nothing => None,
