@@ -52,7 +52,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     for text in &invocation.ignored {
-        talk::remark(output::wish(global).talk, Talk::Normal, text);
+        talk::remark(output::options(global).talk, Talk::Normal, text);
     }
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),

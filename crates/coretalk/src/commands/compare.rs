@@ -22,11 +22,11 @@ use coretalk_model::compare::{
 /// # Errors
 /// Something cannot be read, or there is no sense in which it could be compared.
 pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let wish = output::wish(global);
-    if !matches!(wish.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
+    let options = output::options(global);
+    if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
         return Err(Failure::Usage(format!(
             "`{}` holds no comparison; use text, markdown or json",
-            output::format_name(wish.format)
+            output::format_name(options.format)
         )));
     }
     let sources: Vec<Source> =
@@ -38,7 +38,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
 }
 
 fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {
-    let wish = output::wish(global);
+    let options = output::options(global);
     let (left, right) = (a.side(), b.side());
     let differing = mismatches(&left, &right);
     refuse(&differing, args.force)?;
@@ -62,16 +62,16 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
-    let mut out = Out::open(wish.output.as_deref())?;
-    match wish.format {
+    let mut out = Out::open(options.output.as_deref())?;
+    match options.format {
         FormatWord::Markdown => out.text(&markdown(&view))?,
         FormatWord::Json => {
-            let document = Document::of_comparison(compared(&view, wish.identity), &comparison);
+            let document = Document::of_comparison(compared(&view, options.identity), &comparison);
             out.write(|out| Ok(document.write_to(out)?))?;
         }
-        _ => out.text(&screen(&view, output::width(wish.output.as_deref())))?,
+        _ => out.text(&screen(&view, output::width(options.output.as_deref())))?,
     }
-    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, wish.talk)))
+    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, options.talk)))
 }
 
 fn side(source: &Source) -> SideView {
@@ -167,7 +167,7 @@ fn judged(comparison: &Comparison, what: FailOnWord, talk: Talk) -> ExitCode {
 }
 
 fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<ExitCode, Failure> {
-    let wish = output::wish(global);
+    let options = output::options(global);
     for (given, option) in [
         (args.fail_on.is_some(), "--fail-on"),
         (args.min_effect.is_some(), "--min-effect"),
@@ -184,14 +184,14 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let table = tabulate(&with_levels);
     let named: Vec<SideView> = sources.iter().map(side).collect();
-    let mut out = Out::open(wish.output.as_deref())?;
-    match wish.format {
+    let mut out = Out::open(options.output.as_deref())?;
+    match options.format {
         FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,
         FormatWord::Json => {
-            let document = Document::of_overview(&table, |side| described(&named[side], wish.identity));
+            let document = Document::of_overview(&table, |side| described(&named[side], options.identity));
             out.write(|out| Ok(document.write_to(out)?))?;
         }
-        _ => out.text(&overview::screen(&table, &named, output::width(wish.output.as_deref())))?,
+        _ => out.text(&overview::screen(&table, &named, output::width(options.output.as_deref())))?,
     }
     Ok(ExitCode::Done)
 }

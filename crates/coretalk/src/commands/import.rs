@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let wish = output::wish(global);
+    let options = output::options(global);
     let mut imported: Vec<(&PathBuf, ImportedMatrix)> = Vec::new();
     for file in &args.files {
         let name = file.display();
@@ -32,26 +32,26 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     }
     for (file, matrix) in &imported {
         for warning in &matrix.warnings {
-            talk::remark(wish.talk, Talk::Normal, &format!("{}: {warning}", file.display()));
+            talk::remark(options.talk, Talk::Normal, &format!("{}: {warning}", file.display()));
         }
     }
-    let one = matches!(wish.format, FormatWord::Csv | FormatWord::C2cCsv);
+    let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);
     if one && imported.len() > 1 {
         return Err(Failure::Usage(format!(
             "`{}` holds one matrix, and there are {}; convert them one at a time",
-            output::format_name(wish.format),
+            output::format_name(options.format),
             imported.len()
         )));
     }
-    if wish.format == FormatWord::Json {
+    if options.format == FormatWord::Json {
         let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
-        Out::open(wish.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+        Out::open(options.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
         return Ok(ExitCode::Done);
     }
-    let look = output::look(&wish);
+    let look = output::look(&options);
     let mut whole = String::new();
     for (file, matrix) in &imported {
-        whole.push_str(&match wish.format {
+        whole.push_str(&match options.format {
             FormatWord::Text => screen(file, matrix, &look),
             FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
@@ -60,13 +60,13 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
                 return Err(Failure::Usage(format!(
                     "`{}` holds the trials of a run, and an imported matrix has none; use `coretalk import {} --format \
                      json`, csv, c2c-csv or markdown",
-                    output::format_name(wish.format),
+                    output::format_name(options.format),
                     file.display()
                 )));
             }
         });
     }
-    Out::open(wish.output.as_deref())?.text(&whole)?;
+    Out::open(options.output.as_deref())?.text(&whole)?;
     Ok(ExitCode::Done)
 }
 

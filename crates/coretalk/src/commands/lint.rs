@@ -31,7 +31,7 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     if global.strict && doubted > 0 {
         let text =
             format!("{doubted} of {} matrices are doubtful, which --strict makes a failure", views.len());
-        talk::remark(output::wish(global).talk, Talk::Normal, &text);
+        talk::remark(output::options(global).talk, Talk::Normal, &text);
         return Ok(ExitCode::Found);
     }
     Ok(ExitCode::Done)

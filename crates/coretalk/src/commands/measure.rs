@@ -28,9 +28,9 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = map::request(&*machine, global, measuring, seed)?;
     enough_memory(cells(machine.topology(), &request.settings).len())?;
-    let mut outputs = outputs(measuring, &request.wish, request.series.as_ref(), &stop)?;
+    let mut outputs = outputs(measuring, &request.options, request.series.as_ref(), &stop)?;
     for notice in &request.notices {
-        talk::remark(request.wish.talk, Talk::Normal, notice);
+        talk::remark(request.options.talk, Talk::Normal, notice);
     }
     let opening = Opening {
         invocation,
@@ -39,7 +39,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         remarks: &request.remarks,
         settings: &request.settings,
         series: request.series.as_ref(),
-        talk: request.wish.talk,
+        talk: request.options.talk,
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;
@@ -48,7 +48,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         past: Past::default(),
         series: request.series.map(|series| (series, SeriesPast::default())),
     };
-    let ways = Ways { wish: &request.wish, strictness: request.strictness, stop: &stop };
+    let ways = Ways { options: &request.options, strictness: request.strictness, stop: &stop };
     sit(&mut *machine, segment, whole, &mut *outputs, ways)
 }
 

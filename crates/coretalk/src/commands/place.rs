@@ -27,9 +27,9 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, args, seed)?;
-    let wish = output::wish(global);
-    one_format(&wish, &requested.works)?;
-    let outputs = Outputs::open(&wish, &stop)?;
+    let options = output::options(global);
+    one_format(&options, &requested.works)?;
+    let outputs = Outputs::open(&options, &stop)?;
     let findings = machine.examine();
     let mut environment = machine.environment().clone();
     environment.label.clone_from(&global.label);
@@ -51,10 +51,10 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (sink, path) = segment::keeper(&new, &keeping, wish.talk, &stop)?;
+    let (sink, path) = segment::keeper(&new, &keeping, options.talk, &stop)?;
     let past = SeriesPast::default();
     let segment = Segment { header, environment, findings, topology, requested, past, sink, path };
-    sit(&mut *machine, segment, &wish, outputs, &stop)
+    sit(&mut *machine, segment, &options, outputs, &stop)
 }
 
 /// `plan` of a comparison.

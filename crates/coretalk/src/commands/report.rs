@@ -12,7 +12,7 @@ use crate::report::imported::ImportedFile;
 use crate::report::passes::passes;
 use crate::report::picture::Picture;
 use crate::report::subject::{Drawing, ScaleChoice, Subject};
-use crate::resolve::output::{self, Identity, Wish};
+use crate::resolve::output::{self, Identity, OutputOptions};
 use crate::resolve::source::{Found, Source};
 use crate::resolve::talk::{self, Talk};
 use crate::run::out::Out;
@@ -45,8 +45,8 @@ impl Opened {
 /// # Errors
 /// There is no such run, or the file cannot be written; that is known before anything is drawn.
 pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let wish = output::wish(global);
-    let Some(path) = wish.output.as_deref() else {
+    let options = output::options(global);
+    let Some(path) = options.output.as_deref() else {
         return Err(Failure::Usage("name the file of the report, for example `-o report.html`".into()));
     };
     let kind = Drawn::of(path).ok_or_else(|| {
@@ -58,21 +58,21 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let mut out = Out::open(Some(path))?;
     let opened: Vec<Opened> = (1..)
         .zip(&args.runs)
-        .map(|(number, run)| open(global, run, number, &wish))
+        .map(|(number, run)| open(global, run, number, &options))
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
         let text = "names of files are private: they are numbered here; --with-identity shows them";
-        talk::remark(wish.talk, Talk::Normal, text);
+        talk::remark(options.talk, Talk::Normal, text);
     }
     let subjects: Vec<Subject<'_>> =
-        opened.iter().map(|run| subject(run, &wish, kind)).collect::<Result<_, Failure>>()?;
+        opened.iter().map(|run| subject(run, &options, kind)).collect::<Result<_, Failure>>()?;
     let simulated = subjects.iter().filter(|subject| subject.is_simulated()).count();
     if simulated > 0 && simulated < subjects.len() {
         let text =
             "simulated and real machines stand beside each other in this report; it says which is which";
-        talk::remark(wish.talk, Talk::Normal, text);
+        talk::remark(options.talk, Talk::Normal, text);
     }
-    let drawing = drawing(&wish, args.scale);
+    let drawing = drawing(&options, args.scale);
     let page = || html::page(&subjects, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&subjects, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
@@ -80,16 +80,16 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
-fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opened, Failure> {
+fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
     let file = match Source::look(global, word)? {
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
-                talk::remark(wish.talk, Talk::Normal, &format!("{word}: {warning}"));
+                talk::remark(options.talk, Talk::Normal, &format!("{word}: {warning}"));
             }
             let title =
                 matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);
-            let (name, named) = match (wish.identity, title) {
+            let (name, named) = match (options.identity, title) {
                 (Identity::Included, _) => (name, Named::ByItself),
                 (Identity::Hidden, Some(title)) => (title, Named::ByItself),
                 (Identity::Hidden, None) => (format!("matrix {number}"), Named::ByNumber),
@@ -102,8 +102,8 @@ fn open(global: &Global, word: &str, number: usize, wish: &Wish) -> Result<Opene
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Drawn) -> Result<Subject<'a>, Failure> {
-    let identity = output::identity_of(wish.identity);
+fn subject<'a>(opened: &'a Opened, options: &OutputOptions, kind: Drawn) -> Result<Subject<'a>, Failure> {
+    let identity = output::identity_of(options.identity);
     match opened {
         Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
         Opened::Run { report, record, name } => {
@@ -116,8 +116,8 @@ fn subject<'a>(opened: &'a Opened, wish: &Wish, kind: Drawn) -> Result<Subject<'
     }
 }
 
-fn drawing(wish: &Wish, scale: Option<ScaleWord>) -> Drawing {
-    let look = output::look(wish);
+fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
+    let look = output::look(options);
     let scale = match scale {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,

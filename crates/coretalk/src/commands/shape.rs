@@ -23,7 +23,7 @@ pub enum Shape {
 pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
-        Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(output::wish(global).identity))),
+        Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(output::options(global).identity))),
         Some(other) => Err(Failure::Usage(format!(
             "`{}` holds what was measured, and `{command}` measures no matrix; use text or json",
             output::format_name(other)

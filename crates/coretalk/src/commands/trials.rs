@@ -28,9 +28,9 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, family, seed)?;
-    let outputs = TrialOutputs::open(&requested.wish, &requested.settings, &stop)?;
+    let outputs = TrialOutputs::open(&requested.options, &requested.settings, &stop)?;
     for notice in &requested.notices {
-        talk::remark(requested.wish.talk, Talk::Normal, notice);
+        talk::remark(requested.options.talk, Talk::Normal, notice);
     }
     let opening = Opening {
         invocation,
@@ -39,12 +39,12 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
         remarks: &requested.remarks,
         settings: &nothing(&requested.settings),
         series: Some(&requested.settings),
-        talk: requested.wish.talk,
+        talk: requested.options.talk,
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;
     let (settings, past) = (requested.settings, SeriesPast::default());
-    let ways = Ways { wish: &requested.wish, strictness: requested.strictness, stop: &stop };
+    let ways = Ways { options: &requested.options, strictness: requested.strictness, stop: &stop };
     sit(&mut *machine, segment, settings, past, outputs, ways)
 }
 

@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
-    let talk = output::wish(global).talk;
+    let talk = output::options(global).talk;
     let mut views = Vec::new();
     for file in &args.files {
         let name = file.display();

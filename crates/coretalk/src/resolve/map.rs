@@ -7,7 +7,7 @@ use crate::args::words::{FormatWord, HintWord, OrderWord};
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::keeping::{Keeping, Remarks, Strictness};
-use crate::resolve::output::{self, Wish};
+use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::trials::possible;
 use coretalk_measure::{Crew, Machine, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
@@ -47,7 +47,7 @@ pub struct Request {
     /// What only the user knows.
     pub remarks: Remarks,
     /// What is written.
-    pub wish: Wish,
+    pub options: OutputOptions,
     /// When cells that cannot be trusted matter to the exit code.
     pub strictness: Strictness,
 }
@@ -64,8 +64,8 @@ pub fn request(
 ) -> Result<Request, Failure> {
     let mut settings = settings(machine, global, measuring, seed)?;
     let (series, notices) = gathered(machine, measuring, &mut settings)?;
-    let wish = output::wish(global);
-    one_map_per_file(&settings, &wish)?;
+    let options = output::options(global);
+    one_map_per_file(&settings, &options)?;
     let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
     let keeping = if global.no_save {
         Keeping::Nowhere
@@ -74,7 +74,7 @@ pub fn request(
     };
     let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
     let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(Request { settings, series, notices, crew, keeping, remarks, wish, strictness })
+    Ok(Request { settings, series, notices, crew, keeping, remarks, options, strictness })
 }
 
 /// The trials of a run of several probes; its budget is shared between them and the map.
@@ -246,8 +246,8 @@ fn looks(global: &Global, measuring: Measuring<'_>) -> u32 {
 }
 
 /// Formats of one matrix refuse a run that has several, before anything is measured.
-fn one_map_per_file(settings: &LatencySettings, wish: &Wish) -> Result<(), Failure> {
-    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
+    let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
         let name = output::format_name(format);
         if !settings.imitate.is_empty() {

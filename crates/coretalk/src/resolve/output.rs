@@ -1,4 +1,4 @@
-//! [`Wish`]: what is written, where and how.
+//! [`OutputOptions`]: what is written, where and how.
 
 use crate::args::options::Global;
 use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// What is written, where and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct OutputOptions {
     /// Of the result.
     pub format: FormatWord,
     /// `None` is standard output.
@@ -41,9 +41,9 @@ pub enum Identity {
 }
 
 /// What is written, where and how.
-pub fn wish(global: &Global) -> Wish {
+pub fn options(global: &Global) -> OutputOptions {
     let of = |format, files: &[PathBuf]| files.iter().map(|file| (format, file.clone())).collect::<Vec<_>>();
-    Wish {
+    OutputOptions {
         format: global.format.unwrap_or(FormatWord::Text),
         output: global.output.clone(),
         exports: [
@@ -72,9 +72,9 @@ pub fn wish(global: &Global) -> Wish {
 ///
 /// # Errors
 /// The file, as it was typed the second time.
-pub fn in_files_of_their_own(wish: &Wish) -> Result<(), Failure> {
+pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
-    for path in wish.output.iter().chain(wish.exports.iter().map(|(_, path)| path)) {
+    for path in options.output.iter().chain(options.exports.iter().map(|(_, path)| path)) {
         let place = place_of(path);
         // A terminal, a pipe or `/dev/null` holds nothing that could be lost.
         let holds = std::fs::metadata(&place).map_or(true, |there| there.is_file() || there.is_dir());
@@ -126,14 +126,14 @@ pub fn identity_of(identity: Identity) -> document::Identity {
 }
 
 /// How a screen is drawn on where the result goes.
-pub fn look(wish: &Wish) -> Look {
-    let output = if wish.output.is_some() { Output::Other } else { Output::stdout() };
-    drawn_on(wish, output)
+pub fn look(options: &OutputOptions) -> Look {
+    let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
+    drawn_on(options, output)
 }
 
 /// How progress is drawn on standard error.
-pub fn progress_look(wish: &Wish) -> Look {
-    drawn_on(wish, Output::stderr())
+pub fn progress_look(options: &OutputOptions) -> Look {
+    drawn_on(options, Output::stderr())
 }
 
 /// Columns of a screen on standard output.
@@ -141,8 +141,8 @@ pub fn width(output: Option<&Path>) -> usize {
     depth::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
 }
 
-fn drawn_on(wish: &Wish, output: Output) -> Look {
-    let choice = match wish.color {
+fn drawn_on(options: &OutputOptions, output: Output) -> Look {
+    let choice = match options.color {
         ColorWord::Auto => ColorChoice::Auto,
         ColorWord::Always => ColorChoice::Always,
         ColorWord::Never => ColorChoice::Never,
@@ -150,12 +150,12 @@ fn drawn_on(wish: &Wish, output: Output) -> Look {
     Look {
         width: depth::width(output, variable),
         depth: ColorDepth::detect(choice, output, variable),
-        order: match wish.order {
+        order: match options.order {
             OrderWord::Id => Order::Id,
             OrderWord::Topology => Order::Topology,
             OrderWord::Measured => Order::Measured,
         },
-        by: match wish.by {
+        by: match options.by {
             ByWord::Core => By::Core,
             ByWord::Thread => By::Thread,
         },

@@ -7,7 +7,7 @@ use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::keeping::{Keeping, Remarks, Strictness};
-use crate::resolve::output::{self, Wish};
+use crate::resolve::output::{self, OutputOptions};
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Crew, Machine, probes};
@@ -31,7 +31,7 @@ pub struct SeriesRequested {
     /// What only the user knows.
     pub remarks: Remarks,
     /// What is written.
-    pub wish: Wish,
+    pub options: OutputOptions,
     /// When trials that cannot be trusted matter to the exit code.
     pub strictness: Strictness,
     /// What the user should know before it begins: trials that this machine cannot perform.
@@ -106,7 +106,7 @@ pub fn request(
         crew: Crew { cpus: crew(&settings, topology), nice: global.nice, realtime: global.rt },
         keeping,
         remarks: Remarks { label: global.label.clone(), notes: global.note.clone() },
-        wish: output::wish(global),
+        options: output::options(global),
         strictness: if global.strict { Strictness::Strict } else { Strictness::Lenient },
         notices,
         settings,

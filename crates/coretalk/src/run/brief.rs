@@ -71,7 +71,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
     machine.engage(&request.crew)?;
     let topology = machine.topology().clone();
     let began = machine.now();
-    let mut watcher = Watcher::new(&request.wish, &topology, &request.settings, 0, Vec::new(), &stop);
+    let mut watcher = Watcher::new(&request.options, &topology, &request.settings, 0, Vec::new(), &stop);
     let measured = latency::run(
         &mut *machine,
         &request.settings,

@@ -3,7 +3,7 @@
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::{count, duration};
 use crate::resolve::keeping::Strictness;
-use crate::resolve::output::Wish;
+use crate::resolve::output::OutputOptions;
 use crate::resolve::talk::{self, Talk};
 use crate::run::meant::{settings_of_map, settings_of_trials};
 use crate::run::outputs::Results;
@@ -40,17 +40,17 @@ pub fn sit(
     mut segment: Segment,
     whole: Whole,
     outputs: &mut dyn Results,
-    Ways { wish, strictness, stop }: Ways<'_>,
+    Ways { options, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(machine, &whole, wish, segment.path.as_deref());
+    announce(machine, &whole, options, segment.path.as_deref());
     let Whole { settings, past, series } = whole;
-    let lines = outputs.lines(wish);
+    let lines = outputs.lines(options);
     let trials = series.as_ref().map_or(&[][..], |(series, _)| &series.trials);
     let mut watcher =
-        Watcher::new(wish, &segment.topology, &settings, past.segments, lines, stop).of_trials(trials);
+        Watcher::new(options, &segment.topology, &settings, past.segments, lines, stop).of_trials(trials);
     let measured = measured(machine, &settings, past, &series, &mut segment, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, (result, of_trials)) = segment.close(measured, told, wish.talk)?;
+    let (closed, (result, of_trials)) = segment.close(measured, told, options.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
@@ -58,7 +58,7 @@ pub fn sit(
     let mut report =
         RunReport { header, environment, findings, topology, settings, result, series, place: None };
     report.complete_the_ladder();
-    end.write(stop, |name| outputs.write(&report, name, wish))?;
+    end.write(stop, |name| outputs.write(&report, name, options))?;
     if let Some(reason) = nothing_measured(&report) {
         return Err(Failure::Environment(format!(
             "no pair gave a value: {reason}; `coretalk doctor` looks for the cause"
@@ -142,7 +142,7 @@ fn is_settled(past: &Past) -> bool {
     choices.complete && !choices.budget_ended
 }
 
-fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Path>) {
+fn announce(machine: &dyn Machine, whole: &Whole, options: &OutputOptions, path: Option<&Path>) {
     let Whole { settings, series, .. } = whole;
     let mut text = match settings.ask_for_nothing() {
         true => "one CPU has no pair, so that there is no map; measuring".to_owned(),
@@ -156,13 +156,13 @@ fn announce(machine: &dyn Machine, whole: &Whole, wish: &Wish, path: Option<&Pat
         let trials = count(plan.trials as u64, "trial");
         text.push_str(&format!("{join} {trials} of {} for {time}", series.probes.join(", ")));
     }
-    talk::remark(wish.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
+    talk::remark(options.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
     if let Some(path) = path {
-        talk::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
-    talk::remark(wish.talk, Talk::Verbose, &settings_of_map(settings));
+    talk::remark(options.talk, Talk::Verbose, &settings_of_map(settings));
     if let Some((series, _)) = series {
-        talk::remark(wish.talk, Talk::Verbose, &settings_of_trials(series));
+        talk::remark(options.talk, Talk::Verbose, &settings_of_trials(series));
     }
 }
 

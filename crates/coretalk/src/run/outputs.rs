@@ -5,7 +5,7 @@ use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::Export;
 use crate::report::{Saved, Screen, screen};
-use crate::resolve::output::{self, Wish, in_files_of_their_own};
+use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use crate::run::watcher::line_outputs;
 use coretalk_measure::Stop;
@@ -14,13 +14,18 @@ use std::path::PathBuf;
 /// Where results go, opened before anything is measured.
 pub trait Results {
     /// The outputs that get a line for each trial as it completes.
-    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out>;
+    fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out>;
 
     /// Writes what came out, but for what was streamed. `name` is what output calls the run.
     ///
     /// # Errors
     /// An output cannot be written, or its format cannot hold the run.
-    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure>;
+    fn write(
+        &mut self,
+        report: &RunReport,
+        name: Option<&str>,
+        options: &OutputOptions,
+    ) -> Result<(), Failure>;
 }
 
 /// Where the results go, opened before anything is measured.
@@ -34,29 +39,39 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn open(wish: &Wish, stop: &Stop) -> Result<Outputs, Failure> {
-        in_files_of_their_own(wish)?;
-        let result = Out::open_unless(wish.output.as_deref(), Some(stop))?;
+    pub fn open(options: &OutputOptions, stop: &Stop) -> Result<Outputs, Failure> {
+        in_files_of_their_own(options)?;
+        let result = Out::open_unless(options.output.as_deref(), Some(stop))?;
         let open =
             |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open_unless(Some(path), Some(stop))?));
-        let exports = wish.exports.iter().map(open).collect::<Result<_, Failure>>()?;
+        let exports = options.exports.iter().map(open).collect::<Result<_, Failure>>()?;
         Ok(Outputs { result, exports })
     }
 }
 
 impl Results for Outputs {
-    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
-        line_outputs(wish, &mut self.result, &mut self.exports)
+    fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
+        line_outputs(options, &mut self.result, &mut self.exports)
     }
 
-    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
-        write(report, name, wish, self)
+    fn write(
+        &mut self,
+        report: &RunReport,
+        name: Option<&str>,
+        options: &OutputOptions,
+    ) -> Result<(), Failure> {
+        write(report, name, options, self)
     }
 }
 
-fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
-    let look = output::look(wish);
-    let identity = output::identity_of(wish.identity);
+fn write(
+    report: &RunReport,
+    name: Option<&str>,
+    options: &OutputOptions,
+    outputs: &mut Outputs,
+) -> Result<(), Failure> {
+    let look = output::look(options);
+    let identity = output::identity_of(options.identity);
     let what = Export {
         report,
         file: None,
@@ -70,7 +85,7 @@ fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outp
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         out::write_run(out, *format, &what)?;
     }
-    match wish.format {
+    match options.format {
         FormatWord::Jsonl => Ok(()),
         FormatWord::Text if report.result.imitated.is_empty() => {
             let saved = name.map_or(Saved::Not, Saved::As);

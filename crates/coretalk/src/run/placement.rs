@@ -6,7 +6,7 @@ use crate::export::Export;
 use crate::report::place::place_screen;
 use crate::report::text::{cut, duration};
 use crate::report::{Saved, Screen, plain};
-use crate::resolve::output::{self, Wish};
+use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::placement::Requested;
 use crate::resolve::talk::{self, Talk};
 use crate::run::outputs::Outputs;
@@ -50,19 +50,19 @@ pub struct Segment {
 pub fn sit(
     machine: &mut dyn Machine,
     segment: Segment,
-    wish: &Wish,
+    options: &OutputOptions,
     mut outputs: Outputs,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
     let Segment { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
         segment;
     let Requested { settings, works } = requested;
-    announce(&settings, wish, path.as_deref());
+    announce(&settings, options, path.as_deref());
     let asked = settings.to_series();
     let budget = duration(settings.budget.secs());
     let latency = trials::nothing(&asked);
-    let lines = line_outputs(wish, &mut outputs.result, &mut outputs.exports);
-    let mut watcher = Watcher::new(wish, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
+    let lines = line_outputs(options, &mut outputs.result, &mut outputs.exports);
+    let mut watcher = Watcher::new(options, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
     let job = PlaceJob { settings: &settings, works: &works };
     let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
     let told = watcher.end();
@@ -71,7 +71,7 @@ pub fn sit(
         // A closed pipe ends quietly.
         if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
             talk::remark(
-                wish.talk,
+                options.talk,
                 Talk::Normal,
                 &match failure {
                     Failure::Command(_) => format!(
@@ -109,15 +109,15 @@ pub fn sit(
         let failure = explain(&works, placement, failure);
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
         say_where(&failure);
-        if wish.format != FormatWord::Text {
-            write(&report, name.as_deref(), wish, &mut outputs)?;
+        if options.format != FormatWord::Text {
+            write(&report, name.as_deref(), options, &mut outputs)?;
         }
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
-        talk::remark(wish.talk, Talk::Normal, &text);
+        talk::remark(options.talk, Talk::Normal, &text);
     }
-    write(&report, name.as_deref(), wish, &mut outputs).inspect_err(say_where)?;
+    write(&report, name.as_deref(), options, &mut outputs).inspect_err(say_where)?;
     match (ended, &name) {
         (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
             "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}`, go on with \
@@ -134,8 +134,8 @@ pub fn sit(
 ///
 /// # Errors
 /// The format.
-pub fn one_format(wish: &Wish, works: &[Work]) -> Result<(), Failure> {
-    let asked = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+pub fn one_format(options: &OutputOptions, works: &[Work]) -> Result<(), Failure> {
+    let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked {
         if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
             return Err(Failure::Usage(format!(
@@ -152,11 +152,11 @@ pub fn one_format(wish: &Wish, works: &[Work]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: Option<&Path>) {
+fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOptions, path: Option<&Path>) {
     let works: Vec<&str> = settings.works.iter().map(|work| work.name.as_str()).collect();
     for placement in &settings.placements {
         let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-        talk::remark(wish.talk, Talk::Verbose, &format!("{}: {line}", placement.name));
+        talk::remark(options.talk, Talk::Verbose, &format!("{}: {line}", placement.name));
     }
     let text = format!(
         "comparing {} placements by {} for at most {}, seed {}",
@@ -165,9 +165,9 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, wish: &Wish, path: 
         settings.budget,
         settings.seed
     );
-    talk::remark(wish.talk, Talk::Normal, &text);
+    talk::remark(options.talk, Talk::Normal, &text);
     if let Some(path) = path {
-        talk::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
 }
 
@@ -234,9 +234,14 @@ fn last_line(text: &str) -> Option<String> {
     Some(cut(&plain(line), SAID))
 }
 
-fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outputs) -> Result<(), Failure> {
-    let look = output::look(wish);
-    let identity = output::identity_of(wish.identity);
+fn write(
+    report: &RunReport,
+    name: Option<&str>,
+    options: &OutputOptions,
+    outputs: &mut Outputs,
+) -> Result<(), Failure> {
+    let look = output::look(options);
+    let identity = output::identity_of(options.identity);
     let what = Export {
         report,
         file: None,
@@ -250,7 +255,7 @@ fn write(report: &RunReport, name: Option<&str>, wish: &Wish, outputs: &mut Outp
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         out::write_run(out, *format, &what)?;
     }
-    match (wish.format, &report.place) {
+    match (options.format, &report.place) {
         (FormatWord::Jsonl, _) => Ok(()),
         (FormatWord::Text, Some(place)) => {
             let saved = name.map_or(Saved::Not, Saved::As);

@@ -10,7 +10,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::keeping::Strictness;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
-use crate::resolve::output::{self, Wish};
+use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::talk::{self, Talk};
 use crate::run::map::{Whole, sit};
 use crate::run::saved;
@@ -67,11 +67,11 @@ pub fn act(
     if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
-    let mut outputs = outputs(measuring, &found.wish, trials.as_ref(), stop)?;
+    let mut outputs = outputs(measuring, &found.options, trials.as_ref(), stop)?;
     let crew = settings.cpus.clone();
-    let (wish, GoingOn { segment, settings, series, record, segments }) =
+    let (options, GoingOn { segment, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
-    let ways = Ways { wish: &wish, strictness: strictness(invocation), stop };
+    let ways = Ways { options: &options, strictness: strictness(invocation), stop };
     let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
     let whole = Whole { settings, past: Past { record, segments }, series };
     sit(&mut *machine, segment, whole, &mut *outputs, ways)
@@ -85,7 +85,7 @@ pub(super) fn strictness(invocation: &Invocation) -> Strictness {
 /// A saved run that is to go on.
 pub(super) struct Found {
     /// What is written, where and how.
-    pub wish: Wish,
+    pub options: OutputOptions,
     /// Its file.
     pub file: RunFile,
     /// What output calls it.
@@ -121,7 +121,7 @@ impl Found {
         let file = RunFile::open(&path)?;
         let header = file.header()?;
         let name = saved::name_of(&header.id, &path);
-        Ok(Found { wish: output::wish(global), file, name, path, header })
+        Ok(Found { options: output::options(global), file, name, path, header })
     }
 
     /// Opens its machine.
@@ -153,9 +153,9 @@ impl Found {
         } else {
             format!("the run {name} is complete: it needs nothing more")
         };
-        talk::remark(self.wish.talk, Talk::Normal, &text);
+        talk::remark(self.options.talk, Talk::Normal, &text);
         let saved = saved::read(global, &self.path.to_string_lossy())?;
-        saved::write(global, &saved, self.wish.format, saved::Chosen::default())?;
+        saved::write(global, &saved, self.options.format, saved::Chosen::default())?;
         Ok(true)
     }
 
@@ -169,8 +169,8 @@ impl Found {
         machine: &mut dyn Machine,
         cpus: Vec<CpuId>,
         stop: &Stop,
-    ) -> Result<(Wish, GoingOn), Failure> {
-        let Found { wish, file, path, .. } = self;
+    ) -> Result<(OutputOptions, GoingOn), Failure> {
+        let Found { options, file, path, .. } = self;
         drop(file);
         let global = &invocation.cli.global;
         let findings = machine.examine();
@@ -185,7 +185,7 @@ impl Found {
         let segments = header.segments - 1;
         let sink = Keeper::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
-        Ok((wish, GoingOn { segment, settings, series, record, segments }))
+        Ok((options, GoingOn { segment, settings, series, record, segments }))
     }
 }
 

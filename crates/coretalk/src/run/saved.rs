@@ -28,7 +28,7 @@ pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
 pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
-        talk::remark(output::wish(global).talk, Talk::Normal, &notice);
+        talk::remark(output::options(global).talk, Talk::Normal, &notice);
     }
     Ok(found.path)
 }
@@ -85,21 +85,21 @@ pub struct Chosen<'a> {
 /// # Errors
 /// The output cannot be written, or the format cannot hold the run.
 pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
-    let wish = output::wish(global);
-    if let (FormatWord::Hgrm, Some(path)) = (format, wish.output.as_deref())
+    let options = output::options(global);
+    if let (FormatWord::Hgrm, Some(path)) = (format, options.output.as_deref())
         && is_folder(path)
     {
         return write_folder(&saved.report, path);
     }
-    let mut out = Out::open(wish.output.as_deref())?;
+    let mut out = Out::open(options.output.as_deref())?;
     let what = Export {
         report: &saved.report,
         file: Some(&saved.file),
         protocol: chosen.protocol,
         probe: chosen.probe,
-        identity: output::identity_of(wish.identity),
+        identity: output::identity_of(options.identity),
         name: &saved.name,
-        look: output::look(&wish),
+        look: output::look(&options),
     };
     out::write_run(&mut out, format, &what)
 }

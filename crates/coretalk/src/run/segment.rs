@@ -4,7 +4,7 @@ use crate::RunHeader;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::keeping::{Keeping, Remarks, Strictness};
-use crate::resolve::output::Wish;
+use crate::resolve::output::OutputOptions;
 use crate::resolve::talk::{self, Talk};
 use crate::run::part::Part;
 use crate::run::saved;
@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub struct Ways<'a> {
     /// What is written, where and how.
-    pub wish: &'a Wish,
+    pub options: &'a OutputOptions,
     /// When what cannot be trusted matters to the exit code.
     pub strictness: Strictness,
     /// The wish to end.

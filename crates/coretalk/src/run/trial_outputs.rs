@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
-use crate::resolve::output::{self, Wish, in_files_of_their_own};
+use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{Outputs, Results};
 use coretalk_measure::{Stop, probes};
@@ -30,8 +30,12 @@ impl TrialOutputs {
     ///
     /// # Errors
     /// A file or directory cannot be written, or a format cannot hold what is about to be measured.
-    pub fn open(wish: &Wish, settings: &SeriesSettings, stop: &Stop) -> Result<TrialOutputs, Failure> {
-        for format in wish.exports.iter().map(|(format, _)| *format).chain([wish.format]) {
+    pub fn open(
+        options: &OutputOptions,
+        settings: &SeriesSettings,
+        stop: &Stop,
+    ) -> Result<TrialOutputs, Failure> {
+        for format in options.exports.iter().map(|(format, _)| *format).chain([options.format]) {
             if format == FormatWord::C2cCsv && settings.gathering().is_none() {
                 return Err(Failure::Usage(
                     "`c2c-csv` holds a latency map, and this measures series; use `csv`, `json` or `hgrm`"
@@ -39,17 +43,17 @@ impl TrialOutputs {
                 ));
             }
         }
-        let mut formats = wish.exports.iter().map(|(format, _)| *format).chain([wish.format]);
+        let mut formats = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
         if formats.any(|format| format == FormatWord::Hgrm) && views(settings) == 0 {
             return Err(Failure::Usage(ExportError::NoSeries.to_string()));
         }
-        if wish.format == FormatWord::Hgrm && wish.output.is_none() && views(settings) > 1 {
+        if options.format == FormatWord::Hgrm && options.output.is_none() && views(settings) > 1 {
             return Err(Failure::Usage(format!(
                 "`hgrm` holds one distribution, and this measures up to {}; write them into a directory with -o DIR",
                 views(settings)
             )));
         }
-        in_files_of_their_own(wish)?;
+        in_files_of_their_own(options)?;
         let place = |format, path: Option<&Path>| -> Result<Place, Failure> {
             match path {
                 Some(path) if format == FormatWord::Hgrm && is_folder(path) => {
@@ -60,9 +64,9 @@ impl TrialOutputs {
                 path => Ok(Place::One(Out::open_unless(path, Some(stop))?)),
             }
         };
-        let exports = wish.exports.iter();
+        let exports = options.exports.iter();
         Ok(TrialOutputs {
-            result: place(wish.format, wish.output.as_deref())?,
+            result: place(options.format, options.output.as_deref())?,
             exports: exports
                 .map(|(format, path)| Ok((*format, place(*format, Some(path))?)))
                 .collect::<Result<_, Failure>>()?,
@@ -71,9 +75,9 @@ impl TrialOutputs {
 }
 
 impl Results for TrialOutputs {
-    fn lines(&mut self, wish: &Wish) -> Vec<&mut Out> {
+    fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
         let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
-        let result = (wish.format == FormatWord::Jsonl).then_some(&mut self.result);
+        let result = (options.format == FormatWord::Jsonl).then_some(&mut self.result);
         streamed
             .map(|(_, place)| place)
             .chain(result)
@@ -84,9 +88,14 @@ impl Results for TrialOutputs {
             .collect()
     }
 
-    fn write(&mut self, report: &RunReport, name: Option<&str>, wish: &Wish) -> Result<(), Failure> {
-        let look = output::look(wish);
-        let identity = output::identity_of(wish.identity);
+    fn write(
+        &mut self,
+        report: &RunReport,
+        name: Option<&str>,
+        options: &OutputOptions,
+    ) -> Result<(), Failure> {
+        let look = output::look(options);
+        let identity = output::identity_of(options.identity);
         let what = Export {
             report,
             file: None,
@@ -99,7 +108,7 @@ impl Results for TrialOutputs {
         for (format, place) in self.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
             write_to(place, *format, &what)?;
         }
-        match (&mut self.result, wish.format) {
+        match (&mut self.result, options.format) {
             (_, FormatWord::Jsonl) => Ok(()),
             (Place::One(out), FormatWord::Text) => {
                 let saved = name.map_or(Saved::Not, Saved::As);
@@ -153,24 +162,24 @@ fn views(settings: &SeriesSettings) -> usize {
 /// A file cannot be written, or a format cannot hold what is about to be measured.
 pub fn outputs(
     measuring: Measuring<'_>,
-    wish: &Wish,
+    options: &OutputOptions,
     series: Option<&SeriesSettings>,
     stop: &Stop,
 ) -> Result<Box<dyn Results>, Failure> {
     if let (Measuring::Suite, Some(series)) = (measuring, series) {
-        return Ok(Box::new(TrialOutputs::open(wish, series, stop)?));
+        return Ok(Box::new(TrialOutputs::open(options, series, stop)?));
     }
-    if wish.format == FormatWord::Hgrm {
+    if options.format == FormatWord::Hgrm {
         return Err(Failure::Usage(
             "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
              --format hgrm -o DIR`"
                 .into(),
         ));
     }
-    if wish.format == FormatWord::HyperfineJson {
+    if options.format == FormatWord::HyperfineJson {
         return Err(Failure::Usage(
             "`hyperfine-json` holds comparisons of a command, and this measures a map; use json, csv or markdown".into(),
         ));
     }
-    Ok(Box::new(Outputs::open(wish, stop)?))
+    Ok(Box::new(Outputs::open(options, stop)?))
 }

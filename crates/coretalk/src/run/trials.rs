@@ -3,7 +3,7 @@
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::count;
 use crate::resolve::keeping::Strictness;
-use crate::resolve::output::Wish;
+use crate::resolve::output::OutputOptions;
 use crate::resolve::talk::{self, Talk};
 use crate::run::meant::settings_of_trials;
 use crate::run::outputs::Results;
@@ -24,16 +24,16 @@ pub fn sit(
     settings: SeriesSettings,
     past: SeriesPast,
     mut outputs: TrialOutputs,
-    Ways { wish, strictness, stop }: Ways<'_>,
+    Ways { options, strictness, stop }: Ways<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(&settings, wish, segment.path.as_deref());
+    announce(&settings, options, segment.path.as_deref());
     let latency = nothing(&settings);
-    let lines = outputs.lines(wish);
-    let mut watcher = Watcher::new(wish, &segment.topology, &latency, past.segments, lines, stop)
+    let lines = outputs.lines(options);
+    let mut watcher = Watcher::new(options, &segment.topology, &latency, past.segments, lines, stop)
         .of_trials(&settings.trials);
     let measured = series::run(machine, &settings, past, &mut segment.sink, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, result) = segment.close(measured, told, wish.talk)?;
+    let (closed, result) = segment.close(measured, told, options.talk)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete;
@@ -49,7 +49,7 @@ pub fn sit(
         series: Some(SeriesReport { settings, result }),
         place: None,
     };
-    end.write(stop, |name| outputs.write(&report, name, wish))?;
+    end.write(stop, |name| outputs.write(&report, name, options))?;
     if let Some(reason) = report.series.as_ref().and_then(|series| series.result.nothing_said()) {
         return Err(Failure::Environment(format!(
             "no trial gave a value: {reason}; `coretalk doctor` looks for the cause"
@@ -70,7 +70,7 @@ pub fn nothing(settings: &SeriesSettings) -> LatencySettings {
     LatencySettings::nothing(settings.cpus.clone(), settings.precision, settings.budget, settings.seed)
 }
 
-fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Path>) {
+fn announce(settings: &SeriesSettings, options: &OutputOptions, path: Option<&std::path::Path>) {
     let text = format!(
         "measuring {} of {} for at most {}, seed {}",
         count(settings.trials.len() as u64, "trial"),
@@ -78,9 +78,9 @@ fn announce(settings: &SeriesSettings, wish: &Wish, path: Option<&std::path::Pat
         settings.budget,
         settings.seed
     );
-    talk::remark(wish.talk, Talk::Normal, &text);
+    talk::remark(options.talk, Talk::Normal, &text);
     if let Some(path) = path {
-        talk::remark(wish.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
     }
-    talk::remark(wish.talk, Talk::Verbose, &settings_of_trials(settings));
+    talk::remark(options.talk, Talk::Verbose, &settings_of_trials(settings));
 }

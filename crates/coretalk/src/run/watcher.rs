@@ -5,7 +5,7 @@ use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
 use crate::report::{depth, text};
-use crate::resolve::output::{self, Wish};
+use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::talk::{self, Talk};
 use crate::run::out::Out;
 use coretalk_measure::Stop;
@@ -34,7 +34,7 @@ pub struct Watcher<'a> {
 impl<'a> Watcher<'a> {
     /// Watches one segment of a run. `files` are the outputs that get a line for each trial.
     pub fn new(
-        wish: &Wish,
+        options: &OutputOptions,
         topology: &Topology,
         settings: &LatencySettings,
         segment: u32,
@@ -48,8 +48,8 @@ impl<'a> Watcher<'a> {
             Some(rows) if io::stderr().is_terminal() => Audience::Terminal { rows },
             _ => Audience::Log,
         };
-        let look = output::progress_look(wish);
-        let progress = (wish.talk > Talk::Quiet).then(|| {
+        let look = output::progress_look(options);
+        let progress = (options.talk > Talk::Quiet).then(|| {
             Progress::new(
                 io::stderr(),
                 clock,
@@ -67,7 +67,7 @@ impl<'a> Watcher<'a> {
             cells,
             trials,
             segment,
-            talk: wish.talk,
+            talk: options.talk,
             stop: stop.clone(),
             failure: None,
             departed: Vec::new(),
@@ -154,13 +154,13 @@ impl Observer for Watcher<'_> {
 
 /// The outputs that get a line for each trial as it completes.
 pub fn line_outputs<'a>(
-    wish: &Wish,
+    options: &OutputOptions,
     result: &'a mut Out,
     exports: &'a mut [(FormatWord, Out)],
 ) -> Vec<&'a mut Out> {
     let streamed = exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
     let mut lines: Vec<&mut Out> = streamed.map(|(_, out)| out).collect();
-    if wish.format == FormatWord::Jsonl {
+    if options.format == FormatWord::Jsonl {
         lines.push(result);
     }
     lines

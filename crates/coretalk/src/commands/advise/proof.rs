@@ -49,7 +49,7 @@ pub fn prove(
     let stop = signals::stop()?;
     let topology = machine.topology().clone();
     let mut watcher =
-        Watcher::new(&output::wish(global), &topology, &trials::nothing(&asked), 0, Vec::new(), &stop)
+        Watcher::new(&output::options(global), &topology, &trials::nothing(&asked), 0, Vec::new(), &stop)
             .of_trials(&asked.trials);
     let job = PlaceJob { settings: &settings, works: &work };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);

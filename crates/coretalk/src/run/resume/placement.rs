@@ -38,7 +38,7 @@ pub fn act(
     };
     let mut machine = found.machine(invocation)?;
     let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
-    one_format(&found.wish, &requested.works)?;
+    one_format(&found.options, &requested.works)?;
     let says_the_same = |what: &str| means_the_same(&*machine, invocation, typed, &words, &requested, what);
     if let Some(what) =
         differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
@@ -50,9 +50,9 @@ pub fn act(
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
     }
-    let Found { wish, file, path, .. } = found;
+    let Found { options, file, path, .. } = found;
     drop(file);
-    let outputs = Outputs::open(&wish, stop)?;
+    let outputs = Outputs::open(&options, stop)?;
     let findings = machine.examine();
     let here = Conditions {
         environment: machine.environment().clone(),
@@ -70,7 +70,7 @@ pub fn act(
     let sink = Keeper::File(Box::new(writer));
     let segment =
         Segment { header, environment, findings, topology, requested, past, sink, path: Some(path) };
-    sit(&mut *machine, segment, &wish, outputs, stop)
+    sit(&mut *machine, segment, &options, outputs, stop)
 }
 
 /// What the words of the run are and mean today; they have to mean what they meant.

@@ -46,14 +46,14 @@ pub fn act(
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = TrialOutputs::open(&found.wish, &settings, stop)?;
+    let outputs = TrialOutputs::open(&found.options, &settings, stop)?;
     let crew = trials::crew(&settings, &found.file.topology()?);
-    let (wish, GoingOn { segment, series, segments, .. }) =
+    let (options, GoingOn { segment, series, segments, .. }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
-    let ways = Ways { wish: &wish, strictness: resume::strictness(invocation), stop };
+    let ways = Ways { options: &options, strictness: resume::strictness(invocation), stop };
     sit(&mut *machine, segment, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
 }
 
