@@ -27,7 +27,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::Measuring;
 use crate::resolve::{
     output,
-    talk::{self, Talk},
+    verbosity::{self, Verbosity},
 };
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
@@ -52,7 +52,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     for text in &invocation.ignored {
-        talk::remark(output::options(global).talk, Talk::Normal, text);
+        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, text);
     }
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),

@@ -8,5 +8,5 @@ pub mod map;
 pub mod output;
 pub mod placement;
 pub mod source;
-pub mod talk;
 pub mod trials;
+pub mod verbosity;

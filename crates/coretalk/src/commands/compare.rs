@@ -10,7 +10,7 @@ use crate::report::compare::{CompareView, SideView, markdown, screen};
 use crate::report::overview;
 use crate::resolve::output::{self, Identity};
 use crate::resolve::source::Source;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use coretalk_model::compare::{
     Alignment, Comparison, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
@@ -71,7 +71,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         }
         _ => out.text(&screen(&view, output::width(options.output.as_deref())))?,
     }
-    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, options.talk)))
+    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, options.verbosity)))
 }
 
 fn side(source: &Source) -> SideView {
@@ -138,7 +138,7 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
 
 /// What `--fail-on` makes of it. A level that cannot be told is no failure where what is asked for is ruled out: one that
 /// may be slower or the same is not faster.
-fn judged(comparison: &Comparison, what: FailOnWord, talk: Talk) -> ExitCode {
+fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
     let named = |verdict: Verdict| match what {
         FailOnWord::Slower => verdict == Verdict::Slower,
         FailOnWord::Faster => verdict == Verdict::Faster,
@@ -162,7 +162,7 @@ fn judged(comparison: &Comparison, what: FailOnWord, talk: Talk) -> ExitCode {
         0 => "nothing of the two can be held against each other".to_owned(),
         _ => format!("{open} of {all} levels cannot be told"),
     };
-    talk::remark(talk, Talk::Normal, &format!("{text}, which --fail-on makes a failure"));
+    verbosity::remark(verbosity, Verbosity::Normal, &format!("{text}, which --fail-on makes a failure"));
     ExitCode::CannotTell
 }
 

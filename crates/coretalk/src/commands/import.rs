@@ -7,7 +7,7 @@ use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report::heat_map::HeatMap;
 use crate::report::{Look, text};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
 use crate::run::out::Out;
 use coretalk_model::formats::{
@@ -32,7 +32,11 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     }
     for (file, matrix) in &imported {
         for warning in &matrix.warnings {
-            talk::remark(options.talk, Talk::Normal, &format!("{}: {warning}", file.display()));
+            verbosity::remark(
+                options.verbosity,
+                Verbosity::Normal,
+                &format!("{}: {warning}", file.display()),
+            );
         }
     }
     let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);

@@ -4,7 +4,7 @@ use crate::args::LintArgs;
 use crate::args::options::Global;
 use crate::exit::{ExitCode, Failure};
 use crate::report::lint::{LintView, screen};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
@@ -31,7 +31,7 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     if global.strict && doubted > 0 {
         let text =
             format!("{doubted} of {} matrices are doubtful, which --strict makes a failure", views.len());
-        talk::remark(output::options(global).talk, Talk::Normal, &text);
+        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, &text);
         return Ok(ExitCode::Found);
     }
     Ok(ExitCode::Done)

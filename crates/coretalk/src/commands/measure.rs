@@ -4,7 +4,7 @@ use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::map::{Whole, sit};
 use crate::run::segment::{Opening, Ways};
 use crate::run::trial_outputs::outputs;
@@ -30,7 +30,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     enough_memory(cells(machine.topology(), &request.settings).len())?;
     let mut outputs = outputs(measuring, &request.options, request.series.as_ref(), &stop)?;
     for notice in &request.notices {
-        talk::remark(request.options.talk, Talk::Normal, notice);
+        verbosity::remark(request.options.verbosity, Verbosity::Normal, notice);
     }
     let opening = Opening {
         invocation,
@@ -39,7 +39,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         remarks: &request.remarks,
         settings: &request.settings,
         series: request.series.as_ref(),
-        talk: request.options.talk,
+        verbosity: request.options.verbosity,
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;

@@ -51,7 +51,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (sink, path) = segment::keeper(&new, &keeping, options.talk, &stop)?;
+    let (sink, path) = segment::keeper(&new, &keeping, options.verbosity, &stop)?;
     let past = SeriesPast::default();
     let segment = Segment { header, environment, findings, topology, requested, past, sink, path };
     sit(&mut *machine, segment, &options, outputs, &stop)

@@ -14,7 +14,7 @@ use crate::report::picture::Picture;
 use crate::report::subject::{Drawing, ScaleChoice, Subject};
 use crate::resolve::output::{self, Identity, OutputOptions};
 use crate::resolve::source::{Found, Source};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
@@ -62,7 +62,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
         let text = "names of files are private: they are numbered here; --with-identity shows them";
-        talk::remark(options.talk, Talk::Normal, text);
+        verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let subjects: Vec<Subject<'_>> =
         opened.iter().map(|run| subject(run, &options, kind)).collect::<Result<_, Failure>>()?;
@@ -70,7 +70,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     if simulated > 0 && simulated < subjects.len() {
         let text =
             "simulated and real machines stand beside each other in this report; it says which is which";
-        talk::remark(options.talk, Talk::Normal, text);
+        verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args.scale);
     let page = || html::page(&subjects, drawing).map_err(|error| contradiction(&error));
@@ -85,7 +85,7 @@ fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> 
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
-                talk::remark(options.talk, Talk::Normal, &format!("{word}: {warning}"));
+                verbosity::remark(options.verbosity, Verbosity::Normal, &format!("{word}: {warning}"));
             }
             let title =
                 matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);

@@ -4,8 +4,8 @@ use crate::args::family::Family;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::resolve::talk::{self, Talk};
 use crate::resolve::trials::request;
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
 use crate::run::segment::{Opening, Ways};
@@ -30,7 +30,7 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let requested = request(&*machine, global, family, seed)?;
     let outputs = TrialOutputs::open(&requested.options, &requested.settings, &stop)?;
     for notice in &requested.notices {
-        talk::remark(requested.options.talk, Talk::Normal, notice);
+        verbosity::remark(requested.options.verbosity, Verbosity::Normal, notice);
     }
     let opening = Opening {
         invocation,
@@ -39,7 +39,7 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
         remarks: &requested.remarks,
         settings: &nothing(&requested.settings),
         series: Some(&requested.settings),
-        talk: requested.options.talk,
+        verbosity: requested.options.verbosity,
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;

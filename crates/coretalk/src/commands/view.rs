@@ -8,7 +8,7 @@ use crate::report::figure::spectra::sheet;
 use crate::report::html;
 use crate::report::picture::Picture;
 use crate::report::spectra::{SpectrumView, screen};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
-    let talk = output::options(global).talk;
+    let verbosity = output::options(global).verbosity;
     let mut views = Vec::new();
     for file in &args.files {
         let name = file.display();
@@ -28,7 +28,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
         for spectrum in spectra {
             let title = title(file, &spectrum, args.files.len());
             for warning in &spectrum.warnings {
-                talk::remark(talk, Talk::Normal, &format!("{title}: {warning}"));
+                verbosity::remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
             }
             views.push(SpectrumView { title, spectrum });
         }

@@ -3,7 +3,7 @@
 use crate::args::value::MachineWord;
 use crate::exit::Failure;
 use crate::resolve::files;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::sim::{Scenario, SimMachine};
 use coretalk_measure::{Machine, MachineError};
@@ -73,7 +73,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                     "{what}: {missing} of {all} latencies are not in the file; the simulated machine takes the median of the \
                      others for them"
                 );
-                talk::remark(Talk::Normal, Talk::Normal, &text);
+                verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
             }
             Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::export::Format;
 use crate::report::depth::{self, Output};
 use crate::report::{By, ColorChoice, ColorDepth, Look, Order};
-use crate::resolve::talk::Talk;
+use crate::resolve::verbosity::Verbosity;
 use std::path::{Path, PathBuf};
 
 /// What is written, where and how.
@@ -28,7 +28,7 @@ pub struct OutputOptions {
     /// Private facts.
     pub identity: Identity,
     /// How much is said on standard error.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
 }
 
 /// Whether private facts are written.
@@ -60,10 +60,10 @@ pub fn options(global: &Global) -> OutputOptions {
         by: global.by.unwrap_or(ByWord::Core),
         color: global.color.unwrap_or(ColorWord::Auto),
         identity: if global.with_identity { Identity::Included } else { Identity::Hidden },
-        talk: match (global.quiet, global.verbose) {
-            (true, _) => Talk::Quiet,
-            (_, true) => Talk::Verbose,
-            _ => Talk::Normal,
+        verbosity: match (global.quiet, global.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         },
     }
 }

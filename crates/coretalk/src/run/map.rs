@@ -4,7 +4,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::report::text::{count, duration};
 use crate::resolve::keeping::Strictness;
 use crate::resolve::output::OutputOptions;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::meant::{settings_of_map, settings_of_trials};
 use crate::run::outputs::Results;
 use crate::run::segment::{Closed, Segment, Ways};
@@ -50,7 +50,7 @@ pub fn sit(
         Watcher::new(options, &segment.topology, &settings, past.segments, lines, stop).of_trials(trials);
     let measured = measured(machine, &settings, past, &series, &mut segment, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, (result, of_trials)) = segment.close(measured, told, options.talk)?;
+    let (closed, (result, of_trials)) = segment.close(measured, told, options.verbosity)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete && of_trials.as_ref().is_none_or(|result| result.complete);
@@ -156,13 +156,13 @@ fn announce(machine: &dyn Machine, whole: &Whole, options: &OutputOptions, path:
         let trials = count(plan.trials as u64, "trial");
         text.push_str(&format!("{join} {trials} of {} for {time}", series.probes.join(", ")));
     }
-    talk::remark(options.talk, Talk::Normal, &format!("{text}, seed {}", settings.seed));
+    verbosity::remark(options.verbosity, Verbosity::Normal, &format!("{text}, seed {}", settings.seed));
     if let Some(path) = path {
-        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("writing {}", path.display()));
     }
-    talk::remark(options.talk, Talk::Verbose, &settings_of_map(settings));
+    verbosity::remark(options.verbosity, Verbosity::Verbose, &settings_of_map(settings));
     if let Some((series, _)) = series {
-        talk::remark(options.talk, Talk::Verbose, &settings_of_trials(series));
+        verbosity::remark(options.verbosity, Verbosity::Verbose, &settings_of_trials(series));
     }
 }
 
@@ -178,7 +178,7 @@ fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let text = format!(
         "{doubted} cells cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
     );
-    talk::remark(Talk::Normal, Talk::Normal, &text);
+    verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
     ExitCode::Found
 }
 

@@ -8,7 +8,7 @@ use crate::report::text::{cut, duration};
 use crate::report::{Saved, Screen, plain};
 use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::placement::Requested;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
 use crate::run::segment::Keeper;
 use crate::run::watcher::{Watcher, line_outputs};
@@ -70,9 +70,9 @@ pub fn sit(
     let say_where = |failure: &Failure| {
         // A closed pipe ends quietly.
         if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
-            talk::remark(
-                options.talk,
-                Talk::Normal,
+            verbosity::remark(
+                options.verbosity,
+                Verbosity::Normal,
                 &match failure {
                     Failure::Command(_) => format!(
                         "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, \
@@ -115,7 +115,7 @@ pub fn sit(
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
-        talk::remark(options.talk, Talk::Normal, &text);
+        verbosity::remark(options.verbosity, Verbosity::Normal, &text);
     }
     write(&report, name.as_deref(), options, &mut outputs).inspect_err(say_where)?;
     match (ended, &name) {
@@ -156,7 +156,7 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
     let works: Vec<&str> = settings.works.iter().map(|work| work.name.as_str()).collect();
     for placement in &settings.placements {
         let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-        talk::remark(options.talk, Talk::Verbose, &format!("{}: {line}", placement.name));
+        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("{}: {line}", placement.name));
     }
     let text = format!(
         "comparing {} placements by {} for at most {}, seed {}",
@@ -165,9 +165,9 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
         settings.budget,
         settings.seed
     );
-    talk::remark(options.talk, Talk::Normal, &text);
+    verbosity::remark(options.verbosity, Verbosity::Normal, &text);
     if let Some(path) = path {
-        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("writing {}", path.display()));
     }
 }
 

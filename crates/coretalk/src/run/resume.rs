@@ -11,7 +11,7 @@ use crate::resolve::keeping::Strictness;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
 use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::map::{Whole, sit};
 use crate::run::saved;
 use crate::run::segment::{Keeper, Segment, Ways};
@@ -153,7 +153,7 @@ impl Found {
         } else {
             format!("the run {name} is complete: it needs nothing more")
         };
-        talk::remark(self.options.talk, Talk::Normal, &text);
+        verbosity::remark(self.options.verbosity, Verbosity::Normal, &text);
         let saved = saved::read(global, &self.path.to_string_lossy())?;
         saved::write(global, &saved, self.options.format, saved::Chosen::default())?;
         Ok(true)

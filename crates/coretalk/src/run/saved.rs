@@ -6,7 +6,7 @@ use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::Export;
 use crate::resolve::output;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::{self, Out};
 use crate::run::trial_outputs::{is_folder, write_folder};
 use crate::store::{Directory, RunFile, Surroundings, find, short_name};
@@ -28,7 +28,7 @@ pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
 pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
-        talk::remark(output::options(global).talk, Talk::Normal, &notice);
+        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, &notice);
     }
     Ok(found.path)
 }

@@ -5,7 +5,7 @@ use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::keeping::{Keeping, Remarks, Strictness};
 use crate::resolve::output::OutputOptions;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::part::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
@@ -47,7 +47,7 @@ pub struct Opening<'a> {
     /// What is asked of series.
     pub series: Option<&'a SeriesSettings>,
     /// How much is said on standard error.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
     /// The wish to end.
     pub stop: &'a Stop,
 }
@@ -91,7 +91,7 @@ impl Opening<'_> {
             series: self.series,
             allowed: &machine.allowance().cpuset,
         };
-        let (sink, path) = keeper(&new, self.keeping, self.talk, self.stop)?;
+        let (sink, path) = keeper(&new, self.keeping, self.verbosity, self.stop)?;
         Ok(Segment { header, environment, findings, topology, sink, path })
     }
 }
@@ -113,14 +113,14 @@ pub fn header(invocation: &Invocation, keeping: &Keeping, seed: u64, environment
 pub fn keeper(
     new: &NewRun<'_>,
     keeping: &Keeping,
-    talk: Talk,
+    verbosity: Verbosity,
     stop: &Stop,
 ) -> Result<(Keeper, Option<PathBuf>), Failure> {
     let Keeping::Store { directory, .. } = keeping else { return Ok((Keeper::Nothing, None)) };
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
     writer.heed(stop);
     if let Some(notice) = writer.notice() {
-        talk::remark(talk, Talk::Normal, &notice);
+        verbosity::remark(verbosity, Verbosity::Normal, &notice);
     }
     let path = writer.path().to_owned();
     Ok((Keeper::File(Box::new(writer)), Some(path)))
@@ -195,7 +195,7 @@ pub struct End {
     /// What output calls the run, where it is saved.
     name: Option<String>,
     ended: Ended,
-    talk: Talk,
+    verbosity: Verbosity,
 }
 
 impl Segment {
@@ -207,7 +207,7 @@ impl Segment {
         self,
         measured: Result<(R, Ended), RunError>,
         told: Result<Vec<Departure>, Failure>,
-        talk: Talk,
+        verbosity: Verbosity,
     ) -> Result<(Closed, R), Failure> {
         let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
         let path = match sink {
@@ -215,7 +215,7 @@ impl Segment {
             Keeper::Nothing => None,
         };
         let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
-        let mut end = End { name, ended: Ended::Complete, talk };
+        let mut end = End { name, ended: Ended::Complete, verbosity };
         let say_where = |failure: &Failure| end.say_where(failure);
         let (result, ended) = match (measured, &end.name) {
             (Err(RunError::Interrupted), Some(name)) => {
@@ -268,7 +268,7 @@ impl End {
         // A closed pipe ends quietly.
         if let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) {
             let text = format!("what was measured until the failure is saved as {name}");
-            talk::remark(self.talk, Talk::Normal, &text);
+            verbosity::remark(self.verbosity, Verbosity::Normal, &text);
         }
     }
 }

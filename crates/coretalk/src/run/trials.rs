@@ -4,7 +4,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::report::text::count;
 use crate::resolve::keeping::Strictness;
 use crate::resolve::output::OutputOptions;
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::meant::settings_of_trials;
 use crate::run::outputs::Results;
 use crate::run::segment::{Closed, Segment, Ways};
@@ -33,7 +33,7 @@ pub fn sit(
         .of_trials(&settings.trials);
     let measured = series::run(machine, &settings, past, &mut segment.sink, &mut watcher, stop);
     let told = watcher.end();
-    let (closed, result) = segment.close(measured, told, options.talk)?;
+    let (closed, result) = segment.close(measured, told, options.verbosity)?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete;
@@ -61,7 +61,7 @@ pub fn sit(
     let text = format!(
         "{doubted} trials cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
     );
-    talk::remark(Talk::Normal, Talk::Normal, &text);
+    verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
     Ok(ExitCode::Found)
 }
 
@@ -78,9 +78,9 @@ fn announce(settings: &SeriesSettings, options: &OutputOptions, path: Option<&st
         settings.budget,
         settings.seed
     );
-    talk::remark(options.talk, Talk::Normal, &text);
+    verbosity::remark(options.verbosity, Verbosity::Normal, &text);
     if let Some(path) = path {
-        talk::remark(options.talk, Talk::Verbose, &format!("writing {}", path.display()));
+        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("writing {}", path.display()));
     }
-    talk::remark(options.talk, Talk::Verbose, &settings_of_trials(settings));
+    verbosity::remark(options.verbosity, Verbosity::Verbose, &settings_of_trials(settings));
 }

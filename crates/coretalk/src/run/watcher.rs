@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
 use crate::report::{depth, text};
 use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::talk::{self, Talk};
+use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
@@ -25,7 +25,7 @@ pub struct Watcher<'a> {
     cells: Vec<[CpuId; 2]>,
     trials: Vec<TrialSpec>,
     segment: u32,
-    talk: Talk,
+    verbosity: Verbosity,
     stop: Stop,
     failure: Option<Failure>,
     departed: Vec<Departure>,
@@ -49,7 +49,7 @@ impl<'a> Watcher<'a> {
             _ => Audience::Log,
         };
         let look = output::progress_look(options);
-        let progress = (options.talk > Talk::Quiet).then(|| {
+        let progress = (options.verbosity > Verbosity::Quiet).then(|| {
             Progress::new(
                 io::stderr(),
                 clock,
@@ -67,7 +67,7 @@ impl<'a> Watcher<'a> {
             cells,
             trials,
             segment,
-            talk: options.talk,
+            verbosity: options.verbosity,
             stop: stop.clone(),
             failure: None,
             departed: Vec::new(),
@@ -143,8 +143,12 @@ impl Observer for Watcher<'_> {
         if let Event::Departed { departure } = event {
             self.departed.push(departure);
         }
-        if let (Event::Phase { purpose }, Talk::Verbose) = (&event, self.talk) {
-            talk::remark(self.talk, Talk::Verbose, &text::plain(&format!("phase: {}", purpose.name())));
+        if let (Event::Phase { purpose }, Verbosity::Verbose) = (&event, self.verbosity) {
+            verbosity::remark(
+                self.verbosity,
+                Verbosity::Verbose,
+                &text::plain(&format!("phase: {}", purpose.name())),
+            );
         }
         if let Some(progress) = &mut self.progress {
             progress.event(event);
