@@ -2,11 +2,11 @@
 
 pub mod cpus;
 pub mod files;
-pub mod keeping;
 pub mod machine;
 pub mod map;
 pub mod output;
 pub mod placement;
+pub mod saving;
 pub mod source;
 pub mod trials;
 pub mod verbosity;

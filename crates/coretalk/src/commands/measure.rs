@@ -35,7 +35,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let opening = Opening {
         invocation,
         crew: &request.crew,
-        keeping: &request.keeping,
+        target: &request.target,
         remarks: &request.remarks,
         settings: &request.settings,
         series: request.series.as_ref(),

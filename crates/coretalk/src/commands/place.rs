@@ -4,8 +4,8 @@ use crate::args::parse::Invocation;
 use crate::args::place::PlaceArgs;
 use crate::exit::{ExitCode, Failure};
 use crate::report::plan::place_plan;
-use crate::resolve::keeping::Keeping;
 use crate::resolve::placement::request;
+use crate::resolve::saving::SaveTarget;
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
 use crate::run::outputs::Outputs;
@@ -34,12 +34,12 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let mut environment = machine.environment().clone();
     environment.label.clone_from(&global.label);
     environment.notes.extend(global.note.iter().cloned());
-    let keeping = if global.no_save {
-        Keeping::Nowhere
+    let target = if global.no_save {
+        SaveTarget::Nowhere
     } else {
-        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
-    let header = segment::header(invocation, &keeping, seed, &environment);
+    let header = segment::header(invocation, &target, seed, &environment);
     let topology = machine.topology().clone();
     let asked = requested.settings.to_series();
     let new = NewRun {
@@ -51,7 +51,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
         series: Some(&asked),
         allowed: &machine.allowance().cpuset,
     };
-    let (sink, path) = segment::keeper(&new, &keeping, options.verbosity, &stop)?;
+    let (sink, path) = segment::keeper(&new, &target, options.verbosity, &stop)?;
     let past = SeriesPast::default();
     let segment = Segment { header, environment, findings, topology, requested, past, sink, path };
     sit(&mut *machine, segment, &options, outputs, &stop)

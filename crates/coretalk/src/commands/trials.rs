@@ -35,7 +35,7 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let opening = Opening {
         invocation,
         crew: &requested.crew,
-        keeping: &requested.keeping,
+        target: &requested.target,
         remarks: &requested.remarks,
         settings: &nothing(&requested.settings),
         series: Some(&requested.settings),

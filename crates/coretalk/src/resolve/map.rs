@@ -6,8 +6,8 @@ use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{FormatWord, HintWord, OrderWord};
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::keeping::{Keeping, Remarks, Strictness};
 use crate::resolve::output::{self, OutputOptions};
+use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
 use crate::resolve::trials::possible;
 use coretalk_measure::{Crew, Machine, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
@@ -43,7 +43,7 @@ pub struct Request {
     /// With which threads.
     pub crew: Crew,
     /// Where the run is kept.
-    pub keeping: Keeping,
+    pub target: SaveTarget,
     /// What only the user knows.
     pub remarks: Remarks,
     /// What is written.
@@ -67,14 +67,14 @@ pub fn request(
     let options = output::options(global);
     one_map_per_file(&settings, &options)?;
     let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
-    let keeping = if global.no_save {
-        Keeping::Nowhere
+    let target = if global.no_save {
+        SaveTarget::Nowhere
     } else {
-        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
     let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
     let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(Request { settings, series, notices, crew, keeping, remarks, options, strictness })
+    Ok(Request { settings, series, notices, crew, target, remarks, options, strictness })
 }
 
 /// The trials of a run of several probes; its budget is shared between them and the map.

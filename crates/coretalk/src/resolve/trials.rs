@@ -6,8 +6,8 @@ use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::keeping::{Keeping, Remarks, Strictness};
 use crate::resolve::output::{self, OutputOptions};
+use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Crew, Machine, probes};
@@ -27,7 +27,7 @@ pub struct SeriesRequested {
     /// With which threads.
     pub crew: Crew,
     /// Where the run is kept.
-    pub keeping: Keeping,
+    pub target: SaveTarget,
     /// What only the user knows.
     pub remarks: Remarks,
     /// What is written.
@@ -97,14 +97,14 @@ pub fn request(
         seed,
         cpus,
     };
-    let keeping = if global.no_save {
-        Keeping::Nowhere
+    let target = if global.no_save {
+        SaveTarget::Nowhere
     } else {
-        Keeping::Store { directory: global.store.clone(), tag: global.name.clone() }
+        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
     };
     Ok(SeriesRequested {
         crew: Crew { cpus: crew(&settings, topology), nice: global.nice, realtime: global.rt },
-        keeping,
+        target,
         remarks: Remarks { label: global.label.clone(), notes: global.note.clone() },
         options: output::options(global),
         strictness: if global.strict { Strictness::Strict } else { Strictness::Lenient },

@@ -2,8 +2,8 @@
 
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::{count, duration};
-use crate::resolve::keeping::Strictness;
 use crate::resolve::output::OutputOptions;
+use crate::resolve::saving::Strictness;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::meant::{settings_of_map, settings_of_trials};
 use crate::run::outputs::Results;

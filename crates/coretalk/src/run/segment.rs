@@ -3,8 +3,8 @@
 use crate::RunHeader;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::keeping::{Keeping, Remarks, Strictness};
 use crate::resolve::output::OutputOptions;
+use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::part::Part;
 use crate::run::saved;
@@ -39,7 +39,7 @@ pub struct Opening<'a> {
     /// Which threads measure.
     pub crew: &'a Crew,
     /// Where the run is kept.
-    pub keeping: &'a Keeping,
+    pub target: &'a SaveTarget,
     /// What only the user knows.
     pub remarks: &'a Remarks,
     /// What is asked of the latency map.
@@ -81,7 +81,7 @@ impl Opening<'_> {
         environment.label = self.remarks.label.clone();
         environment.notes.extend(self.remarks.notes.clone());
         let topology = machine.topology().clone();
-        let header = header(self.invocation, self.keeping, self.settings.seed, &environment);
+        let header = header(self.invocation, self.target, self.settings.seed, &environment);
         let new = NewRun {
             header: &header,
             environment: &environment,
@@ -91,16 +91,21 @@ impl Opening<'_> {
             series: self.series,
             allowed: &machine.allowance().cpuset,
         };
-        let (sink, path) = keeper(&new, self.keeping, self.verbosity, self.stop)?;
+        let (sink, path) = keeper(&new, self.target, self.verbosity, self.stop)?;
         Ok(Segment { header, environment, findings, topology, sink, path })
     }
 }
 
 /// What a new run is called.
-pub fn header(invocation: &Invocation, keeping: &Keeping, seed: u64, environment: &Environment) -> RunHeader {
-    let tags = match keeping {
-        Keeping::Store { tag, .. } => tag.iter().cloned().collect(),
-        Keeping::Nowhere => Vec::new(),
+pub fn header(
+    invocation: &Invocation,
+    target: &SaveTarget,
+    seed: u64,
+    environment: &Environment,
+) -> RunHeader {
+    let tags = match target {
+        SaveTarget::Store { tag, .. } => tag.iter().cloned().collect(),
+        SaveTarget::Nowhere => Vec::new(),
     };
     let simulated = environment.simulated.is_some();
     RunHeader { simulated, tags, ..RunHeader::new(invocation.words.clone(), seed) }
@@ -112,11 +117,11 @@ pub fn header(invocation: &Invocation, keeping: &Keeping, seed: u64, environment
 /// The file cannot be made.
 pub fn keeper(
     new: &NewRun<'_>,
-    keeping: &Keeping,
+    target: &SaveTarget,
     verbosity: Verbosity,
     stop: &Stop,
 ) -> Result<(Keeper, Option<PathBuf>), Failure> {
-    let Keeping::Store { directory, .. } = keeping else { return Ok((Keeper::Nothing, None)) };
+    let SaveTarget::Store { directory, .. } = target else { return Ok((Keeper::Nothing, None)) };
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
     writer.heed(stop);
     if let Some(notice) = writer.notice() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Where a run is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Keeping {
+pub enum SaveTarget {
     /// In a directory (`None`: the default one), under a tag.
     Store {
         /// `--store`.
