@@ -169,7 +169,7 @@ fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
         (None, None) => {
             let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
             return Err(Failure::Usage(format!(
-                "there is no kernel `{name}`; there are {}, and {WAIT}STRATEGY for the ways of waiting ({WAIT}pause)",
+                "there is no kernel `{name}`; there are {}, and {WAIT}STRATEGY for the run_options of waiting ({WAIT}pause)",
                 known.join(", ")
             )));
         }

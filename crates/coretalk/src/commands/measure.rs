@@ -5,8 +5,8 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
 use crate::resolve::verbosity::{self, Verbosity};
-use crate::run::map::{Whole, sit};
-use crate::run::segment::{Opening, Ways};
+use crate::run::map::{RunPlan, sit};
+use crate::run::segment::{Opening, RunOptions};
 use crate::run::trial_outputs::outputs;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
@@ -43,13 +43,13 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;
-    let whole = Whole {
+    let plan = RunPlan {
         settings: request.settings,
         past: Past::default(),
         series: request.series.map(|series| (series, SeriesPast::default())),
     };
-    let ways = Ways { options: &request.options, strictness: request.strictness, stop: &stop };
-    sit(&mut *machine, segment, whole, &mut *outputs, ways)
+    let run_options = RunOptions { options: &request.options, strictness: request.strictness, stop: &stop };
+    sit(&mut *machine, segment, plan, &mut *outputs, run_options)
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.

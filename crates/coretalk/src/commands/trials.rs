@@ -8,7 +8,7 @@ use crate::resolve::trials::request;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
-use crate::run::segment::{Opening, Ways};
+use crate::run::segment::{Opening, RunOptions};
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::{nothing, sit};
 use crate::run::{resume, signals};
@@ -44,8 +44,9 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     };
     let segment = opening.open(&mut *machine)?;
     let (settings, past) = (requested.settings, SeriesPast::default());
-    let ways = Ways { options: &requested.options, strictness: requested.strictness, stop: &stop };
-    sit(&mut *machine, segment, settings, past, outputs, ways)
+    let run_options =
+        RunOptions { options: &requested.options, strictness: requested.strictness, stop: &stop };
+    sit(&mut *machine, segment, settings, past, outputs, run_options)
 }
 
 /// `plan` of a family.

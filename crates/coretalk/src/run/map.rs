@@ -7,7 +7,7 @@ use crate::resolve::saving::Strictness;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::meant::{settings_of_map, settings_of_trials};
 use crate::run::outputs::Results;
-use crate::run::segment::{Closed, Segment, Ways};
+use crate::run::segment::{Closed, RunOptions, Segment};
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::session::Sink;
@@ -22,7 +22,7 @@ use coretalk_model::{CpuId, Grade, TickRate};
 use std::path::Path;
 
 /// Everything that a run with a map measures, and what earlier segments said of it.
-pub struct Whole {
+pub struct RunPlan {
     /// What is asked of the map.
     pub settings: LatencySettings,
     /// What was said of it.
@@ -38,12 +38,12 @@ pub struct Whole {
 pub fn sit(
     machine: &mut dyn Machine,
     mut segment: Segment,
-    whole: Whole,
+    plan: RunPlan,
     outputs: &mut dyn Results,
-    Ways { options, strictness, stop }: Ways<'_>,
+    RunOptions { options, strictness, stop }: RunOptions<'_>,
 ) -> Result<ExitCode, Failure> {
-    announce(machine, &whole, options, segment.path.as_deref());
-    let Whole { settings, past, series } = whole;
+    announce(machine, &plan, options, segment.path.as_deref());
+    let RunPlan { settings, past, series } = plan;
     let lines = outputs.lines(options);
     let trials = series.as_ref().map_or(&[][..], |(series, _)| &series.trials);
     let mut watcher =
@@ -142,8 +142,8 @@ fn is_settled(past: &Past) -> bool {
     choices.complete && !choices.budget_ended
 }
 
-fn announce(machine: &dyn Machine, whole: &Whole, options: &OutputOptions, path: Option<&Path>) {
-    let Whole { settings, series, .. } = whole;
+fn announce(machine: &dyn Machine, plan: &RunPlan, options: &OutputOptions, path: Option<&Path>) {
+    let RunPlan { settings, series, .. } = plan;
     let mut text = match settings.ask_for_nothing() {
         true => "one CPU has no pair, so that there is no map; measuring".to_owned(),
         false => format!("measuring {} CPUs for at most {}", settings.cpus.len(), settings.budget),

@@ -12,9 +12,9 @@ use crate::resolve::map::{self, Measuring};
 use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::saving::Strictness;
 use crate::resolve::verbosity::{self, Verbosity};
-use crate::run::map::{Whole, sit};
+use crate::run::map::{RunPlan, sit};
 use crate::run::saved;
-use crate::run::segment::{Keeper, Segment, Ways};
+use crate::run::segment::{Keeper, RunOptions, Segment};
 use crate::run::trial_outputs::outputs;
 use crate::store::{Conditions, Resumed, RunFile, RunWriter};
 use coretalk_measure::session::latency::Past;
@@ -71,10 +71,10 @@ pub fn act(
     let crew = settings.cpus.clone();
     let (options, GoingOn { segment, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
-    let ways = Ways { options: &options, strictness: strictness(invocation), stop };
+    let run_options = RunOptions { options: &options, strictness: strictness(invocation), stop };
     let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
-    let whole = Whole { settings, past: Past { record, segments }, series };
-    sit(&mut *machine, segment, whole, &mut *outputs, ways)
+    let plan = RunPlan { settings, past: Past { record, segments }, series };
+    sit(&mut *machine, segment, plan, &mut *outputs, run_options)
 }
 
 /// When what cannot be trusted matters to the exit code.

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// How a segment is performed, beside what it measures.
 #[derive(Clone, Copy)]
-pub struct Ways<'a> {
+pub struct RunOptions<'a> {
     /// What is written, where and how.
     pub options: &'a OutputOptions,
     /// When what cannot be trusted matters to the exit code.

@@ -7,7 +7,7 @@ use crate::resolve::saving::Strictness;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::meant::settings_of_trials;
 use crate::run::outputs::Results;
-use crate::run::segment::{Closed, Segment, Ways};
+use crate::run::segment::{Closed, RunOptions, Segment};
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
@@ -24,7 +24,7 @@ pub fn sit(
     settings: SeriesSettings,
     past: SeriesPast,
     mut outputs: TrialOutputs,
-    Ways { options, strictness, stop }: Ways<'_>,
+    RunOptions { options, strictness, stop }: RunOptions<'_>,
 ) -> Result<ExitCode, Failure> {
     announce(&settings, options, segment.path.as_deref());
     let latency = nothing(&settings);

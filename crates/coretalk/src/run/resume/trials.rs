@@ -7,7 +7,7 @@ use crate::args::parse::{Invocation, TypedOption};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
 use crate::run::resume::{self, Found, GoingOn, placement};
-use crate::run::segment::Ways;
+use crate::run::segment::RunOptions;
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::sit;
 use coretalk_measure::session::series::SeriesPast;
@@ -53,8 +53,15 @@ pub fn act(
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
-    let ways = Ways { options: &options, strictness: resume::strictness(invocation), stop };
-    sit(&mut *machine, segment, settings, SeriesPast { record, segments, earlier: None }, outputs, ways)
+    let run_options = RunOptions { options: &options, strictness: resume::strictness(invocation), stop };
+    sit(
+        &mut *machine,
+        segment,
+        settings,
+        SeriesPast { record, segments, earlier: None },
+        outputs,
+        run_options,
+    )
 }
 
 /// Settings come from the file; those that are typed again must say the same.
