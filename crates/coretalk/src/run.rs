@@ -1,6 +1,5 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
-pub mod brief;
 pub mod map;
 pub mod meant;
 pub mod out;
@@ -10,6 +9,7 @@ pub mod placement;
 pub mod resume;
 pub mod saved;
 pub mod segment;
+pub mod short;
 pub mod signals;
 pub mod trial_outputs;
 pub mod trials;

@@ -15,7 +15,7 @@ use crate::report;
 use crate::report::advise::screen;
 use crate::resolve::files;
 use crate::resolve::source::Source;
-use crate::run::brief;
+use crate::run::short;
 use coretalk_model::advise::{
     CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates, siblings_left_out,
 };
@@ -136,11 +136,11 @@ impl Known {
         global: &Global,
         reported: Option<Topology>,
     ) -> Result<(Known, Option<Environment>), Failure> {
-        let brief = brief::measure(global, "advise", 2)?;
-        let result = brief.result.map_err(Failure::Environment)?;
-        let reported = reported.unwrap_or(brief.topology);
-        let known = Known::of_result(Origin::Measurement, &result, &brief.environment, reported)?;
-        Ok((Known { spent: brief.took, ..known }, Some(brief.environment)))
+        let measured = short::measure(global, "advise", 2)?;
+        let result = measured.result.map_err(Failure::Environment)?;
+        let reported = reported.unwrap_or(measured.topology);
+        let known = Known::of_result(Origin::Measurement, &result, &measured.environment, reported)?;
+        Ok((Known { spent: measured.took, ..known }, Some(measured.environment)))
     }
 
     fn of_source(

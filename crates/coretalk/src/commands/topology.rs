@@ -7,7 +7,7 @@ use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::resolve::files;
-use crate::run::{brief, saved};
+use crate::run::{saved, short};
 use crate::store::StoreError;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
@@ -80,22 +80,22 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 
 /// Of this machine, or a simulated one: measured briefly, and not saved.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Failure> {
-    let brief = brief::measure(global, "topology", 2)?;
-    let reported = reported.unwrap_or(brief.topology);
+    let measured = short::measure(global, "topology", 2)?;
+    let reported = reported.unwrap_or(measured.topology);
     let mut subject = Subject {
         title: None,
         cpus: reported.order(reported.cpus()),
         reported: Some(reported),
-        environment: Some(brief.environment),
+        environment: Some(measured.environment),
         unit: "ns",
         findings: None,
         note: None,
         execution: Vec::new(),
         doubts: Vec::new(),
     };
-    match brief.result {
+    match measured.result {
         Ok(result) => {
-            subject.cpus = brief.cpus;
+            subject.cpus = measured.cpus;
             Ok(with_latencies(subject, &result))
         }
         Err(note) => Ok(Subject { note: Some(note), ..subject }),

@@ -1,4 +1,5 @@
-//! [`Brief`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise` stand on.
+//! [`ShortMeasurement`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise`
+//! stand on.
 
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
@@ -19,7 +20,7 @@ const BUDGET_OF_MANY: Picos = Picos::from_ms(30_000);
 const MANY: usize = 64;
 
 /// A machine with what was measured of it in some seconds.
-pub struct Brief {
+pub struct ShortMeasurement {
     /// What it says of itself.
     pub environment: Environment,
     /// What it reports.
@@ -36,11 +37,11 @@ pub struct Brief {
 ///
 /// # Errors
 /// What was typed makes no sense, the machine fails, or somebody wished to end.
-pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, Failure> {
+pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMeasurement, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let defaults = LatencyArgs::default();
     let request = map::request(&*machine, global, Measuring::Latency(&defaults), 0);
-    let mut brief = Brief {
+    let mut unmeasured = ShortMeasurement {
         environment: machine.environment().clone(),
         topology: machine.topology().clone(),
         cpus: Vec::new(),
@@ -50,17 +51,17 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
     let mut request = match request {
         Ok(request) if request.settings.cpus.len() >= fewest => request,
         Ok(request) => {
-            brief.result = Err(match request.settings.cpus.len() {
+            unmeasured.result = Err(match request.settings.cpus.len() {
                 0 | 1 => "one CPU has no pair".into(),
                 _ => "two CPUs have one pair, and groups show only from three CPUs on".into(),
             });
-            brief.cpus = request.settings.cpus;
-            return Ok(brief);
+            unmeasured.cpus = request.settings.cpus;
+            return Ok(unmeasured);
         }
         // What is reported can be told where nothing can be measured.
         Err(Failure::Environment(reason)) => {
-            brief.result = Err(reason);
-            return Ok(brief);
+            unmeasured.result = Err(reason);
+            return Ok(unmeasured);
         }
         Err(failure) => return Err(failure),
     };
@@ -86,5 +87,5 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<Brief, F
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
     }
     let took = machine.now().saturating_sub(began);
-    Ok(Brief { cpus: request.settings.cpus, took, result: Ok(result), topology, ..brief })
+    Ok(ShortMeasurement { cpus: request.settings.cpus, took, result: Ok(result), topology, ..unmeasured })
 }
