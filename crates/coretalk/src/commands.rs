@@ -3,7 +3,6 @@
 mod advise;
 mod compare;
 mod completions;
-mod drawn;
 mod facts;
 mod import;
 mod lint;
@@ -11,6 +10,7 @@ mod measure;
 mod place;
 mod plan;
 mod report;
+mod report_format;
 mod runs;
 mod shape;
 mod shell;

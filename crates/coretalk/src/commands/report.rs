@@ -4,7 +4,7 @@ use crate::RunReport;
 use crate::args::ReportArgs;
 use crate::args::options::Global;
 use crate::args::words::ScaleWord;
-use crate::commands::drawn::Drawn;
+use crate::commands::report_format::ReportFormat;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::sheet;
 use crate::report::html;
@@ -49,7 +49,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let Some(path) = options.output.as_deref() else {
         return Err(Failure::Usage("name the file of the report, for example `-o report.html`".into()));
     };
-    let kind = Drawn::of(path).ok_or_else(|| {
+    let kind = ReportFormat::of(path).ok_or_else(|| {
         Failure::Usage(format!(
             "a report is written as .html, .svg or .png, and `{}` ends in none of them",
             path.display()
@@ -102,13 +102,17 @@ fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> 
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn subject<'a>(opened: &'a Opened, options: &OutputOptions, kind: Drawn) -> Result<Subject<'a>, Failure> {
+fn subject<'a>(
+    opened: &'a Opened,
+    options: &OutputOptions,
+    kind: ReportFormat,
+) -> Result<Subject<'a>, Failure> {
     let identity = output::identity_of(options.identity);
     match opened {
         Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
         Opened::Run { report, record, name } => {
             let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
-            if kind == Drawn::Html {
+            if kind == ReportFormat::Html {
                 subject.passes = passes(&subject, record);
             }
             Ok(subject)

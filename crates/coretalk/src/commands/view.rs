@@ -2,7 +2,7 @@
 
 use crate::args::ViewArgs;
 use crate::args::options::Global;
-use crate::commands::drawn::Drawn;
+use crate::commands::report_format::ReportFormat;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::spectra::sheet;
 use crate::report::html;
@@ -35,7 +35,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     }
     let output = global.output.as_deref();
     let mut out = Out::open(output)?;
-    match output.and_then(Drawn::of) {
+    match output.and_then(ReportFormat::of) {
         None => out.text(&screen(&views, output::width(output)))?,
         Some(kind) => {
             let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;

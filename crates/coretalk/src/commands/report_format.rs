@@ -1,4 +1,4 @@
-//! [`Drawn`]: what a page or a picture is written as.
+//! [`ReportFormat`]: what a page or a picture is written as.
 
 use crate::exit::Failure;
 use crate::report::picture::{Medium, Picture};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What a report is written as, by the ending of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drawn {
+pub enum ReportFormat {
     /// A page.
     Html,
     /// A picture of shapes.
@@ -15,14 +15,14 @@ pub enum Drawn {
     Png,
 }
 
-impl Drawn {
+impl ReportFormat {
     /// `None` for every other ending.
-    pub fn of(path: &Path) -> Option<Drawn> {
+    pub fn of(path: &Path) -> Option<ReportFormat> {
         let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
         match ending.as_str() {
-            "html" | "htm" => Some(Drawn::Html),
-            "svg" => Some(Drawn::Svg),
-            "png" => Some(Drawn::Png),
+            "html" | "htm" => Some(ReportFormat::Html),
+            "svg" => Some(ReportFormat::Svg),
+            "png" => Some(ReportFormat::Png),
             _ => None,
         }
     }
@@ -37,9 +37,9 @@ impl Drawn {
         picture: impl FnOnce() -> Result<Picture, Failure>,
     ) -> Result<Vec<u8>, Failure> {
         match self {
-            Drawn::Html => page().map(String::into_bytes),
-            Drawn::Svg => Ok(picture()?.to_svg(Medium::File).into_bytes()),
-            Drawn::Png => {
+            ReportFormat::Html => page().map(String::into_bytes),
+            ReportFormat::Svg => Ok(picture()?.to_svg(Medium::File).into_bytes()),
+            ReportFormat::Png => {
                 let too_large =
                     || Failure::Usage("the picture is too large for a PNG; write .svg or .html".into());
                 picture()?.to_png().ok_or_else(too_large)
