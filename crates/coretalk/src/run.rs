@@ -1,7 +1,6 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
 pub mod map;
-pub mod meant;
 pub mod out;
 pub mod outputs;
 mod part;
@@ -9,6 +8,7 @@ pub mod placement;
 pub mod resume;
 pub mod saved;
 pub mod segment;
+pub mod settings_text;
 pub mod short;
 pub mod signals;
 pub mod trial_outputs;
