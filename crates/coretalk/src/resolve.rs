@@ -6,7 +6,7 @@ pub mod machine;
 pub mod map;
 pub mod output;
 pub mod placement;
-pub mod saving;
+pub mod run_options;
 pub mod source;
 pub mod trials;
 pub mod verbosity;

@@ -3,10 +3,10 @@
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
-use crate::resolve::map::{self, Measuring};
+use crate::resolve::map::{self, Measuring, Request};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::map::{RunPlan, sit};
-use crate::run::segment::{Opening, RunOptions};
+use crate::run::segment::Opening;
 use crate::run::trial_outputs::outputs;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
@@ -28,28 +28,17 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let request = map::request(&*machine, global, measuring, seed)?;
     enough_memory(cells(machine.topology(), &request.settings).len())?;
-    let mut outputs = outputs(measuring, &request.options, request.series.as_ref(), &stop)?;
-    for notice in &request.notices {
-        verbosity::remark(request.options.verbosity, Verbosity::Normal, notice);
+    let Request { settings, series, notices, options } = request;
+    let mut outputs = outputs(measuring, &options.output, series.as_ref(), &stop)?;
+    for notice in &notices {
+        verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
-    let opening = Opening {
-        invocation,
-        crew: &request.crew,
-        target: &request.target,
-        remarks: &request.remarks,
-        settings: &request.settings,
-        series: request.series.as_ref(),
-        verbosity: request.options.verbosity,
-        stop: &stop,
-    };
+    let opening =
+        Opening { invocation, options: &options, settings: &settings, series: series.as_ref(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
-    let plan = RunPlan {
-        settings: request.settings,
-        past: Past::default(),
-        series: request.series.map(|series| (series, SeriesPast::default())),
-    };
-    let run_options = RunOptions { options: &request.options, strictness: request.strictness, stop: &stop };
-    sit(&mut *machine, segment, plan, &mut *outputs, run_options)
+    let series = series.map(|series| (series, SeriesPast::default()));
+    let plan = RunPlan { settings, past: Past::default(), series };
+    sit(&mut *machine, segment, plan, &mut *outputs, &options, &stop)
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.

@@ -5,13 +5,13 @@ use crate::args::place::PlaceArgs;
 use crate::exit::{ExitCode, Failure};
 use crate::report::plan::place_plan;
 use crate::resolve::placement::request;
-use crate::resolve::saving::SaveTarget;
+use crate::resolve::run_options::RunOptions;
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
 use crate::run::outputs::Outputs;
-use crate::run::placement::{Segment, one_format, sit};
-use crate::run::{resume, segment, signals, trials};
-use crate::store::NewRun;
+use crate::run::placement::{one_format, sit};
+use crate::run::segment::Opening;
+use crate::run::{resume, signals, trials};
 use coretalk_measure::session::series::SeriesPast;
 
 /// Compares placements, or goes on with a comparison.
@@ -27,34 +27,19 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, args, seed)?;
-    let options = output::options(global);
-    one_format(&options, &requested.works)?;
-    let outputs = Outputs::open(&options, &stop)?;
-    let findings = machine.examine();
-    let mut environment = machine.environment().clone();
-    environment.label.clone_from(&global.label);
-    environment.notes.extend(global.note.iter().cloned());
-    let target = if global.no_save {
-        SaveTarget::Nowhere
-    } else {
-        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
-    };
-    let header = segment::header(invocation, &target, seed, &environment);
-    let topology = machine.topology().clone();
+    let options = RunOptions::of(global, None);
+    one_format(&options.output, &requested.works)?;
+    let outputs = Outputs::open(&options.output, &stop)?;
     let asked = requested.settings.to_series();
-    let new = NewRun {
-        header: &header,
-        environment: &environment,
-        findings: &findings,
-        topology: &topology,
+    let opening = Opening {
+        invocation,
+        options: &options,
         settings: &trials::nothing(&asked),
         series: Some(&asked),
-        allowed: &machine.allowance().cpuset,
+        stop: &stop,
     };
-    let (sink, path) = segment::keeper(&new, &target, options.verbosity, &stop)?;
-    let past = SeriesPast::default();
-    let segment = Segment { header, environment, findings, topology, requested, past, sink, path };
-    sit(&mut *machine, segment, &options, outputs, &stop)
+    let segment = opening.open(&mut *machine)?;
+    sit(&mut *machine, segment, requested, SeriesPast::default(), &options.output, outputs, &stop)
 }
 
 /// `plan` of a comparison.

@@ -47,7 +47,9 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
     if request.settings.ask_for_nothing() {
         return say(global, words_beside);
     }
-    machine.engage(&request.crew)?;
+    if let Some(crew) = &request.options.crew {
+        machine.engage(crew)?;
+    }
     let mut plan = latency::plan(&mut *machine, &request.settings, &stop)?;
     match shape {
         Shape::Text => say(global, |width| {

@@ -4,11 +4,11 @@ use crate::args::family::Family;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::resolve::trials::request;
+use crate::resolve::trials::{SeriesRequested, request};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
-use crate::run::segment::{Opening, RunOptions};
+use crate::run::segment::Opening;
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::{nothing, sit};
 use crate::run::{resume, signals};
@@ -27,26 +27,20 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     }
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
-    let requested = request(&*machine, global, family, seed)?;
-    let outputs = TrialOutputs::open(&requested.options, &requested.settings, &stop)?;
-    for notice in &requested.notices {
-        verbosity::remark(requested.options.verbosity, Verbosity::Normal, notice);
+    let SeriesRequested { settings, notices, options } = request(&*machine, global, family, seed)?;
+    let outputs = TrialOutputs::open(&options.output, &settings, &stop)?;
+    for notice in &notices {
+        verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
     let opening = Opening {
         invocation,
-        crew: &requested.crew,
-        target: &requested.target,
-        remarks: &requested.remarks,
-        settings: &nothing(&requested.settings),
-        series: Some(&requested.settings),
-        verbosity: requested.options.verbosity,
+        options: &options,
+        settings: &nothing(&settings),
+        series: Some(&settings),
         stop: &stop,
     };
     let segment = opening.open(&mut *machine)?;
-    let (settings, past) = (requested.settings, SeriesPast::default());
-    let run_options =
-        RunOptions { options: &requested.options, strictness: requested.strictness, stop: &stop };
-    sit(&mut *machine, segment, settings, past, outputs, run_options)
+    sit(&mut *machine, segment, settings, SeriesPast::default(), outputs, &options, &stop)
 }
 
 /// `plan` of a family.

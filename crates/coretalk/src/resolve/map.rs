@@ -7,9 +7,9 @@ use crate::args::words::{FormatWord, HintWord, OrderWord};
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
+use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
-use coretalk_measure::{Crew, Machine, suite};
+use coretalk_measure::{Machine, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{LOOKS, MOST_LOOKS};
@@ -40,16 +40,8 @@ pub struct Request {
     pub series: Option<SeriesSettings>,
     /// What the user should know before it begins: trials that this machine cannot perform.
     pub notices: Vec<String>,
-    /// With which threads.
-    pub crew: Crew,
-    /// Where the run is kept.
-    pub target: SaveTarget,
-    /// What only the user knows.
-    pub remarks: Remarks,
-    /// What is written.
-    pub options: OutputOptions,
-    /// When cells that cannot be trusted matter to the exit code.
-    pub strictness: Strictness,
+    /// Everything else.
+    pub options: RunOptions,
 }
 
 /// What is meant by a command that measures.
@@ -64,17 +56,9 @@ pub fn request(
 ) -> Result<Request, Failure> {
     let mut settings = settings(machine, global, measuring, seed)?;
     let (series, notices) = gathered(machine, measuring, &mut settings)?;
-    let options = output::options(global);
-    one_map_per_file(&settings, &options)?;
-    let crew = Crew { cpus: settings.cpus.clone(), nice: global.nice, realtime: global.rt };
-    let target = if global.no_save {
-        SaveTarget::Nowhere
-    } else {
-        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
-    };
-    let remarks = Remarks { label: global.label.clone(), notes: global.note.clone() };
-    let strictness = if global.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(Request { settings, series, notices, crew, target, remarks, options, strictness })
+    let options = RunOptions::of(global, Some(settings.cpus.clone()));
+    one_map_per_file(&settings, &options.output)?;
+    Ok(Request { settings, series, notices, options })
 }
 
 /// The trials of a run of several probes; its budget is shared between them and the map.

@@ -6,11 +6,10 @@ use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
+use crate::resolve::run_options::RunOptions;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::session::series::least_span;
-use coretalk_measure::{Crew, Machine, probes};
+use coretalk_measure::{Machine, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
 use coretalk_model::stats::LOOKS;
@@ -24,18 +23,10 @@ const PRECISION: f64 = 0.02;
 pub struct SeriesRequested {
     /// What to measure.
     pub settings: SeriesSettings,
-    /// With which threads.
-    pub crew: Crew,
-    /// Where the run is kept.
-    pub target: SaveTarget,
-    /// What only the user knows.
-    pub remarks: Remarks,
-    /// What is written.
-    pub options: OutputOptions,
-    /// When trials that cannot be trusted matter to the exit code.
-    pub strictness: Strictness,
     /// What the user should know before it begins: trials that this machine cannot perform.
     pub notices: Vec<String>,
+    /// Everything else.
+    pub options: RunOptions,
 }
 
 /// What is meant by the options of a family on a machine.
@@ -97,20 +88,8 @@ pub fn request(
         seed,
         cpus,
     };
-    let target = if global.no_save {
-        SaveTarget::Nowhere
-    } else {
-        SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() }
-    };
-    Ok(SeriesRequested {
-        crew: Crew { cpus: crew(&settings, topology), nice: global.nice, realtime: global.rt },
-        target,
-        remarks: Remarks { label: global.label.clone(), notes: global.note.clone() },
-        options: output::options(global),
-        strictness: if global.strict { Strictness::Strict } else { Strictness::Lenient },
-        notices,
-        settings,
-    })
+    let options = RunOptions::of(global, Some(crew(&settings, topology)));
+    Ok(SeriesRequested { settings, notices, options })
 }
 
 /// The CPUs that trials run on: those that take no part need no thread.

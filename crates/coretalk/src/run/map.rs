@@ -3,10 +3,10 @@
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::{count, duration};
 use crate::resolve::output::OutputOptions;
-use crate::resolve::saving::Strictness;
+use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Results;
-use crate::run::segment::{Closed, RunOptions, Segment};
+use crate::run::segment::{Closed, Segment};
 use crate::run::settings_text::{settings_of_map, settings_of_trials};
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
@@ -40,8 +40,10 @@ pub fn sit(
     mut segment: Segment,
     plan: RunPlan,
     outputs: &mut dyn Results,
-    RunOptions { options, strictness, stop }: RunOptions<'_>,
+    options: &RunOptions,
+    stop: &Stop,
 ) -> Result<ExitCode, Failure> {
+    let RunOptions { output: options, strictness, .. } = options;
     announce(machine, &plan, options, segment.path.as_deref());
     let RunPlan { settings, past, series } = plan;
     let lines = outputs.lines(options);
@@ -64,7 +66,7 @@ pub fn sit(
             "no pair gave a value: {reason}; `coretalk doctor` looks for the cause"
         )));
     }
-    Ok(trust(&report, strictness))
+    Ok(trust(&report, *strictness))
 }
 
 /// Why nothing was measured by a run that ended by itself; `None` where something was, or where the budget ended: that is

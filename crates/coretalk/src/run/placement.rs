@@ -10,38 +10,18 @@ use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::placement::Requested;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
-use crate::run::segment::Keeper;
+use crate::run::segment::{Keeper, Segment};
 use crate::run::watcher::{Watcher, line_outputs};
 use crate::run::{out, saved, trials};
-use crate::{PlaceReport, RunHeader, RunReport};
+use crate::{PlaceReport, RunReport};
 use coretalk_measure::session::Kept;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop, Work};
+use coretalk_model::TrialFailure;
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::place::COMMAND;
-use coretalk_model::{Environment, Finding, Topology, TrialFailure};
-use std::path::{Path, PathBuf};
-
-/// One segment of a comparison, ready to begin.
-pub struct Segment {
-    /// What the run is called.
-    pub header: RunHeader,
-    /// What it is measured under, as its first segment says.
-    pub environment: Environment,
-    /// What `doctor` said.
-    pub findings: Vec<Finding>,
-    /// What the machine reports.
-    pub topology: Topology,
-    /// What is compared, and what is run.
-    pub requested: Requested,
-    /// What earlier segments said.
-    pub past: SeriesPast,
-    /// Where runs of the work go.
-    pub sink: Keeper,
-    /// The run file, where there is one.
-    pub path: Option<PathBuf>,
-}
+use std::path::Path;
 
 /// Performs a segment and writes what came out.
 ///
@@ -50,12 +30,13 @@ pub struct Segment {
 pub fn sit(
     machine: &mut dyn Machine,
     segment: Segment,
+    requested: Requested,
+    past: SeriesPast,
     options: &OutputOptions,
     mut outputs: Outputs,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let Segment { mut header, mut environment, findings, topology, requested, past, mut sink, path } =
-        segment;
+    let Segment { mut header, mut environment, findings, topology, mut sink, path } = segment;
     let Requested { settings, works } = requested;
     announce(&settings, options, path.as_deref());
     let asked = settings.to_series();

@@ -9,18 +9,17 @@ use crate::args::value::MachineWord;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
-use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::saving::Strictness;
+use crate::resolve::run_options::RunOptions;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::map::{RunPlan, sit};
 use crate::run::saved;
-use crate::run::segment::{Keeper, RunOptions, Segment};
+use crate::run::segment::{Keeper, Segment};
 use crate::run::trial_outputs::outputs;
 use crate::store::{Conditions, Resumed, RunFile, RunWriter};
 use coretalk_measure::session::latency::Past;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::sim::Scenario;
-use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{LatencySettings, Record};
 use coretalk_model::series::{Gathering, SeriesRecord, SeriesSettings};
 use coretalk_model::{CpuId, Picos};
@@ -67,25 +66,19 @@ pub fn act(
     if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
-    let mut outputs = outputs(measuring, &found.options, trials.as_ref(), stop)?;
-    let crew = settings.cpus.clone();
+    let mut outputs = outputs(measuring, &found.options.output, trials.as_ref(), stop)?;
+    let crew = Some(settings.cpus.clone());
     let (options, GoingOn { segment, settings, series, record, segments }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
-    let run_options = RunOptions { options: &options, strictness: strictness(invocation), stop };
     let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
     let plan = RunPlan { settings, past: Past { record, segments }, series };
-    sit(&mut *machine, segment, plan, &mut *outputs, run_options)
-}
-
-/// When what cannot be trusted matters to the exit code.
-pub(super) fn strictness(invocation: &Invocation) -> Strictness {
-    if invocation.cli.global.strict { Strictness::Strict } else { Strictness::Lenient }
+    sit(&mut *machine, segment, plan, &mut *outputs, &options, stop)
 }
 
 /// A saved run that is to go on.
 pub(super) struct Found {
-    /// What is written, where and how.
-    pub options: OutputOptions,
+    /// What is meant by going on, beside what it measures.
+    pub options: RunOptions,
     /// Its file.
     pub file: RunFile,
     /// What output calls it.
@@ -121,7 +114,7 @@ impl Found {
         let file = RunFile::open(&path)?;
         let header = file.header()?;
         let name = saved::name_of(&header.id, &path);
-        Ok(Found { options: output::options(global), file, name, path, header })
+        Ok(Found { options: RunOptions::of(global, None), file, name, path, header })
     }
 
     /// Opens its machine.
@@ -153,13 +146,13 @@ impl Found {
         } else {
             format!("the run {name} is complete: it needs nothing more")
         };
-        verbosity::remark(self.options.verbosity, Verbosity::Normal, &text);
+        verbosity::remark(self.options.output.verbosity, Verbosity::Normal, &text);
         let saved = saved::read(global, &self.path.to_string_lossy())?;
-        saved::write(global, &saved, self.options.format, saved::Chosen::default())?;
+        saved::write(global, &saved, self.options.output.format, saved::Chosen::default())?;
         Ok(true)
     }
 
-    /// Begins a new segment on a machine that engages these CPUs.
+    /// Begins a new segment on a machine that engages these CPUs, if any.
     ///
     /// # Errors
     /// Another machine than that of the run, or one that refuses the crew.
@@ -167,10 +160,10 @@ impl Found {
         self,
         invocation: &Invocation,
         machine: &mut dyn Machine,
-        cpus: Vec<CpuId>,
+        cpus: Option<Vec<CpuId>>,
         stop: &Stop,
-    ) -> Result<(OutputOptions, GoingOn), Failure> {
-        let Found { options, file, path, .. } = self;
+    ) -> Result<(RunOptions, GoingOn), Failure> {
+        let Found { file, path, .. } = self;
         drop(file);
         let global = &invocation.cli.global;
         let findings = machine.examine();
@@ -181,7 +174,10 @@ impl Found {
         let Resumed { mut writer, header, settings, series, topology, environment, record } =
             RunWriter::resume(&path, &here, global.budget)?;
         writer.heed(stop);
-        machine.engage(&Crew { cpus, nice: global.nice, realtime: global.rt })?;
+        let options = RunOptions::of(global, cpus);
+        if let Some(crew) = &options.crew {
+            machine.engage(crew)?;
+        }
         let segments = header.segments - 1;
         let sink = Keeper::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };

@@ -3,15 +3,14 @@
 use crate::RunHeader;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::output::OutputOptions;
-use crate::resolve::saving::{Remarks, SaveTarget, Strictness};
+use crate::resolve::run_options::{RunOptions, SaveTarget};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::part::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
 use coretalk_model::{Departure, Environment, Finding, Topology};
@@ -21,33 +20,16 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How a segment is performed, beside what it measures.
-#[derive(Clone, Copy)]
-pub struct RunOptions<'a> {
-    /// What is written, where and how.
-    pub options: &'a OutputOptions,
-    /// When what cannot be trusted matters to the exit code.
-    pub strictness: Strictness,
-    /// The wish to end.
-    pub stop: &'a Stop,
-}
-
 /// What a new run needs to begin.
 pub struct Opening<'a> {
     /// What was typed.
     pub invocation: &'a Invocation,
-    /// Which threads measure.
-    pub crew: &'a Crew,
-    /// Where the run is kept.
-    pub target: &'a SaveTarget,
-    /// What only the user knows.
-    pub remarks: &'a Remarks,
+    /// How it is made and kept.
+    pub options: &'a RunOptions,
     /// What is asked of the latency map.
     pub settings: &'a LatencySettings,
     /// What is asked of series.
     pub series: Option<&'a SeriesSettings>,
-    /// How much is said on standard error.
-    pub verbosity: Verbosity,
     /// The wish to end.
     pub stop: &'a Stop,
 }
@@ -75,13 +57,14 @@ impl Opening<'_> {
     /// [`Failure`]: the machine refuses the crew, or the file cannot be made.
     pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
         let findings = machine.examine();
-        let granted = machine.engage(self.crew)?;
+        let RunOptions { crew, target, remarks, output, .. } = self.options;
+        let granted = crew.as_ref().map(|crew| machine.engage(crew)).transpose()?;
         let mut environment = machine.environment().clone();
-        environment.priority = Some(granted.priority);
-        environment.label = self.remarks.label.clone();
-        environment.notes.extend(self.remarks.notes.clone());
+        environment.priority = granted.map(|granted| granted.priority).or(environment.priority);
+        environment.label.clone_from(&remarks.label);
+        environment.notes.extend(remarks.notes.clone());
         let topology = machine.topology().clone();
-        let header = header(self.invocation, self.target, self.settings.seed, &environment);
+        let header = header(self.invocation, target, self.settings.seed, &environment);
         let new = NewRun {
             header: &header,
             environment: &environment,
@@ -91,18 +74,13 @@ impl Opening<'_> {
             series: self.series,
             allowed: &machine.allowance().cpuset,
         };
-        let (sink, path) = keeper(&new, self.target, self.verbosity, self.stop)?;
+        let (sink, path) = keeper(&new, target, output.verbosity, self.stop)?;
         Ok(Segment { header, environment, findings, topology, sink, path })
     }
 }
 
 /// What a new run is called.
-pub fn header(
-    invocation: &Invocation,
-    target: &SaveTarget,
-    seed: u64,
-    environment: &Environment,
-) -> RunHeader {
+fn header(invocation: &Invocation, target: &SaveTarget, seed: u64, environment: &Environment) -> RunHeader {
     let tags = match target {
         SaveTarget::Store { tag, .. } => tag.iter().cloned().collect(),
         SaveTarget::Nowhere => Vec::new(),
@@ -112,10 +90,7 @@ pub fn header(
 }
 
 /// Where a new run is kept, and its file.
-///
-/// # Errors
-/// The file cannot be made.
-pub fn keeper(
+fn keeper(
     new: &NewRun<'_>,
     target: &SaveTarget,
     verbosity: Verbosity,

@@ -69,10 +69,13 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let most = if request.settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
     request.settings.budget = request.settings.budget.min(most);
     let stop = signals::stop()?;
-    machine.engage(&request.crew)?;
+    if let Some(crew) = &request.options.crew {
+        machine.engage(crew)?;
+    }
     let topology = machine.topology().clone();
     let began = machine.now();
-    let mut watcher = Watcher::new(&request.options, &topology, &request.settings, 0, Vec::new(), &stop);
+    let mut watcher =
+        Watcher::new(&request.options.output, &topology, &request.settings, 0, Vec::new(), &stop);
     let measured = latency::run(
         &mut *machine,
         &request.settings,

@@ -3,16 +3,16 @@
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::count;
 use crate::resolve::output::OutputOptions;
-use crate::resolve::saving::Strictness;
+use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Results;
-use crate::run::segment::{Closed, RunOptions, Segment};
+use crate::run::segment::{Closed, Segment};
 use crate::run::settings_text::settings_of_trials;
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::watcher::Watcher;
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::Machine;
 use coretalk_measure::session::series::{self, SeriesPast};
+use coretalk_measure::{Machine, Stop};
 use coretalk_model::Grade;
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use coretalk_model::series::SeriesSettings;
@@ -24,8 +24,10 @@ pub fn sit(
     settings: SeriesSettings,
     past: SeriesPast,
     mut outputs: TrialOutputs,
-    RunOptions { options, strictness, stop }: RunOptions<'_>,
+    options: &RunOptions,
+    stop: &Stop,
 ) -> Result<ExitCode, Failure> {
+    let RunOptions { output: options, strictness, .. } = options;
     announce(&settings, options, segment.path.as_deref());
     let latency = nothing(&settings);
     let lines = outputs.lines(options);
@@ -55,7 +57,7 @@ pub fn sit(
             "no trial gave a value: {reason}; `coretalk doctor` looks for the cause"
         )));
     }
-    if strictness == Strictness::Lenient || doubted == 0 {
+    if *strictness == Strictness::Lenient || doubted == 0 {
         return Ok(ExitCode::Done);
     }
     let text = format!(

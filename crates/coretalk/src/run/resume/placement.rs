@@ -8,10 +8,8 @@ use crate::args::{Cli, Command};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
 use crate::run::outputs::Outputs;
-use crate::run::placement::{Segment, one_format, sit};
-use crate::run::resume::Found;
-use crate::run::segment::Keeper;
-use crate::store::{Conditions, Resumed, RunWriter};
+use crate::run::placement::{one_format, sit};
+use crate::run::resume::{Found, GoingOn};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
@@ -28,7 +26,6 @@ pub fn act(
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let global = &invocation.cli.global;
     let found = Found::open(invocation, run)?;
     let name = &found.name;
     let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
@@ -38,7 +35,7 @@ pub fn act(
     };
     let mut machine = found.machine(invocation)?;
     let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
-    one_format(&found.options, &requested.works)?;
+    one_format(&found.options.output, &requested.works)?;
     let says_the_same = |what: &str| means_the_same(&*machine, invocation, typed, &words, &requested, what);
     if let Some(what) =
         differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
@@ -50,27 +47,16 @@ pub fn act(
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
     }
-    let Found { options, file, path, .. } = found;
-    drop(file);
-    let outputs = Outputs::open(&options, stop)?;
-    let findings = machine.examine();
-    let here = Conditions {
-        environment: machine.environment().clone(),
-        allowed: machine.allowance().cpuset.clone(),
-    };
-    let Resumed { mut writer, header, series, topology, environment, .. } =
-        RunWriter::resume(&path, &here, global.budget)?;
-    writer.heed(stop);
+    let outputs = Outputs::open(&found.options.output, stop)?;
+    let (options, GoingOn { segment, series, segments, .. }) =
+        found.go_on(invocation, &mut *machine, None, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a comparison has lost its settings".into()));
     };
     let budget = settings.budget;
     let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
-    let past = SeriesPast { record, segments: header.segments - 1, earlier: None };
-    let sink = Keeper::File(Box::new(writer));
-    let segment =
-        Segment { header, environment, findings, topology, requested, past, sink, path: Some(path) };
-    sit(&mut *machine, segment, &options, outputs, stop)
+    let past = SeriesPast { record, segments, earlier: None };
+    sit(&mut *machine, segment, requested, past, &options.output, outputs, stop)
 }
 
 /// What the words of the run are and mean today; they have to mean what they meant.

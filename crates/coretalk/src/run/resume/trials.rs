@@ -6,8 +6,7 @@ use crate::args::options::Global;
 use crate::args::parse::{Invocation, TypedOption};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
-use crate::run::resume::{self, Found, GoingOn, placement};
-use crate::run::segment::RunOptions;
+use crate::run::resume::{Found, GoingOn, placement};
 use crate::run::trial_outputs::TrialOutputs;
 use crate::run::trials::sit;
 use coretalk_measure::session::series::SeriesPast;
@@ -46,21 +45,21 @@ pub fn act(
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = TrialOutputs::open(&found.options, &settings, stop)?;
-    let crew = trials::crew(&settings, &found.file.topology()?);
+    let outputs = TrialOutputs::open(&found.options.output, &settings, stop)?;
+    let crew = Some(trials::crew(&settings, &found.file.topology()?));
     let (options, GoingOn { segment, series, segments, .. }) =
         found.go_on(invocation, &mut *machine, crew, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };
-    let run_options = RunOptions { options: &options, strictness: resume::strictness(invocation), stop };
     sit(
         &mut *machine,
         segment,
         settings,
         SeriesPast { record, segments, earlier: None },
         outputs,
-        run_options,
+        &options,
+        stop,
     )
 }
 
