@@ -1,0 +1,143 @@
+//! What imports what: data flows one way, so that no two files need each other.
+#![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// Files by their modules: the crate, then one name for each folder and the file.
+type Files = BTreeMap<Vec<String>, String>;
+type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
+
+/// The code of every source file without its tests and comments.
+fn files() -> Files {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let listed =
+        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(&root).output().unwrap();
+    let paths = String::from_utf8(listed.stdout).unwrap();
+    let tests = Regex::new(r"\n#\[cfg\((all\()?test").unwrap();
+    let comment = Regex::new(r"//[^\n]*").unwrap();
+    let of = |path: &str| {
+        let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        let code = &text[..tests.find(&text).map_or(text.len(), |found| found.start())];
+        (module(path), comment.replace_all(code, "").into_owned())
+    };
+    paths.lines().filter(|path| !path.ends_with("/tests.rs")).map(of).collect()
+}
+
+/// `crates/model/src/stats/gate.rs` is `model`, `stats`, `gate`; a crate's own file is the crate.
+fn module(path: &str) -> Vec<String> {
+    let path = path.trim_start_matches("crates/").trim_end_matches(".rs").replacen("/src", "", 1);
+    let names = path.split('/').filter(|name| !["lib", "main"].contains(name));
+    names.map(str::to_owned).collect()
+}
+
+/// The leaves of `a::{b, c::{d, e}}`.
+fn leaves(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((head, inner)) = tree.split_once('{') else {
+        return vec![tree.split(" as ").next().unwrap_or_default().trim().to_owned()];
+    };
+    let inner = inner.trim_end().trim_end_matches('}');
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for c in inner.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            ',' if depth == 0 => parts.push(String::new()),
+            _ => parts.last_mut().unwrap().push(c),
+        }
+    }
+    let parts = parts.iter().filter(|part| !part.trim().is_empty());
+    parts.flat_map(|part| leaves(part)).map(|leaf| format!("{head}{leaf}")).collect()
+}
+
+/// The files that each file imports; a child may look at its parents.
+fn imports(files: &Files) -> Imports {
+    let uses = Regex::new(r"\buse\s+([^;]+);").unwrap();
+    let paths = Regex::new(r"\b(?:crate|super|self|coretalk_\w+)(?:::\w+)+").unwrap();
+    let of = |(me, code): (&Vec<String>, &String)| {
+        let mut named: Vec<String> = uses.captures_iter(code).flat_map(|found| leaves(&found[1])).collect();
+        named.extend(paths.find_iter(&uses.replace_all(code, "")).map(|found| found.as_str().to_owned()));
+        let targets = named.iter().filter_map(|path| target(files, me, path));
+        (me.clone(), targets.filter(|target| !me.starts_with(target)).collect())
+    };
+    files.iter().map(of).collect()
+}
+
+/// The file that a path leads to.
+fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
+    let mut names: Vec<&str> = path.split("::").map(str::trim).filter(|name| !name.is_empty()).collect();
+    let supers = names.iter().take_while(|name| **name == "super").count();
+    let mut at: Vec<String> = match *names.first()? {
+        "crate" => me[..1].to_vec(),
+        "self" => me.to_vec(),
+        "super" => me[..me.len().saturating_sub(supers).max(1)].to_vec(),
+        other => vec![other.strip_prefix("coretalk_")?.to_owned()],
+    };
+    names.drain(..supers.max(1));
+    at.extend(names.into_iter().map(str::to_owned));
+    (1..=at.len()).rev().map(|length| at[..length].to_vec()).find(|module| files.contains_key(module))
+}
+
+/// What is left once every file is taken away that needs none of the others, or that none of them needs.
+fn circles(mut imports: Imports) -> Vec<String> {
+    loop {
+        let needed: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
+        let known: BTreeSet<Vec<String>> = imports.keys().cloned().collect();
+        imports.retain(|file, targets| {
+            targets.retain(|target| known.contains(target));
+            !targets.is_empty() && needed.contains(file)
+        });
+        if imports.len() == known.len() {
+            return known.into_iter().map(|file| file.join("::")).collect();
+        }
+    }
+}
+
+#[test]
+fn no_files_import_each_other() {
+    let files = files();
+    assert!(files.len() > 400, "{} files", files.len());
+    assert_eq!(circles(imports(&files)), Vec::<String>::new());
+}
+
+#[test]
+fn documents_know_no_screen_and_nothing_knows_a_command() {
+    let imports = imports(&files());
+    let below = |folder: &[&str], module: &[String]| {
+        module.iter().zip(folder).filter(|(a, b)| a == *b).count() == folder.len()
+    };
+    for (file, targets) in &imports {
+        for target in targets {
+            let is_of_document =
+                below(&["coretalk", "document"], file) && below(&["coretalk", "report"], target);
+            let commands = ["coretalk", "commands"];
+            let is_of_commands = !below(&commands, file) && below(&commands, target) && file.len() > 1;
+            assert!(!is_of_document && !is_of_commands, "{} imports {}", file.join("::"), target.join("::"));
+        }
+    }
+}
+
+#[test]
+fn a_circle_is_found_and_a_parent_is_none() {
+    let file = |path: &str, code: &str| (module(path), code.to_owned());
+    let mut files: Files = [
+        file("crates/model/src/lib.rs", ""),
+        file("crates/model/src/a.rs", "mod x; use crate::b::{self, B}; use x::X;"),
+        file("crates/model/src/a/x.rs", "use super::A;"),
+        file("crates/model/src/b.rs", "use super::c::{C, D as E};"),
+        file("crates/model/src/c.rs", ""),
+        file("crates/measure/src/lib.rs", "use coretalk_model::a::A;"),
+    ]
+    .into();
+    assert_eq!(circles(imports(&files)), Vec::<String>::new());
+    files.extend([file("crates/model/src/c.rs", "fn c() { crate::a::x::f() }")]);
+    assert_eq!(
+        circles(imports(&files)),
+        Vec::<String>::new(),
+        "b and c need a child of a, which needs its parent only"
+    );
+    files.extend([file("crates/model/src/c.rs", "use crate::{b::B, d::D};")]);
+    assert_eq!(circles(imports(&files)), ["model::b", "model::c"]);
+}
