@@ -215,7 +215,7 @@ impl<'a> Document<'a> {
 
     /// The document of a comparison of two runs or files.
     pub fn of_comparison(compared: Compared, comparison: &Comparison) -> Document<'a> {
-        let differences = comparison.sheets.iter().flat_map(DifferenceDoc::of_sheet).collect();
+        let differences = comparison.datasets.iter().flat_map(DifferenceDoc::of_dataset).collect();
         Document { compared: Some(compared), differences, ..Document::empty() }
     }
 

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk::document::{Document, Identity};
 use coretalk::report::difference::Differing;
-use coretalk::report::figure::sheet::{sheet, sheet_of_several};
+use coretalk::report::figure::picture_file::{picture_file, picture_file_of_several};
 use coretalk::report::html::page;
 use coretalk::report::picture::Medium;
 use coretalk::report::subject::{Drawing, ScaleChoice, Subject};
@@ -81,7 +81,7 @@ fn every_sample_becomes_a_page_and_a_picture() {
         let subject = subject(&report);
         let page = page(std::slice::from_ref(&subject), DRAWING).unwrap();
         assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{name}");
-        let picture = sheet(&subject, DRAWING).unwrap();
+        let picture = picture_file(&subject, DRAWING).unwrap();
         assert!(picture.to_svg(Medium::File).ends_with("</svg>"), "{name}");
         assert!(picture.to_png().unwrap().starts_with(b"\x89PNG"), "{name}");
     }
@@ -127,7 +127,7 @@ fn hostile_names_are_text() {
     let visible = page.split("<script").next().unwrap();
     assert!(!visible.contains('\u{202e}') && !visible.contains('\u{1b}'));
     assert!(visible.contains("&lt;img src=x"), "it is shown as it stands");
-    let svg = sheet(&subject(&report), DRAWING).unwrap().to_svg(Medium::File);
+    let svg = picture_file(&subject(&report), DRAWING).unwrap().to_svg(Medium::File);
     assert!(!svg.contains("<img") && !svg.contains("<script") && !svg.contains('\u{202e}'), "{svg}");
 }
 
@@ -172,7 +172,7 @@ fn files_stay_as_small_as_promised() {
     let (small, many) = (page_of(&samples::floating_guest()).len(), page_of(&large()).len());
     assert!(small <= 300_000, "{small} bytes for 2 CPUs");
     assert!(many <= 5_000_000, "{many} bytes for 512 CPUs");
-    let picture = sheet(&subject(&large()), DRAWING).unwrap();
+    let picture = picture_file(&subject(&large()), DRAWING).unwrap();
     let svg = picture.to_svg(Medium::File);
     assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
     assert!(svg.len() < 500_000, "{}", svg.len());
@@ -195,7 +195,7 @@ fn private_facts_need_a_wish() {
 fn the_same_run_gives_the_same_bytes() {
     let report = samples::epyc();
     assert_eq!(page_of(&report), page_of(&report));
-    let png = || sheet(&subject(&report), DRAWING).unwrap().to_png();
+    let png = || picture_file(&subject(&report), DRAWING).unwrap().to_png();
     assert_eq!(png(), png());
 }
 
@@ -205,7 +205,7 @@ fn runs_without_values_are_said_to_be_so() {
     none.result.maps.clear();
     none.result.ladder.clear();
     assert!(page_of(&none).contains("This run holds no map."));
-    assert_eq!(sheet(&subject(&none), DRAWING), None);
+    assert_eq!(picture_file(&subject(&none), DRAWING), None);
 
     let mut missing = samples::laptop();
     for row in 0..8 {
@@ -217,7 +217,7 @@ fn runs_without_values_are_said_to_be_so() {
     missing.result.ladder.clear();
     let page = page_of(&missing);
     assert!(page.contains("28 pairs not measured: no permission"), "every reason is told");
-    let svg = sheet(&subject(&missing), DRAWING).unwrap().to_svg(Medium::File);
+    let svg = picture_file(&subject(&missing), DRAWING).unwrap().to_svg(Medium::File);
     assert!(svg.contains("28 not measured (hatched)"));
 
     let one = samples::report(Topology::flat("3".parse().unwrap()), vec![samples::map(1, |_, _| 0.0)], None);
@@ -227,12 +227,13 @@ fn runs_without_values_are_said_to_be_so() {
 #[test]
 fn one_absurd_value_leaves_the_others_their_colours() {
     let mut report = samples::laptop();
-    let plain = sheet(&subject(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
+    let plain = picture_file(&subject(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
     if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(7, 2) {
         value.latency_ns = samples::estimate(1e9, 0.1);
     }
     let absurd =
-        sheet(&subject(&report), Drawing { scale: ScaleChoice::Fit, by: By::Thread, ..DRAWING }).unwrap();
+        picture_file(&subject(&report), Drawing { scale: ScaleChoice::Fit, by: By::Thread, ..DRAWING })
+            .unwrap();
     let fills = |svg: &str| -> std::collections::BTreeSet<String> {
         between(svg, "fill=\"#", "\"").into_iter().map(str::to_owned).collect()
     };
@@ -253,7 +254,7 @@ fn what_must_not_be_overlooked_is_marked() {
     let page = page(&both, DRAWING).unwrap();
     assert!(page.contains("Simulated and real machines stand beside each other"));
     assert!(page.contains("<span>INCOMPLETE</span>") && page.contains("<span>SIMULATED</span>"));
-    let svg = sheet_of_several(&both, DRAWING).unwrap().to_svg(Medium::File);
+    let svg = picture_file_of_several(&both, DRAWING).unwrap().to_svg(Medium::File);
     assert!(svg.contains(">INCOMPLETE<") && svg.contains(">SIMULATED<"));
 }
 
@@ -266,7 +267,7 @@ fn several_runs_share_a_table_of_machines_and_relations() {
     let ids: Vec<&str> = between(&page, "<section id=\"", "\"");
     let unique: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(ids.len(), unique.len(), "{ids:?}");
-    let picture = sheet_of_several(&subjects, DRAWING).unwrap();
+    let picture = picture_file_of_several(&subjects, DRAWING).unwrap();
     assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
 }
 
@@ -301,7 +302,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
     let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
     assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
-    let picture = sheet(&subject(&compared()), DRAWING).unwrap();
+    let picture = picture_file(&subject(&compared()), DRAWING).unwrap();
     assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }
 
@@ -339,7 +340,7 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     let page = page(&subjects, DRAWING).unwrap();
     assert!(page.contains("<section id=\"difference\"") && page.contains("\"differences\":[{"));
     let threads = Drawing { by: By::Thread, ..DRAWING };
-    let drawn = |subjects: &[Subject<'_>]| sheet_of_several(subjects, threads).unwrap();
+    let drawn = |subjects: &[Subject<'_>]| picture_file_of_several(subjects, threads).unwrap();
     let svg = drawn(&subjects).to_svg(Medium::File);
     assert!(svg.contains(">Difference: ") && svg.contains(">+20<"), "the third map and its one number");
     let mirrored: Vec<Subject<'_>> = reports.iter().rev().map(subject).collect();
@@ -354,7 +355,9 @@ fn different_experiments_have_no_difference() {
     assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
     let page = page(&subjects, DRAWING).unwrap();
     assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));
-    assert!(!sheet_of_several(&subjects, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: "));
+    assert!(
+        !picture_file_of_several(&subjects, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: ")
+    );
     for count in [1, 3] {
         let reports = vec![samples::desktop(); count];
         let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();

@@ -1,17 +1,18 @@
 //! Two sets of results against each other: what differs, what is the same, and what cannot be told.
 //!
-//! A [`Side`] is a run, or a file of another tool, as [`Sheet`]s of [`Reading`]s: one sheet per matrix or set of
+//! A [`Side`] is a run, or a file of another tool, as [`Dataset`]s of [`Reading`]s: one dataset per matrix or set of
 //! series, whatever probe it comes from. [`mismatches`] says which conditions differ, so that nobody compares what cannot be
-//! compared; [`Alignment`] what of one side is held against what of the other; [`compare`](fn@compare) joins equal sheets
+//! compared; [`Alignment`] what of one side is held against what of the other; [`compare`](fn@compare) joins equal datasets
 //! and judges first by level, then by cell.
 //!
-//! A probe joins by a function that makes its sheets (see [`of_latency`](mod@of_latency), [`of_series`](mod@of_series), [`of_places`](mod@of_places) and [`of_import`]); nothing
+//! A probe joins by a function that makes its datasets (see [`of_latency`](mod@of_latency), [`of_series`](mod@of_series), [`of_places`](mod@of_places) and [`of_import`]); nothing
 //! else here knows one probe from another.
 
 mod alignment;
 mod apart;
 mod comparison;
 mod conditions;
+mod dataset;
 mod effect;
 mod judge;
 mod judged;
@@ -27,17 +28,16 @@ pub mod of_series;
 mod overview;
 mod paired;
 mod seen;
-mod sheet;
 
 pub use alignment::{Alignment, Likeness, Obstacle, Pairing};
 pub use comparison::{
-    Basis, CellDifference, Comparison, Difference, Letter, LevelAlone, LevelDifference, Possible,
-    SheetComparison, Unmatched,
+    Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
+    Possible, Unmatched,
 };
 pub use conditions::{Fact, Mismatch, Weight, mismatches};
+pub use dataset::{Better, Dataset, Reading, Series, Side, Subject, Value};
 pub use effect::{LeastEffect, Outcome, Verdict};
 pub use judge::compare;
 pub use levels::{Levels, ShownLevel};
 pub use meaning::Doubt;
 pub use overview::{GroupMedian, Overview, OverviewRow, overview};
-pub use sheet::{Better, Reading, Series, Sheet, Side, Subject, Value};

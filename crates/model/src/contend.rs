@@ -87,7 +87,7 @@ pub fn least_overlap<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> O
 
 /// Trials with the same sections and arrangement: the rows and columns of one table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sheet<'a> {
+pub struct MethodTable<'a> {
     /// Critical and parallel section in nanoseconds.
     pub sections_ns: [f64; 2],
     /// How threads take CPUs.
@@ -99,7 +99,7 @@ pub struct Sheet<'a> {
     trials: Vec<&'a TrialResult>,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> MethodTable<'a> {
     /// The trial of a method with so many threads.
     pub fn at(&self, method: &str, threads: usize) -> Option<&'a TrialResult> {
         let of = |trial: &&&TrialResult| {
@@ -123,35 +123,35 @@ impl<'a> Sheet<'a> {
 }
 
 /// The tables of a run, in the order asked for.
-pub fn sheets(result: &SeriesResult) -> Vec<Sheet<'_>> {
-    let mut sheets: Vec<Sheet<'_>> = Vec::new();
+pub fn tables(result: &SeriesResult) -> Vec<MethodTable<'_>> {
+    let mut tables: Vec<MethodTable<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
         let parameters = &trial.spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
         let (sections_ns, arrange) =
             ([number("critical_ns"), number("parallel_ns")], parameters.text("arrange").unwrap_or_default());
         let known =
-            sheets.iter().position(|sheet| sheet.sections_ns == sections_ns && sheet.arrange == arrange);
+            tables.iter().position(|table| table.sections_ns == sections_ns && table.arrange == arrange);
         let index = known.unwrap_or_else(|| {
-            sheets.push(Sheet {
+            tables.push(MethodTable {
                 sections_ns,
                 arrange,
                 methods: Vec::new(),
                 threads: Vec::new(),
                 trials: Vec::new(),
             });
-            sheets.len() - 1
+            tables.len() - 1
         });
-        let sheet = &mut sheets[index];
+        let table = &mut tables[index];
         let method = parameters.text("method").unwrap_or_default();
-        if !sheet.methods.contains(&method) {
-            sheet.methods.push(method);
+        if !table.methods.contains(&method) {
+            table.methods.push(method);
         }
         let threads = trial.spec.placement.len();
-        if !sheet.threads.contains(&threads) {
-            sheet.threads.push(threads);
+        if !table.threads.contains(&threads) {
+            table.threads.push(threads);
         }
-        sheet.trials.push(trial);
+        table.trials.push(trial);
     }
-    sheets
+    tables
 }

@@ -45,7 +45,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
     let alignment = Alignment::between(&left, &right);
     let comparison = compare(&left, &right, &alignment, least);
-    if comparison.sheets.iter().all(|sheet| sheet.levels.is_empty() && sheet.alone.is_empty()) {
+    if comparison.datasets.iter().all(|dataset| dataset.levels.is_empty() && dataset.alone.is_empty()) {
         return Err(Failure::Usage(format!(
             "the two have no pair of CPUs in common: {} has CPUs {}, {} has CPUs {}",
             a.name(),
@@ -149,8 +149,9 @@ fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> Ex
         FailOnWord::Faster => difference.possible.faster,
         FailOnWord::Any => difference.possible.slower || difference.possible.faster,
     };
-    let levels = || comparison.sheets.iter().flat_map(|sheet| &sheet.levels).map(|level| &level.difference);
-    let cells = comparison.sheets.iter().flat_map(|sheet| &sheet.cells).map(|cell| &cell.difference);
+    let levels =
+        || comparison.datasets.iter().flat_map(|dataset| &dataset.levels).map(|level| &level.difference);
+    let cells = comparison.datasets.iter().flat_map(|dataset| &dataset.cells).map(|cell| &cell.difference);
     if levels().chain(cells).any(|difference| named(difference.verdict)) {
         return ExitCode::Found;
     }

@@ -6,7 +6,7 @@ use crate::args::options::Global;
 use crate::args::words::ScaleWord;
 use crate::commands::report_format::ReportFormat;
 use crate::exit::{ExitCode, Failure};
-use crate::report::figure::sheet;
+use crate::report::figure::picture_file;
 use crate::report::html;
 use crate::report::imported::ImportedFile;
 use crate::report::passes::passes;
@@ -131,8 +131,8 @@ fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
 
 fn picture(subjects: &[Subject<'_>], drawing: Drawing) -> Result<Picture, Failure> {
     let drawn = match subjects {
-        [subject] => sheet::sheet(subject, drawing),
-        several => sheet::sheet_of_several(several, drawing),
+        [subject] => picture_file::picture_file(subject, drawing),
+        several => picture_file::picture_file_of_several(several, drawing),
     };
     drawn.ok_or_else(|| {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();

@@ -4,7 +4,7 @@ use crate::args::ViewArgs;
 use crate::args::options::Global;
 use crate::commands::report_format::ReportFormat;
 use crate::exit::{ExitCode, Failure};
-use crate::report::figure::spectra::sheet;
+use crate::report::figure::spectra::picture_file;
 use crate::report::html;
 use crate::report::picture::Picture;
 use crate::report::spectra::{SpectrumView, screen};
@@ -47,7 +47,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
 
 fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {
     let nothing = "these files hold nothing that could be drawn; write .html, or print to the terminal";
-    sheet(views).ok_or_else(|| Failure::Usage(nothing.into()))
+    picture_file(views).ok_or_else(|| Failure::Usage(nothing.into()))
 }
 
 /// By content, never by name.

@@ -2,7 +2,7 @@
 
 use super::{Ci, known, significant};
 use coretalk_model::compare::{
-    Basis, Difference, Letter, LevelAlone, Mismatch, SheetComparison, Subject, Verdict,
+    Basis, DatasetComparison, Difference, Letter, LevelAlone, Mismatch, Subject, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -99,18 +99,18 @@ pub struct DifferenceDoc {
 
 impl DifferenceDoc {
     /// Levels, then cells of pairs.
-    pub(super) fn of_sheet(sheet: &SheetComparison) -> Vec<DifferenceDoc> {
-        let levels = sheet.levels.iter().map(|level| DifferenceDoc {
+    pub(super) fn of_dataset(dataset: &DatasetComparison) -> Vec<DifferenceDoc> {
+        let levels = dataset.levels.iter().map(|level| DifferenceDoc {
             level: Some(level.level.clone()),
             pairs: level.pairs[0],
-            pairs_b: sheet.cells.is_empty().then_some(level.pairs[1]),
-            ..DifferenceDoc::of(sheet, &level.difference)
+            pairs_b: dataset.cells.is_empty().then_some(level.pairs[1]),
+            ..DifferenceDoc::of(dataset, &level.difference)
         });
-        let alone = sheet.alone.iter().map(|level| DifferenceDoc::of_alone(sheet, level));
-        let cells = sheet.cells.iter().filter_map(|cell| match &cell.subject {
+        let alone = dataset.alone.iter().map(|level| DifferenceDoc::of_alone(dataset, level));
+        let cells = dataset.cells.iter().filter_map(|cell| match &cell.subject {
             Subject::Pair([from, to]) => Some(DifferenceDoc {
                 cell: Some([from.0, to.0]),
-                ..DifferenceDoc::of(sheet, &cell.difference)
+                ..DifferenceDoc::of(dataset, &cell.difference)
             }),
             // A series is a level of its own.
             Subject::Series(_) => None,
@@ -119,19 +119,19 @@ impl DifferenceDoc {
     }
 
     /// A level that has nothing to be held against.
-    fn of_alone(sheet: &SheetComparison, level: &LevelAlone) -> DifferenceDoc {
+    fn of_alone(dataset: &DatasetComparison, level: &LevelAlone) -> DifferenceDoc {
         let median = significant(level.median);
         let (a, b) = if level.of == Letter::A { (median, None) } else { (None, median) };
         DifferenceDoc {
-            matrix: sheet.name.clone(),
+            matrix: dataset.name.clone(),
             level: Some(level.level.clone()),
             cell: None,
             pairs: level.pairs,
             pairs_b: None,
             a,
             b,
-            unit: sheet.unit.clone(),
-            basis: basis_name(sheet.basis),
+            unit: dataset.unit.clone(),
+            basis: basis_name(dataset.basis),
             shift_percent: None,
             ci: None,
             q_value: None,
@@ -142,19 +142,19 @@ impl DifferenceDoc {
         }
     }
 
-    fn of(sheet: &SheetComparison, difference: &Difference) -> DifferenceDoc {
+    fn of(dataset: &DatasetComparison, difference: &Difference) -> DifferenceDoc {
         let percent = |share: f64| known(100.0 * share);
         let ci = percent(difference.shift.low).zip(percent(difference.shift.high));
         DifferenceDoc {
-            matrix: sheet.name.clone(),
+            matrix: dataset.name.clone(),
             level: None,
             cell: None,
             pairs: 1,
             pairs_b: None,
             a: significant(difference.a),
             b: significant(difference.b),
-            unit: sheet.unit.clone(),
-            basis: basis_name(sheet.basis),
+            unit: dataset.unit.clone(),
+            basis: basis_name(dataset.basis),
             shift_percent: percent(difference.shift.point),
             ci: ci.map(|(low, high)| [low, high]),
             q_value: Some(difference.q_value).filter(|q| q.is_finite()),

@@ -6,7 +6,7 @@ use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One sheet of a run or a file, such as `latency cas`, group by group. It describes and judges nothing.
+/// One dataset of a run or a file, such as `latency cas`, group by group. It describes and judges nothing.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OverviewDoc {
     /// Position of the run or file on the command line, from 0.
@@ -45,7 +45,7 @@ impl OverviewDoc {
         let of = |row: &OverviewRow| OverviewDoc {
             side: row.side,
             of: side(row.side),
-            matrix: row.sheet.clone(),
+            matrix: row.dataset.clone(),
             unit: row.unit.clone(),
             kernel: row.kernel.clone(),
             groups: (table.groups.iter().zip(&row.medians))

@@ -7,8 +7,8 @@ use super::table::{Align, Columns};
 use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
 use super::view::series_words;
 use coretalk_model::compare::{
-    Alignment, Basis, CellDifference, Comparison, Difference, Letter, LevelAlone, LevelDifference, Mismatch,
-    SheetComparison, Subject, Verdict,
+    Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
+    LevelDifference, Mismatch, Subject, Verdict,
 };
 use coretalk_model::{Relation, Topology};
 
@@ -67,14 +67,14 @@ pub fn screen(view: &CompareView<'_>, width: usize) -> String {
         lines.extend(wrap(&format!(" ! {words}"), width, 3));
     }
     lines.extend(groups(view.alignment).iter().flat_map(|text| wrap(&format!(" {text}"), width, 3)));
-    for sheet in &view.comparison.sheets {
+    for dataset in &view.comparison.datasets {
         lines.push(String::new());
-        lines.extend(wrap(&heading(sheet), width, 2));
-        if !(sheet.levels.is_empty() && sheet.alone.is_empty()) {
-            lines.extend(levels(sheet, view.topology(), width).lines(width));
+        lines.extend(wrap(&heading(dataset), width, 2));
+        if !(dataset.levels.is_empty() && dataset.alone.is_empty()) {
+            lines.extend(levels(dataset, view.topology(), width).lines(width));
         }
-        lines.extend(remarks(sheet).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
-        lines.extend(cells(sheet, view.topology(), width));
+        lines.extend(remarks(dataset).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
+        lines.extend(cells(dataset, view.topology(), width));
     }
     lines.push(String::new());
     lines.extend(wrap(&format!(" {}", conclusion(view)), width, 1));
@@ -98,32 +98,32 @@ pub fn markdown(view: &CompareView<'_>) -> String {
     for words in pairing_words(view.alignment).into_iter().chain(groups(view.alignment)) {
         text.push_str(&format!("- {}\n", escaped(&words)));
     }
-    for sheet in &view.comparison.sheets {
-        text.push_str(&format!("\n{}\n\n", escaped(&heading(sheet))));
-        text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", sheet.unit));
+    for dataset in &view.comparison.datasets {
+        text.push_str(&format!("\n{}\n\n", escaped(&heading(dataset))));
+        text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", dataset.unit));
         text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
-        let labels = labels(sheet);
-        for level in in_order(sheet, &labels) {
+        let labels = labels(dataset);
+        for level in in_order(dataset, &labels) {
             text.push_str(&format!(
                 "| {} |\n",
-                level_row(level, sheet, view.topology(), &labels).join(" | ")
+                level_row(level, dataset, view.topology(), &labels).join(" | ")
             ));
         }
-        for level in &sheet.alone {
+        for level in &dataset.alone {
             text.push_str(&format!("| {} |\n", alone_row(level, view.topology(), &labels).join(" | ")));
         }
-        let shown = standing_out(sheet);
+        let shown = standing_out(dataset);
         if !shown.is_empty() {
             text.push_str(&format!(
                 "\n| pair | level | A {0} | B {0} | shift | 95 % | verdict |\n",
-                sheet.unit
+                dataset.unit
             ));
             text.push_str("|---|---|---:|---:|---:|---:|---|\n");
             for cell in shown.iter().take(MOST_CELLS) {
-                text.push_str(&format!("| {} |\n", cell_row(cell, sheet, view.topology()).join(" | ")));
+                text.push_str(&format!("| {} |\n", cell_row(cell, dataset, view.topology()).join(" | ")));
             }
         }
-        text.extend(tally(sheet).map(|tally| format!("\n{tally}\n")));
+        text.extend(tally(dataset).map(|tally| format!("\n{tally}\n")));
     }
     text.push_str(&format!("\n**{}**\n", conclusion(view)));
     text
@@ -146,33 +146,33 @@ pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
     format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
-pub(super) fn heading(sheet: &SheetComparison) -> String {
-    let basis = match sheet.basis {
+pub(super) fn heading(dataset: &DatasetComparison) -> String {
+    let basis = match dataset.basis {
         Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
-        Basis::AsRead if sheet.quantity == "half_round_trip" => {
-            format!("shifts in {} as read, since a side does not know its core clock", sheet.unit)
+        Basis::AsRead if dataset.quantity == "half_round_trip" => {
+            format!("shifts in {} as read, since a side does not know its core clock", dataset.unit)
         }
         Basis::AsRead => "shifts as read".to_owned(),
     };
-    let every = labels(sheet).shared().map_or(String::new(), |shared| format!("; every row: {shared}"));
-    format!("{}, {}: {basis}{every}", series_words(&sheet.name), sheet.quantity.replace('_', " "))
+    let every = labels(dataset).shared().map_or(String::new(), |shared| format!("; every row: {shared}"));
+    format!("{}, {}: {basis}{every}", series_words(&dataset.name), dataset.quantity.replace('_', " "))
 }
 
-/// What the rows of a sheet are called.
-pub(super) fn labels(sheet: &SheetComparison) -> Labels {
-    let alone = sheet.alone.iter().map(|level| level.level.as_str());
-    Labels::of(sheet.levels.iter().map(|level| level.level.as_str()).chain(alone))
+/// What the rows of a dataset are called.
+pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
+    let alone = dataset.alone.iter().map(|level| level.level.as_str());
+    Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
-/// The rows of a sheet as a reader looks for them; levels of a matrix as they are.
-pub(super) fn in_order<'a>(sheet: &'a SheetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
-    let mut levels: Vec<&LevelDifference> = sheet.levels.iter().collect();
+/// The rows of a dataset as a reader looks for them; levels of a matrix as they are.
+pub(super) fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
+    let mut levels: Vec<&LevelDifference> = dataset.levels.iter().collect();
     levels.sort_by_key(|level| labels.rank(&level.level));
     levels
 }
 
-fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Columns {
-    let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
+fn levels(dataset: &DatasetComparison, topology: Option<&Topology>, width: usize) -> Columns {
+    let (a, b) = (format!("A {}", dataset.unit), format!("B {}", dataset.unit));
     let mut heading = vec![
         ("level", Align::Left),
         ("pairs", Align::Right),
@@ -184,14 +184,14 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
     ];
     // A series is no group of pairs: its rows have the room.
     let mut names =
-        sheet.levels.iter().map(|level| &level.level).chain(sheet.alone.iter().map(|level| &level.level));
+        dataset.levels.iter().map(|level| &level.level).chain(dataset.alone.iter().map(|level| &level.level));
     let are_series = names.all(|name| name.contains('='));
     if are_series {
         heading.remove(1);
     }
-    let labels = labels(sheet);
+    let labels = labels(dataset);
     let mut sections: Vec<(String, Vec<&LevelDifference>)> = Vec::new();
-    for level in in_order(sheet, &labels) {
+    for level in in_order(dataset, &labels) {
         let section = labels.section(&level.level);
         match sections.iter_mut().find(|(known, _)| *known == section) {
             Some((_, levels)) => levels.push(level),
@@ -210,7 +210,7 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
             );
         }
         for level in levels {
-            let mut row = level_row(level, sheet, topology, &labels);
+            let mut row = level_row(level, dataset, topology, &labels);
             if below {
                 row[0] = format!("  {}", labels.row(&level.level));
             }
@@ -222,7 +222,7 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
             table.row(row);
         }
     }
-    for level in &sheet.alone {
+    for level in &dataset.alone {
         let mut row = alone_row(level, topology, &labels);
         if are_series {
             row.remove(1);
@@ -234,7 +234,7 @@ fn levels(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) ->
 
 pub(super) fn level_row(
     level: &LevelDifference,
-    sheet: &SheetComparison,
+    dataset: &DatasetComparison,
     topology: Option<&Topology>,
     labels: &Labels,
 ) -> Vec<String> {
@@ -243,7 +243,7 @@ pub(super) fn level_row(
         [a, b] => format!("{a}, {b}"),
     };
     let mut row = vec![level_words(&level.level, topology, labels), pairs];
-    row.extend(numbers(&level.difference, sheet));
+    row.extend(numbers(&level.difference, dataset));
     row
 }
 
@@ -260,7 +260,7 @@ pub(super) fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels:
     vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
 }
 
-fn numbers(difference: &Difference, sheet: &SheetComparison) -> [String; 5] {
+fn numbers(difference: &Difference, dataset: &DatasetComparison) -> [String; 5] {
     let (low, high) = (difference.shift.low, difference.shift.high);
     let interval = if low.is_finite() && high.is_finite() {
         format!("{} … {}", signed(low), signed(high))
@@ -272,7 +272,7 @@ fn numbers(difference: &Difference, sheet: &SheetComparison) -> [String; 5] {
         number(difference.b),
         signed(difference.shift.point),
         interval,
-        verdict_words(difference, sheet),
+        verdict_words(difference, dataset),
     ]
 }
 
@@ -289,8 +289,8 @@ fn signed(share: f64) -> String {
     signed_percent(100.0 * share)
 }
 
-pub(super) fn verdict_words(difference: &Difference, sheet: &SheetComparison) -> String {
-    let [worse, better] = sheet.called().map(str::to_uppercase);
+pub(super) fn verdict_words(difference: &Difference, dataset: &DatasetComparison) -> String {
+    let [worse, better] = dataset.called().map(str::to_uppercase);
     match (difference.verdict, difference.reason) {
         (Verdict::Faster, _) => better,
         (Verdict::Slower, _) => worse,
@@ -320,25 +320,25 @@ fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Stri
     }
 }
 
-pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
+pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     let mut texts = Vec::new();
-    let moved: usize = sheet.levels.iter().map(|level| level.moved).sum();
+    let moved: usize = dataset.levels.iter().map(|level| level.moved).sum();
     if moved > 0 {
         texts.push(format!(
             "Left out of their levels, for they changed state during a run: {}.",
             count(moved as u64, "pair")
         ));
     }
-    if sheet.lonely > 0 {
-        texts.push(format!("On one side only: {}.", count(sheet.lonely as u64, "value")));
+    if dataset.lonely > 0 {
+        texts.push(format!("On one side only: {}.", count(dataset.lonely as u64, "value")));
     }
-    if sheet.without_ratio > 0 {
+    if dataset.without_ratio > 0 {
         texts.push(format!(
             "Not compared, since what is zero or less has no ratio: {}.",
-            count(sheet.without_ratio as u64, "value")
+            count(dataset.without_ratio as u64, "value")
         ));
     }
-    let farthest = sheet
+    let farthest = dataset
         .levels
         .iter()
         .filter_map(|level| Some((level.clock()?, level.as_read?)))
@@ -347,7 +347,7 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
         let how = if clock < 0.0 { "lower" } else { "higher" };
         texts.push(format!(
             "In {} as read B differs by up to {}: its core clock was {how} by about {}.",
-            sheet.unit,
+            dataset.unit,
             signed(as_read),
             percent(clock.abs())
         ));
@@ -356,11 +356,14 @@ pub(super) fn remarks(sheet: &SheetComparison) -> Vec<String> {
 }
 
 /// Cells that differ in another way than their level does.
-fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
+fn standing_out(dataset: &DatasetComparison) -> Vec<&CellDifference> {
     let with_level = |cell: &CellDifference| {
-        sheet.levels.get(cell.level).is_some_and(|level| level.difference.verdict == cell.difference.verdict)
+        dataset
+            .levels
+            .get(cell.level)
+            .is_some_and(|level| level.difference.verdict == cell.difference.verdict)
     };
-    let mut shown: Vec<&CellDifference> = sheet
+    let mut shown: Vec<&CellDifference> = dataset
         .cells
         .iter()
         .filter(|cell| matches!(cell.subject, Subject::Pair(_)))
@@ -371,12 +374,13 @@ fn standing_out(sheet: &SheetComparison) -> Vec<&CellDifference> {
 }
 
 /// How many cells have which verdict; `None` where no pair is held against a pair.
-pub(super) fn tally(sheet: &SheetComparison) -> Option<String> {
-    if sheet.cells.is_empty() {
+pub(super) fn tally(dataset: &DatasetComparison) -> Option<String> {
+    if dataset.cells.is_empty() {
         return None;
     }
-    let of = |verdict: Verdict| sheet.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
-    let [worse, better] = sheet.called();
+    let of =
+        |verdict: Verdict| dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
+    let [worse, better] = dataset.called();
     Some(format!(
         "cells: {} {worse}, {} {better}, {} the same, {} cannot be told (at most 5 % of those called different are not)",
         of(Verdict::Slower),
@@ -386,19 +390,19 @@ pub(super) fn tally(sheet: &SheetComparison) -> Option<String> {
     ))
 }
 
-fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> Vec<String> {
-    if !sheet.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
+fn cells(dataset: &DatasetComparison, topology: Option<&Topology>, width: usize) -> Vec<String> {
+    if !dataset.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
         return Vec::new();
     }
     let mut lines: Vec<String> =
-        tally(sheet).iter().flat_map(|tally| wrap(&format!(" {tally}"), width, 1)).collect();
-    let shown = standing_out(sheet);
+        tally(dataset).iter().flat_map(|tally| wrap(&format!(" {tally}"), width, 1)).collect();
+    let shown = standing_out(dataset);
     if shown.is_empty() {
         return lines;
     }
     let mut table = Columns::new(&[("", Align::Left); 7].map(|column| column));
     for cell in shown.iter().take(MOST_CELLS) {
-        table.row(cell_row(cell, sheet, topology));
+        table.row(cell_row(cell, dataset, topology));
     }
     lines.extend(table.lines(width));
     if shown.len() > MOST_CELLS {
@@ -408,31 +412,33 @@ fn cells(sheet: &SheetComparison, topology: Option<&Topology>, width: usize) -> 
     lines
 }
 
-fn cell_row(cell: &CellDifference, sheet: &SheetComparison, topology: Option<&Topology>) -> Vec<String> {
+fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<String> {
     let pair = match &cell.subject {
         Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
         Subject::Series(series) => series_words(&series.name),
     };
-    let labels = labels(sheet);
-    let level = sheet
+    let labels = labels(dataset);
+    let level = dataset
         .levels
         .get(cell.level)
         .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
     let mut row = vec![pair, level];
-    row.extend(numbers(&cell.difference, sheet));
+    row.extend(numbers(&cell.difference, dataset));
     row
 }
 
 /// What follows, in one sentence.
 pub(super) fn conclusion(view: &CompareView<'_>) -> String {
-    let sheets = &view.comparison.sheets;
-    let several = sheets.len() > 1;
+    let datasets = &view.comparison.datasets;
+    let several = datasets.len() > 1;
     let named = |wanted: Verdict, called: Option<&str>| -> Vec<String> {
         let mut named = Vec::new();
-        for sheet in sheets.iter().filter(|sheet| called.is_none_or(|word| sheet.called().contains(&word))) {
-            let labels = labels(sheet);
-            let of = if several { format!("{}, ", series_words(&sheet.name)) } else { String::new() };
-            let levels = sheet.levels.iter().filter(|level| level.difference.verdict == wanted);
+        for dataset in
+            datasets.iter().filter(|dataset| called.is_none_or(|word| dataset.called().contains(&word)))
+        {
+            let labels = labels(dataset);
+            let of = if several { format!("{}, ", series_words(&dataset.name)) } else { String::new() };
+            let levels = dataset.levels.iter().filter(|level| level.difference.verdict == wanted);
             named.extend(levels.map(|level| {
                 format!(
                     "{of}{} ({})",
@@ -444,13 +450,13 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         named
     };
     let words = [Verdict::Slower, Verdict::Faster].into_iter().zip(0..).flat_map(|(verdict, at)| {
-        let mut words: Vec<&str> = sheets.iter().map(|sheet| sheet.called()[at]).collect();
+        let mut words: Vec<&str> = datasets.iter().map(|dataset| dataset.called()[at]).collect();
         words.sort_unstable();
         words.dedup();
         words.into_iter().map(move |word| (verdict, word))
     });
     let untold = named(Verdict::CannotTell, None);
-    let single: usize = sheets.iter().map(|sheet| standing_out(sheet).len()).sum();
+    let single: usize = datasets.iter().map(|dataset| standing_out(dataset).len()).sum();
     let mut sentences = Vec::new();
     for (verdict, word) in words {
         let levels = named(verdict, Some(word));
@@ -458,7 +464,7 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
             sentences.push(format!("B is {word}: {}.", levels.join(", ")));
         }
     }
-    if sheets.iter().all(|sheet| sheet.levels.is_empty()) {
+    if datasets.iter().all(|dataset| dataset.levels.is_empty()) {
         return "Cannot tell: nothing of A is known to be the same as anything of B.".to_owned();
     }
     if sentences.is_empty() && untold.is_empty() {

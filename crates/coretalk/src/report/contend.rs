@@ -5,7 +5,7 @@ use super::table::{Align, Columns};
 use super::text::{count, duration, grouped, ns, percent, plain, wrap};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::Flag;
-use coretalk_model::contend::{Sheet, exactness, least_overlap, lost, names, sheets};
+use coretalk_model::contend::{MethodTable, exactness, least_overlap, lost, names, tables};
 use coretalk_model::series::{SeriesResult, TrialResult};
 
 /// From this width on the second table has every column.
@@ -17,18 +17,18 @@ const MOST_WRONG: usize = 4;
 
 /// Everything about the contention of a run.
 pub(super) fn lines(probe: &dyn SeriesProbe, result: &SeriesResult, width: usize) -> Vec<String> {
-    let sheets = sheets(result);
+    let tables = tables(result);
     let mut lines = wrap(
         " ns that a thread spends on one operation: wall time × threads / operations. s: threads share CPUs and look \
          instead of sleeping, so that time slices are what is measured; !: a doubt.",
         width,
         1,
     );
-    for sheet in &sheets {
+    for table in &tables {
         lines.push(String::new());
-        lines.extend(wrap(&title(sheet), width, 1));
-        lines.extend(by_threads(sheet).lines(width));
-        lines.extend(detail(sheet, width));
+        lines.extend(wrap(&title(table), width, 1));
+        lines.extend(by_threads(table).lines(width));
+        lines.extend(detail(table, width));
     }
     lines.push(String::new());
     let trials: Vec<&TrialResult> =
@@ -41,24 +41,24 @@ pub(super) fn lines(probe: &dyn SeriesProbe, result: &SeriesResult, width: usize
     lines
 }
 
-fn title(sheet: &Sheet<'_>) -> String {
-    let sections = match sheet.sections_ns {
+fn title(table: &MethodTable<'_>) -> String {
+    let sections = match table.sections_ns {
         [0.0, 0.0] => "No work inside or outside".to_owned(),
         [inside, outside] => format!("{} inside, {} outside", span(inside), span(outside)),
     };
-    let mut cpus: Vec<String> = sheet.cpus().iter().take(MOST_CPUS).map(ToString::to_string).collect();
-    if sheet.cpus().len() > MOST_CPUS {
+    let mut cpus: Vec<String> = table.cpus().iter().take(MOST_CPUS).map(ToString::to_string).collect();
+    if table.cpus().len() > MOST_CPUS {
         cpus.push("…".to_owned());
     }
-    format!(" {sections}; {}: threads take CPUs {}", plain(sheet.arrange), cpus.join(" "))
+    format!(" {sections}; {}: threads take CPUs {}", plain(table.arrange), cpus.join(" "))
 }
 
 fn span(ns: f64) -> String {
     if ns == 0.0 { "nothing".to_owned() } else { duration(ns * 1e-9) }
 }
 
-fn by_threads(sheet: &Sheet<'_>) -> Columns {
-    let titles: Vec<String> = sheet.threads.iter().map(|&threads| count(threads as u64, "thread")).collect();
+fn by_threads(table: &MethodTable<'_>) -> Columns {
+    let titles: Vec<String> = table.threads.iter().map(|&threads| count(threads as u64, "thread")).collect();
     // The word once is enough.
     let titles: Vec<String> = titles
         .into_iter()
@@ -67,13 +67,13 @@ fn by_threads(sheet: &Sheet<'_>) -> Columns {
         .collect();
     let mut heading = vec![("method", Align::Left)];
     heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Columns::new(&heading);
-    for &method in &sheet.methods {
+    let mut columns = Columns::new(&heading);
+    for &method in &table.methods {
         let mut row = vec![plain(method)];
-        row.extend(sheet.threads.iter().map(|&threads| cell(sheet.at(method, threads))));
-        table.row(row);
+        row.extend(table.threads.iter().map(|&threads| cell(table.at(method, threads))));
+        columns.row(row);
     }
-    table
+    columns
 }
 
 fn cell(trial: Option<&TrialResult>) -> String {
@@ -92,8 +92,8 @@ fn value(trial: &TrialResult, name: &str) -> Option<f64> {
 }
 
 /// What stands behind the column of the most threads that have a CPU each.
-fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
-    let Some(threads) = sheet.full() else { return Vec::new() };
+fn detail(table: &MethodTable<'_>, width: usize) -> Vec<String> {
+    let Some(threads) = table.full() else { return Vec::new() };
     let roomy = width >= ROOMY;
     let mut heading = vec![("", Align::Left), ("M ops/s", Align::Right)];
     if roomy {
@@ -112,9 +112,9 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     if roomy {
         heading.extend([("CPU ns", Align::Right), ("sleeps", Align::Right)]);
     }
-    let mut table = Columns::new(&heading);
-    for &method in &sheet.methods {
-        let Some(trial) = sheet.at(method, threads).filter(|trial| trial.passes > 0) else { continue };
+    let mut columns = Columns::new(&heading);
+    for &method in &table.methods {
+        let Some(trial) = table.at(method, threads).filter(|trial| trial.passes > 0) else { continue };
         let number = |name, show: &dyn Fn(f64) -> String| value(trial, name).map_or("·".to_owned(), show);
         let acquire = |share| {
             let ns =
@@ -138,9 +138,9 @@ fn detail(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
             row.push(number(names::CPU_NS, &ns));
             row.push(number(names::VOLUNTARY, &rare));
         }
-        table.row(row);
+        columns.row(row);
     }
-    let rows = table.lines(width);
+    let rows = columns.lines(width);
     if rows.is_empty() {
         return rows;
     }

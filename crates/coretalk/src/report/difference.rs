@@ -6,7 +6,7 @@ use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::compare::{
-    self, Alignment, CellDifference, Comparison, LeastEffect, Mismatch, Pairing, SheetComparison, Weight,
+    self, Alignment, CellDifference, Comparison, DatasetComparison, LeastEffect, Mismatch, Pairing, Weight,
     compare, mismatches,
 };
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl<'a> Differing<'a> {
     pub fn of(subjects: &'a [Subject<'a>]) -> Option<Differing<'a>> {
         let [a, b] = subjects else { return None };
         let [left, right] = [a, b].map(Subject::side);
-        if left.sheets.is_empty() || right.sheets.is_empty() {
+        if left.datasets.is_empty() || right.datasets.is_empty() {
             return None;
         }
         let mismatches = mismatches(&left, &right);
@@ -98,18 +98,18 @@ impl<'a> Differing<'a> {
         else {
             return Vec::new();
         };
-        let known = self.a.side().sheets.into_iter().zip(&self.a.maps);
+        let known = self.a.side().datasets.into_iter().zip(&self.a.maps);
         known
             .filter_map(|(side, drawn)| {
-                let sheet = comparison.sheets.iter().find(|sheet| sheet.name == side.name)?;
-                Some(difference_map(drawn, sheet))
+                let dataset = comparison.datasets.iter().find(|dataset| dataset.name == side.name)?;
+                Some(difference_map(drawn, dataset))
             })
             .collect()
     }
 }
 
-fn difference_map<'a>(of: &'a Map, sheet: &SheetComparison) -> DifferenceMap<'a> {
-    let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = sheet
+fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap<'a> {
+    let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = dataset
         .cells
         .iter()
         .filter_map(|cell| match &cell.subject {
@@ -151,7 +151,7 @@ fn difference_map<'a>(of: &'a Map, sheet: &SheetComparison) -> DifferenceMap<'a>
         reason: vec![None; n],
         reasons: Vec::new(),
     };
-    let basis = match sheet.basis {
+    let basis = match dataset.basis {
         compare::Basis::Cycles => "in core cycles",
         compare::Basis::AsRead => "as read",
     };
@@ -167,14 +167,14 @@ fn difference_map<'a>(of: &'a Map, sheet: &SheetComparison) -> DifferenceMap<'a>
             .map(|cell| {
                 cell.map_or_else(
                     || "not measured in both runs".to_owned(),
-                    |cell| verdict_words(&cell.difference, sheet),
+                    |cell| verdict_words(&cell.difference, dataset),
                 )
             })
             .collect(),
         question: format!(
             "{}: B ÷ A − 1 in percent, {basis}; positive is {}",
-            plain(&sheet.name),
-            sheet.called_above()
+            plain(&dataset.name),
+            dataset.called_above()
         ),
     }
 }

@@ -8,8 +8,8 @@ pub mod intervals;
 mod labels;
 pub mod ladder;
 pub mod multiples;
+pub mod picture_file;
 pub mod placements;
-pub mod sheet;
 pub mod spectra;
 pub mod timeline;
 

@@ -131,7 +131,7 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
 
 /// What the numbers of a row are.
 pub(super) fn about(row: &OverviewRow) -> String {
-    let parts = [Some(&row.sheet), row.kernel.as_ref(), Some(&row.unit)].into_iter().flatten();
+    let parts = [Some(&row.dataset), row.kernel.as_ref(), Some(&row.unit)].into_iter().flatten();
     plain(&parts.filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", "))
 }
 

@@ -91,7 +91,7 @@ impl Source {
                             Some(Gathering::Suite) if report.settings.ask_for_nothing() => of_trials(),
                             Some(Gathering::Suite) => {
                                 let mut side = of_map();
-                                side.sheets.extend(of_trials().sheets);
+                                side.datasets.extend(of_trials().datasets);
                                 side
                             }
                         }

@@ -58,8 +58,8 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
     for pair in 0..pairs {
         let comparison = against(&run(name, 10_000 + 2 * pair), &run(name, 10_001 + 2 * pair));
         let mut any = false;
-        for sheet in &comparison.sheets {
-            for level in &sheet.levels {
+        for dataset in &comparison.datasets {
+            for level in &dataset.levels {
                 tally.levels += 1;
                 match level.difference.verdict {
                     Verdict::Same => tally.same += 1,
@@ -71,7 +71,7 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
                     }
                 }
             }
-            for cell in sheet.cells.iter().filter(|cell| cell.difference.verdict.is_different()) {
+            for cell in dataset.cells.iter().filter(|cell| cell.difference.verdict.is_different()) {
                 println!("{name} pair {pair}: {cell:?}");
                 any = true;
             }
@@ -103,7 +103,7 @@ pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64,
             change(&mut b, |pair| if of_level(pair) { factor } else { 1.0 });
             let comparison = against(&a, &b);
             let tally = found.entry(relation).or_default();
-            for level in &comparison.sheets[0].levels {
+            for level in &comparison.datasets[0].levels {
                 let verdict = level.difference.verdict;
                 if level.level == relation.name() {
                     tally.0 += u64::from(verdict == Verdict::Slower);
@@ -125,7 +125,7 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
         let key = Key::of(&[77, pair]);
         let chosen = |[x, y]: [CpuId; 2]| key.uniform(u64::from(x.0) << 32 | u64::from(y.0)) < share;
         change(&mut b, |pair| if chosen(pair) { factor } else { 1.0 });
-        for cell in &against(&a, &b).sheets[0].cells {
+        for cell in &against(&a, &b).datasets[0].cells {
             let Subject::Pair(pair) = cell.subject else { continue };
             let different = cell.difference.verdict.is_different();
             changed += u64::from(chosen(pair));

@@ -6,9 +6,9 @@
 //! nothing is known to mean the same, nothing is.
 
 use super::conditions::described;
+use super::dataset::pair_up;
 use super::nest::Nest;
 use super::seen::{Numbering, Seen, cpus};
-use super::sheet::pair_up;
 use super::{Doubt, Levels, Side, Subject};
 use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
@@ -322,8 +322,8 @@ fn are_mostly_common(sets: &[BTreeSet<CpuId>; 2], common: &BTreeSet<CpuId>) -> b
 /// Whether two sides hold the very same numbers: then they are of the same CPUs.
 fn is_identical(a: &Side, b: &Side) -> bool {
     let (pairs, _) = pair_up(a, b);
-    let points = |sheet: &super::Sheet| -> Vec<_> {
-        sheet.readings.iter().map(|(subject, reading)| (subject.clone(), reading.value.point)).collect()
+    let points = |dataset: &super::Dataset| -> Vec<_> {
+        dataset.readings.iter().map(|(subject, reading)| (subject.clone(), reading.value.point)).collect()
     };
     !pairs.is_empty() && pairs.iter().all(|(left, right)| points(left) == points(right))
 }

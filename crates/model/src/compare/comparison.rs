@@ -6,13 +6,13 @@ use crate::stats::Estimate;
 /// What two sides say when they are held against each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// One for each pair of equal sheets.
-    pub sheets: Vec<SheetComparison>,
+    /// One for each pair of equal datasets.
+    pub datasets: Vec<DatasetComparison>,
     /// What only one side holds.
     pub unmatched: Unmatched,
 }
 
-/// Sheets that only one side holds, by name.
+/// Datasets that only one side holds, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unmatched {
     /// A.
@@ -21,7 +21,7 @@ pub struct Unmatched {
     pub in_b: Vec<String>,
 }
 
-/// In what the shifts of a sheet are measured.
+/// In what the shifts of a dataset are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Core cycles: what outlasts a change of the clock.
@@ -30,9 +30,9 @@ pub enum Basis {
     AsRead,
 }
 
-/// Two equal sheets against each other.
+/// Two equal datasets against each other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SheetComparison {
+pub struct DatasetComparison {
     /// Its name.
     pub name: String,
     /// Its quantity.
@@ -55,7 +55,7 @@ pub struct SheetComparison {
     pub without_ratio: usize,
 }
 
-impl SheetComparison {
+impl DatasetComparison {
     /// What B is where a difference is shown, worse and better: of times and rates slower and faster; a variation says
     /// nothing of how long anything takes.
     pub fn called(&self) -> [&'static str; 2] {
@@ -79,7 +79,7 @@ pub struct Difference {
     pub a: f64,
     /// Value of B.
     pub b: f64,
-    /// B ÷ A − 1 in the basis of the sheet, with its 95 % interval; the interval is endless where the error is unknown.
+    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval; the interval is endless where the error is unknown.
     pub shift: Estimate,
     /// Corrected p-value of "no difference".
     pub q_value: f64,
@@ -158,7 +158,7 @@ pub enum Letter {
 pub struct CellDifference {
     /// Which.
     pub subject: Subject,
-    /// Position of its level in [`SheetComparison::levels`].
+    /// Position of its level in [`DatasetComparison::levels`].
     pub level: usize,
     /// The verdict.
     pub difference: Difference,
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
-        let sheet = |quantity: &str, better| SheetComparison {
+        let dataset = |quantity: &str, better| DatasetComparison {
             name: String::new(),
             quantity: quantity.into(),
             unit: String::new(),
@@ -182,9 +182,9 @@ mod tests {
             lonely: 0,
             without_ratio: 0,
         };
-        assert_eq!(sheet("half_round_trip", Better::Lower).called_above(), "slower");
-        assert_eq!(sheet("throughput", Better::Higher).called_above(), "faster");
-        let variation = sheet("one_way_variation", Better::Lower);
+        assert_eq!(dataset("half_round_trip", Better::Lower).called_above(), "slower");
+        assert_eq!(dataset("throughput", Better::Higher).called_above(), "faster");
+        let variation = dataset("one_way_variation", Better::Lower);
         assert_eq!((variation.called_above(), variation.called()[1]), ("less steady", "steadier"));
     }
 

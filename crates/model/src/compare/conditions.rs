@@ -1,8 +1,8 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
 use super::Side;
+use super::dataset::pair_up;
 use super::seen;
-use super::sheet::pair_up;
 use crate::{CpuSet, Level, Topology};
 
 /// A condition that a side may state.
@@ -115,7 +115,7 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     let (pairs, unmatched) = pair_up(a, b);
     if pairs.is_empty() {
         let names = |side: &Side| {
-            Some(side.sheets.iter().map(|sheet| sheet.name.as_str()).collect::<Vec<_>>().join(", "))
+            Some(side.datasets.iter().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>().join(", "))
         };
         let (left, right) = (names(a), names(b));
         found.push(mismatch("protocol", left.as_ref(), right.as_ref(), Weight::Forbids));

@@ -10,12 +10,12 @@
 
 use super::alignment::Held;
 use super::apart::{Members, comparable, judge_apart};
+use super::dataset::pair_up;
 use super::judged::Judged;
 use super::paired::{Joined, Noise, basis, join, judge_cell, judge_level, steady};
-use super::sheet::pair_up;
 use super::{
-    Alignment, Basis, CellDifference, Comparison, LeastEffect, Letter, LevelAlone, LevelDifference, Pairing,
-    Sheet, SheetComparison, Side, Subject,
+    Alignment, Basis, CellDifference, Comparison, Dataset, DatasetComparison, LeastEffect, Letter,
+    LevelAlone, LevelDifference, Pairing, Side, Subject,
 };
 use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
@@ -26,8 +26,8 @@ const FAMILY_ERROR: f64 = 0.001;
 /// Share of the cells called different that may be wrong.
 const FALSE_DISCOVERIES: f64 = 0.05;
 
-/// Holds two sides against each other. Sheets of one name belong together; where each side has a single one they do so
-/// whatever their names. Sheets without a value on either side are left out, and where pairs are held against themselves
+/// Holds two sides against each other. Datasets of one name belong together; where each side has a single one they do so
+/// whatever their names. Datasets without a value on either side are left out, and where pairs are held against themselves
 /// levels without a pair on both sides.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
@@ -44,10 +44,10 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
         .collect();
     correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
     correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
-    Comparison { sheets: drafts.into_iter().map(Draft::finish).collect(), unmatched }
+    Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched }
 }
 
-/// Corrects the p-values of every sheet together and draws the verdicts.
+/// Corrects the p-values of every dataset together and draws the verdicts.
 fn correct<'a>(
     drafts: &mut [Draft<'a>],
     of: impl for<'d> Fn(&'d mut Draft<'a>) -> &'d mut Vec<Judged>,
@@ -75,9 +75,9 @@ struct Named {
     as_read: Option<f64>,
 }
 
-/// A sheet in the making.
+/// A dataset in the making.
 struct Draft<'a> {
-    a: &'a Sheet,
+    a: &'a Dataset,
     basis: Basis,
     names: Vec<Named>,
     levels: Vec<Judged>,
@@ -89,7 +89,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn empty(a: &'a Sheet, basis: Basis) -> Draft<'a> {
+    fn empty(a: &'a Dataset, basis: Basis) -> Draft<'a> {
         Draft {
             a,
             basis,
@@ -105,8 +105,8 @@ impl<'a> Draft<'a> {
 
     /// Every pair against itself.
     fn of_pairs(
-        a: &'a Sheet,
-        b: &'a Sheet,
+        a: &'a Dataset,
+        b: &'a Dataset,
         alignment: &Alignment,
         least: LeastEffect,
         guest: bool,
@@ -145,13 +145,13 @@ impl<'a> Draft<'a> {
 
     /// Levels that mean the same against each other; the others stand alone.
     fn of_levels(
-        a: &'a Sheet,
-        b: &'a Sheet,
+        a: &'a Dataset,
+        b: &'a Dataset,
         alignment: &Alignment,
         least: LeastEffect,
         guest: bool,
     ) -> Draft<'a> {
-        let members = [a, b].map(|sheet| comparable(sheet.readings.iter()));
+        let members = [a, b].map(|dataset| comparable(dataset.readings.iter()));
         let basis = basis(members.iter().flatten().map(|(_, reading)| *reading));
         let resolution = a.resolution.max(b.resolution);
         let margin = |value: f64| least.margin(value, resolution, 0.0);
@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    fn finish(self) -> SheetComparison {
+    fn finish(self) -> DatasetComparison {
         let better = self.a.better;
         let levels = self.names.into_iter().zip(self.levels);
         let cells = self.subjects.into_iter().zip(self.cells);
@@ -202,7 +202,7 @@ impl<'a> Draft<'a> {
             })
             .collect();
         cells.sort_by(|x, y| x.subject.cmp(&y.subject));
-        SheetComparison {
+        DatasetComparison {
             name: self.a.name.clone(),
             quantity: self.a.quantity.clone(),
             unit: self.a.unit.clone(),

@@ -18,7 +18,7 @@ const IDENTICAL: &str = "the very same numbers";
 /// Plateaus lie at least 15 % apart: what moves a guest's level by more may be the host moving its CPUs.
 const PLATEAU: f64 = 0.14;
 
-/// What is known of a level or a cell: medians as read, and the shift in the basis of the sheet.
+/// What is known of a level or a cell: medians as read, and the shift in the basis of the dataset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub a: f64,

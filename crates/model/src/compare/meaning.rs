@@ -6,7 +6,7 @@
 //! limit was chosen with these files in view.
 
 use super::paired::has_ratio;
-use super::seen::latency_sheet;
+use super::seen::latency_dataset;
 use super::{Fact, Levels, Side};
 use crate::stats::median_in_place;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Doubt {
             return None;
         }
         let [left, right] = [(a, &levels[0]), (b, &levels[1])].map(|(side, levels)| medians(side, levels));
-        let unit = latency_sheet(a)?.unit.clone();
+        let unit = latency_dataset(a)?.unit.clone();
         let doubts = left.into_iter().filter_map(|(level, a)| {
             let b = *right.get(&level)?;
             Some(Doubt { level, a, b, unit: unit.clone() })
@@ -53,7 +53,7 @@ impl Doubt {
 /// The median of each level of the latencies of a side, as read.
 fn medians(side: &Side, levels: &Levels) -> BTreeMap<String, f64> {
     let mut by_level: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (subject, reading) in latency_sheet(side).iter().flat_map(|sheet| &sheet.readings) {
+    for (subject, reading) in latency_dataset(side).iter().flat_map(|dataset| &dataset.readings) {
         if reading.steady && has_ratio(reading.value.point) {
             by_level.entry(levels.of_subject(subject).1).or_default().push(reading.value.point);
         }

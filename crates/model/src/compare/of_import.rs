@@ -1,7 +1,7 @@
 //! A matrix file of another tool, or of our own `csv`, as a [`Side`].
 
 use super::of_latency::NEGLIGIBLE_NS;
-use super::{Better, Fact, Reading, Sheet, Side, Subject, Value};
+use super::{Better, Dataset, Fact, Reading, Side, Subject, Value};
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::lint::comb;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ const STEPS_OF_A_LATTICE: f64 = 1.5;
 
 /// The matrices of one file.
 pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
-    let sheets = matrices.iter().map(|matrix| sheet(matrix, matrices.len())).collect();
+    let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
     let said = |key: &str| matrices.first().and_then(|matrix| value(matrix, key));
     let facts = [
         (Fact::Simulated, said("simulated").map(|text| if text == "true" { "yes" } else { "no" })),
@@ -24,7 +24,7 @@ pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
         topology: None,
         execution: Vec::new(),
         guest: said("hypervisor").is_some(),
-        sheets,
+        datasets,
     }
 }
 
@@ -32,7 +32,7 @@ fn value<'a>(matrix: &'a ImportedMatrix, key: &str) -> Option<&'a str> {
     matrix.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
-fn sheet(imported: &ImportedMatrix, among: usize) -> Sheet {
+fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
     let matrix = &imported.matrix;
     let cpus = matrix.cpus();
     let mut readings: BTreeMap<Subject, Reading> = BTreeMap::new();
@@ -61,7 +61,7 @@ fn sheet(imported: &ImportedMatrix, among: usize) -> Sheet {
     };
     let traits =
         ["kernel", "regime"].into_iter().filter_map(|key| Some((key, value(imported, key)?.to_owned())));
-    Sheet {
+    Dataset {
         name,
         quantity: "half_round_trip".to_owned(),
         unit: imported.unit.to_string(),

@@ -1,6 +1,6 @@
 //! A latency run as a [`Side`].
 
-use super::{Better, Fact, Reading, Series, Sheet, Side, Subject, Value};
+use super::{Better, Dataset, Fact, Reading, Series, Side, Subject, Value};
 use crate::environment::Ground;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
@@ -16,14 +16,15 @@ const VISIBLE_STEPS: f64 = 3.0;
 /// more than this.
 pub(super) const SERIES_FLOOR: f64 = 0.02;
 
-/// A latency run: a sheet for each map, one for each imitated tool, and one for the tails.
+/// A latency run: a dataset for each map, one for each imitated tool, and one for the tails.
 pub fn of_latency(
     environment: &Environment,
     topology: &Topology,
     settings: &LatencySettings,
     result: &LatencyResult,
 ) -> Side {
-    let mut sheets: Vec<Sheet> = result.maps.iter().map(|map| of_map(map, environment, settings)).collect();
+    let mut datasets: Vec<Dataset> =
+        result.maps.iter().map(|map| of_map(map, environment, settings)).collect();
     for imitated in &result.imitated {
         let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
             let cpus = imitated.cells.cpus();
@@ -32,14 +33,14 @@ pub fn of_latency(
                 Reading { value: Value::bare(cell.as_ref().ok()?.value_ns), cycles: None, steady: true };
             (row != column).then_some((subject, reading))
         });
-        sheets.push(Sheet {
+        datasets.push(Dataset {
             traits: vec![("kernel", format!("as:{}", imitated.tool))],
             readings: readings.collect(),
             ..in_ns(format!("latency as {}", imitated.tool), "as_printed")
         });
     }
     if !result.tails.is_empty() {
-        sheets.push(Sheet {
+        datasets.push(Dataset {
             traits: vec![("home", home(settings))],
             readings: result.tails.iter().filter_map(of_tails).collect(),
             ..in_ns("latency tails".to_owned(), "half_round_trip")
@@ -50,7 +51,7 @@ pub fn of_latency(
         topology: Some(topology.clone()),
         execution: result.execution.clone(),
         guest: environment.hypervisor.is_some(),
-        sheets,
+        datasets,
     }
 }
 
@@ -78,8 +79,8 @@ pub fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     known.into_iter().filter_map(|(fact, text)| Some((fact, text?))).collect()
 }
 
-fn in_ns(name: String, quantity: &str) -> Sheet {
-    Sheet {
+fn in_ns(name: String, quantity: &str) -> Dataset {
+    Dataset {
         name,
         quantity: quantity.to_owned(),
         unit: "ns".to_owned(),
@@ -98,7 +99,7 @@ fn home(settings: &LatencySettings) -> String {
     }
 }
 
-fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySettings) -> Sheet {
+fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySettings) -> Dataset {
     let quantity = match map.protocol {
         Protocol::Cas | Protocol::Store | Protocol::Msg => "half_round_trip",
         Protocol::Xfer => "read",
@@ -127,7 +128,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
             };
             Some((subject, reading))
         });
-    Sheet {
+    Dataset {
         traits: vec![
             ("kernel", map.kernel.to_string()),
             ("regime", map.regime.name().to_owned()),

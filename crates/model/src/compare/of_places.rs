@@ -1,11 +1,11 @@
 //! A comparison of placements as a [`Side`]: each metric of each piece of work, placement by placement.
 
 use super::of_latency::facts;
-use super::{Better, Reading, Series, Sheet, Side, Subject, Value};
+use super::{Better, Dataset, Reading, Series, Side, Subject, Value};
 use crate::place::{Better as Direction, PlaceResult, PlaceSettings};
 use crate::{Environment, Topology};
 
-/// A comparison of placements: a sheet for each metric of each piece of work.
+/// A comparison of placements: a dataset for each metric of each piece of work.
 pub fn of_places(
     environment: &Environment,
     topology: &Topology,
@@ -14,7 +14,7 @@ pub fn of_places(
 ) -> Side {
     let threads =
         settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
-    let sheets = result.comparisons.iter().map(|comparison| {
+    let datasets = result.comparisons.iter().map(|comparison| {
         let readings = comparison.arms.iter().filter_map(|arm| {
             let value = Value::of(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
@@ -25,7 +25,7 @@ pub fn of_places(
             };
             Some((Subject::Series(series), Reading { value, cycles: None, steady: true }))
         });
-        Sheet {
+        Dataset {
             name: format!("{}, {}", comparison.work, comparison.metric.name),
             quantity: comparison.metric.name.to_string(),
             unit: comparison.metric.unit.to_owned(),
@@ -44,6 +44,6 @@ pub fn of_places(
         topology: Some(topology.clone()),
         execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
-        sheets: sheets.collect(),
+        datasets: datasets.collect(),
     }
 }

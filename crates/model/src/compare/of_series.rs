@@ -1,7 +1,7 @@
 //! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is judged by.
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
-use super::{Better, Reading, Series, Sheet, Side, Subject, Value};
+use super::{Better, Dataset, Reading, Series, Side, Subject, Value};
 use crate::queue::QueueCell;
 use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline, unit_of_value};
 use crate::{Environment, Flag, Topology};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// representatives, each a line of its own.
 const MATRIX: usize = 7;
 
-/// A run of trials: a sheet for each set of parameters with many pairs, and one for each number of the others.
+/// A run of trials: a dataset for each set of parameters with many pairs, and one for each number of the others.
 pub fn of_series(
     environment: &Environment,
     topology: &Topology,
@@ -32,7 +32,7 @@ pub fn of_series(
     let asked: Vec<String> =
         settings.asked.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
     let asked = ("options", asked.join(" "));
-    let mut sheets: BTreeMap<String, Sheet> = BTreeMap::new();
+    let mut datasets: BTreeMap<String, Dataset> = BTreeMap::new();
     for (set, trials) in sets {
         let pairs = trials.iter().filter(|(trial, ..)| trial.spec.placement.len() == 2).count();
         for (trial, name, value) in trials {
@@ -40,7 +40,7 @@ pub fn of_series(
                 true => Quantity { unit: "ns".to_owned(), better: Better::Lower },
                 false => Quantity::of(name),
             };
-            let (sheet, subject) = match trial.spec.placement.as_slice() {
+            let (dataset, subject) = match trial.spec.placement.as_slice() {
                 // A table of queues is a matrix, however few CPUs it has.
                 [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
                     (format!("{set}, {name}"), Subject::Pair([*from, *to]))
@@ -55,8 +55,8 @@ pub fn of_series(
                     (format!("{}, {name}", trial.spec.probe), Subject::Series(series))
                 }
             };
-            let sheet = sheets.entry(sheet.clone()).or_insert_with(|| Sheet {
-                name: sheet,
+            let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
+                name: dataset,
                 quantity: name.to_owned(),
                 negligible: if quantity.unit == "ns" { NEGLIGIBLE_NS } else { 0.0 },
                 unit: quantity.unit,
@@ -70,7 +70,7 @@ pub fn of_series(
                 continue;
             }
             let steady = !trial.flags.contains(Flag::Multimodal);
-            sheet.readings.insert(subject, Reading { value, cycles: None, steady });
+            dataset.readings.insert(subject, Reading { value, cycles: None, steady });
         }
     }
     Side {
@@ -78,7 +78,7 @@ pub fn of_series(
         topology: Some(topology.clone()),
         execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
-        sheets: sheets.into_values().collect(),
+        datasets: datasets.into_values().collect(),
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
         };
         let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let verdicts: Vec<(&str, Verdict)> = comparison.sheets[0]
+        let verdicts: Vec<(&str, Verdict)> = comparison.datasets[0]
             .levels
             .iter()
             .map(|level| (level.level.as_str(), level.difference.verdict))
@@ -166,13 +166,13 @@ mod tests {
         };
         let (a, b) = (of(1.0, 1), of(1.2, 2));
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let sheet = &comparison.sheets[0];
+        let dataset = &comparison.datasets[0];
         assert_eq!(
-            (sheet.name.as_str(), sheet.unit.as_str()),
+            (dataset.name.as_str(), dataset.unit.as_str()),
             ("queue kind=spsc, messages_per_s", "messages/s")
         );
-        assert_eq!((sheet.levels.len(), sheet.cells.len()), (1, 12));
-        assert_eq!(sheet.levels[0].difference.verdict, Verdict::Faster);
+        assert_eq!((dataset.levels.len(), dataset.cells.len()), (1, 12));
+        assert_eq!(dataset.levels[0].difference.verdict, Verdict::Faster);
     }
 
     #[test]
@@ -193,14 +193,14 @@ mod tests {
                 .any(|found| found.what == "topology" && found.weight == Weight::Refuses)
         );
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let sheet = &comparison.sheets[0];
+        let dataset = &comparison.datasets[0];
         let verdicts: Vec<(&str, Verdict)> =
-            sheet.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect();
+            dataset.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect();
         assert_eq!(
             verdicts,
             [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
         );
-        assert!(sheet.alone.is_empty() && sheet.cells.is_empty());
+        assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
         // So they stand in a table of many; of one machine by their numbers.
         let columns = |sides: [&Side; 3]| overview(&sides.map(|side| (side, Levels::of(side)))).groups;
         assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
@@ -208,9 +208,9 @@ mod tests {
         // Where one does not say how they lie, they are left out, each with its number.
         let flat = side(vec![mutex([0, 1], 4_000.0)]);
         let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
-        let sheet = &comparison.sheets[0];
-        assert!(sheet.levels.is_empty(), "{:?}", sheet.levels);
-        assert_eq!(sheet.alone.len(), 3);
+        let dataset = &comparison.datasets[0];
+        assert!(dataset.levels.is_empty(), "{:?}", dataset.levels);
+        assert_eq!(dataset.alone.len(), 3);
     }
 
     #[test]
@@ -225,10 +225,10 @@ mod tests {
             mismatches(&a, &b)
         );
         let mut other = a.clone();
-        other.sheets[0].traits[0].1 = "samples=9".into();
+        other.datasets[0].traits[0].1 = "samples=9".into();
         assert!(mismatches(&a, &other).iter().any(|found| found.weight == Weight::Refuses));
         let mut looked = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
         looked.flags.set(Flag::SharedSpin);
-        assert!(side(vec![looked]).sheets[0].readings.is_empty());
+        assert!(side(vec![looked]).datasets[0].readings.is_empty());
     }
 }

@@ -13,17 +13,17 @@ pub struct Overview {
     /// `across` of those that latencies show; `all`; series. Each means one thing: where levels of some rows are not known
     /// to mean what those of others do, they stand apart, as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
     pub groups: Vec<String>,
-    /// One row for each sheet of each side, in the order given.
+    /// One row for each dataset of each side, in the order given.
     pub rows: Vec<OverviewRow>,
 }
 
-/// A sheet of a side.
+/// A dataset of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverviewRow {
     /// Position of the side in the order given.
     pub side: usize,
-    /// Name of the sheet.
-    pub sheet: String,
+    /// Name of the dataset.
+    pub dataset: String,
     /// Unit of its numbers.
     pub unit: String,
     /// The code that ran, where it is known.
@@ -32,7 +32,7 @@ pub struct OverviewRow {
     pub medians: Vec<Option<GroupMedian>>,
 }
 
-/// The pairs of one group in one sheet.
+/// The pairs of one group in one dataset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupMedian {
     /// What the level is called on its side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
@@ -51,7 +51,7 @@ pub struct GroupMedian {
 /// several.
 type Column = (u32, String, Option<usize>);
 
-/// What of a sheet stands in a cell.
+/// What of a dataset stands in a cell.
 struct Members {
     level: String,
     /// The levels by which its CPUs lie to each other.
@@ -64,11 +64,11 @@ struct Members {
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut kinds = Kinds::of(sides);
     let by_number = are_alike(sides);
-    let mut sheets = Vec::new();
+    let mut datasets = Vec::new();
     for (position, (side, levels)) in sides.iter().enumerate() {
-        for sheet in &side.sheets {
+        for dataset in &side.datasets {
             let mut members: BTreeMap<(u32, String), Members> = BTreeMap::new();
-            for (subject, reading) in &sheet.readings {
+            for (subject, reading) in &dataset.readings {
                 let (rank, name) = levels.of_subject(subject);
                 let (name, of) = match subject {
                     Subject::Series(series) if !by_number => {
@@ -85,12 +85,12 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
             for known in members.values() {
                 kinds.note(position, &levels.column(&known.level).1, &known.levels);
             }
-            sheets.push((position, sheet, members));
+            datasets.push((position, dataset, members));
         }
     }
     let mut names: BTreeSet<Column> = BTreeSet::new();
     let mut tables = Vec::new();
-    for (position, sheet, members) in sheets {
+    for (position, dataset, members) in datasets {
         let levels = &sides[position].1;
         let of = |known: Members| {
             let (rank, name) = levels.column(&known.level);
@@ -99,13 +99,13 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
         };
         let groups: BTreeMap<Column, GroupMedian> = members.into_values().filter_map(of).collect();
         names.extend(groups.keys().cloned());
-        tables.push((position, sheet, groups));
+        tables.push((position, dataset, groups));
     }
-    let rows = tables.into_iter().map(|(side, sheet, mut groups)| OverviewRow {
+    let rows = tables.into_iter().map(|(side, dataset, mut groups)| OverviewRow {
         side,
-        sheet: sheet.name.clone(),
-        unit: sheet.unit.clone(),
-        kernel: sheet.traits.iter().find(|(name, _)| *name == "kernel").map(|(_, kernel)| kernel.clone()),
+        dataset: dataset.name.clone(),
+        unit: dataset.unit.clone(),
+        kernel: dataset.traits.iter().find(|(name, _)| *name == "kernel").map(|(_, kernel)| kernel.clone()),
         medians: names.iter().map(|name| groups.remove(name)).collect(),
     });
     let rows = rows.collect();

@@ -3,7 +3,7 @@
 use super::effect::Margin;
 use super::judged::{Case, Judged};
 use super::noise::{VALUES_THAT_TELL, scatter, shared};
-use super::{Basis, Reading, Sheet, Subject, Value};
+use super::{Basis, Dataset, Reading, Subject, Value};
 use crate::stats::compare::paired_location;
 use crate::stats::median;
 
@@ -19,7 +19,7 @@ pub(super) struct Joined<'a> {
     shift: f64,
     deviation: Option<f64>,
     /// Whether everything that both sides have is equal.
-    in_equal_sheets: bool,
+    in_equal_datasets: bool,
 }
 
 impl Joined<'_> {
@@ -31,7 +31,7 @@ impl Joined<'_> {
     /// others are equal, too.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
-        is_equal && (self.in_equal_sheets || self.deviation.is_none())
+        is_equal && (self.in_equal_datasets || self.deviation.is_none())
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn in_basis(reading: &Reading, basis: Basis) -> Value {
 }
 
 /// What both sides have, in core cycles where every one of them is known in cycles on both.
-pub(super) fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis) {
+pub(super) fn join<'a>(a: &'a Dataset, b: &'a Dataset) -> (Vec<Joined<'a>>, Basis) {
     let both = |(subject, left): (&'a Subject, &'a Reading)| {
         let right = b.readings.get(subject)?;
         let comparable = has_ratio(left.value.point) && has_ratio(right.value.point);
@@ -64,13 +64,20 @@ pub(super) fn join<'a>(a: &'a Sheet, b: &'a Sheet) -> (Vec<Joined<'a>>, Basis) {
     };
     let common: Vec<(&Subject, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
     let basis = basis(common.iter().flat_map(|(_, left, right)| [left, right]));
-    let in_equal_sheets = common.iter().all(|(_, left, right)| left.value.point == right.value.point);
+    let in_equal_datasets = common.iter().all(|(_, left, right)| left.value.point == right.value.point);
     let joined = common
         .into_iter()
         .map(|(subject, left, right)| {
             let [x, y] = [left, right].map(|reading| in_basis(&reading, basis));
             let deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
-            Joined { subject, a: left, b: right, shift: (y.point / x.point).ln(), deviation, in_equal_sheets }
+            Joined {
+                subject,
+                a: left,
+                b: right,
+                shift: (y.point / x.point).ln(),
+                deviation,
+                in_equal_datasets,
+            }
         })
         .collect();
     (joined, basis)

@@ -1,7 +1,7 @@
 //! [`Seen`]: what the latencies of a side show of its structure, and whether two sides show the same under the same
 //! numbers.
 
-use super::{Levels, Sheet, Side, Subject};
+use super::{Dataset, Levels, Side, Subject};
 use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
 use crate::latency::Execution;
 use crate::stats::median_in_place;
@@ -225,19 +225,19 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 
 /// The CPUs of the pairs of a side.
 pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
-    let subjects = side.sheets.iter().flat_map(|sheet| sheet.readings.keys());
+    let subjects = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());
     subjects.flat_map(Subject::cpus).collect()
 }
 
-/// The first sheet of latencies that a side has.
-pub(super) fn latency_sheet(side: &Side) -> Option<&Sheet> {
-    side.sheets.iter().find(|sheet| sheet.name.starts_with("latency"))
+/// The first dataset of latencies that a side has.
+pub(super) fn latency_dataset(side: &Side) -> Option<&Dataset> {
+    side.datasets.iter().find(|dataset| dataset.name.starts_with("latency"))
 }
 
 /// The first matrix of latencies that a side has, without what changed during its run.
 fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observation>>> {
-    let sheet = latency_sheet(side)?;
-    let seen: BTreeMap<[CpuId; 2], Observation> = sheet
+    let dataset = latency_dataset(side)?;
+    let seen: BTreeMap<[CpuId; 2], Observation> = dataset
         .readings
         .iter()
         .filter_map(|(subject, reading)| {

@@ -1,6 +1,6 @@
 //! Tables of many sides: what may share a column, of made-up machines and of published ones where the data are present.
 
-use super::{file, sheet, side, threads_in, threes};
+use super::{dataset, file, side, threads_in, threes};
 
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::{Levels, Side, overview};
@@ -124,7 +124,7 @@ fn relations_share_a_column_where_both_reports_mean_the_same() {
     let packages = vec![package("0-7"), package("8-15")];
     let of = |domains: Vec<Domain>| Side {
         topology: Some(Topology::new(all.clone(), domains, BTreeMap::new())),
-        ..side(sheet(1, |_, _| 1.0))
+        ..side(dataset(1, |_, _| 1.0))
     };
     // Pairs of the whole machine leave an L3 in one; in the next nobody says who shares one.
     let columns = columns_of(&[of(caches.clone()), of(packages), of(caches)]);

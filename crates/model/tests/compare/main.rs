@@ -6,8 +6,8 @@ mod columns;
 
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::{
-    Alignment, Basis, Better, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing, Possible,
-    Reading, Sheet, Side, Subject, Value, Verdict, Weight, compare, mismatches, overview,
+    Alignment, Basis, Better, Dataset, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing,
+    Possible, Reading, Side, Subject, Value, Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::formats::read_matrices;
 use coretalk_model::stats::Key;
@@ -21,7 +21,7 @@ fn topology() -> Topology {
 }
 
 /// A quiet map: cells repeat within 0.5 % and claim ± 2 %.
-fn sheet(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Sheet {
+fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
     let mut readings = BTreeMap::new();
     for b in 0..16u32 {
         for a in 0..b {
@@ -34,7 +34,7 @@ fn sheet(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Sheet {
             );
         }
     }
-    Sheet {
+    Dataset {
         name: "latency cas".into(),
         quantity: "half_round_trip".into(),
         unit: "ns".into(),
@@ -46,8 +46,8 @@ fn sheet(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Sheet {
     }
 }
 
-fn side(sheet: Sheet) -> Side {
-    Side { topology: Some(topology()), sheets: vec![sheet], ..Side::default() }
+fn side(dataset: Dataset) -> Side {
+    Side { topology: Some(topology()), datasets: vec![dataset], ..Side::default() }
 }
 
 fn levels() -> Levels {
@@ -60,24 +60,24 @@ fn alignment() -> Alignment {
 
 fn verdicts(a: &Side, b: &Side) -> Vec<(String, Verdict)> {
     let comparison = compare(a, b, &alignment(), LeastEffect::DEFAULT);
-    let levels = comparison.sheets.iter().flat_map(|sheet| &sheet.levels);
+    let levels = comparison.datasets.iter().flat_map(|dataset| &dataset.levels);
     levels.map(|level| (level.level.clone(), level.difference.verdict)).collect()
 }
 
 #[test]
 fn a_slower_level_and_a_faster_cell_are_told_apart() {
-    let a = side(sheet(1, |_, _| 1.0));
-    let b = side(sheet(2, |x, y| match (x, y) {
+    let a = side(dataset(1, |_, _| 1.0));
+    let b = side(dataset(2, |x, y| match (x, y) {
         (0, 15) => 0.8,
         (x, y) if (x < 8) == (y < 8) => 1.06,
         _ => 1.0,
     }));
     let comparison = compare(&a, &b, &alignment(), LeastEffect::DEFAULT);
-    let [l3, machine] = comparison.sheets[0].levels.as_slice() else { panic!("{comparison:?}") };
+    let [l3, machine] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
     assert_eq!((l3.level.as_str(), l3.pairs, l3.difference.verdict), ("l3", [56; 2], Verdict::Slower));
     assert!(l3.difference.shift.contains(0.06) && l3.difference.q_value < 1e-3, "{l3:?}");
     assert_eq!((machine.level.as_str(), machine.difference.verdict), ("machine", Verdict::Same));
-    let faster: Vec<&Subject> = comparison.sheets[0]
+    let faster: Vec<&Subject> = comparison.datasets[0]
         .cells
         .iter()
         .filter(|cell| cell.difference.verdict == Verdict::Faster)
@@ -88,8 +88,8 @@ fn a_slower_level_and_a_faster_cell_are_told_apart() {
 
 #[test]
 fn exchanging_the_sides_exchanges_the_verdicts() {
-    let a = side(sheet(1, |_, _| 1.0));
-    let b = side(sheet(2, |_, _| 1.1));
+    let a = side(dataset(1, |_, _| 1.0));
+    let b = side(dataset(2, |_, _| 1.1));
     assert!(verdicts(&a, &b).iter().all(|(_, verdict)| *verdict == Verdict::Slower));
     assert!(verdicts(&b, &a).iter().all(|(_, verdict)| *verdict == Verdict::Faster));
 }
@@ -97,7 +97,7 @@ fn exchanging_the_sides_exchanges_the_verdicts() {
 #[test]
 fn of_a_throughput_more_is_faster() {
     let rate = |factor: f64| {
-        let mut rates = sheet(3, |_, _| factor);
+        let mut rates = dataset(3, |_, _| factor);
         rates.better = Better::Higher;
         (rates.name, rates.unit, rates.negligible) = ("queue spsc 10".into(), "messages/s".into(), 0.0);
         side(rates)
@@ -115,7 +115,10 @@ fn each_series_is_judged_by_itself() {
         };
         let readings = [("futex p50", 2_000.0), ("futex p99", p99)];
         let readings = readings.map(|(name, point)| (Subject::series(name), value(point)));
-        Side { sheets: vec![Sheet { readings: readings.into(), ..sheet(1, |_, _| 1.0) }], ..Side::default() }
+        Side {
+            datasets: vec![Dataset { readings: readings.into(), ..dataset(1, |_, _| 1.0) }],
+            ..Side::default()
+        }
     };
     let found = verdicts(&series(5_000.0), &series(9_000.0));
     assert_eq!(found, [("futex p50".into(), Verdict::Same), ("futex p99".into(), Verdict::Slower)]);
@@ -124,14 +127,14 @@ fn each_series_is_judged_by_itself() {
 #[test]
 fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
     let clocked = |ghz: f64| {
-        let mut map = sheet(4, |_, _| 4.0 / ghz);
+        let mut map = dataset(4, |_, _| 4.0 / ghz);
         for reading in map.readings.values_mut() {
             reading.cycles = Some(Value { point: reading.value.point * ghz, ..reading.value });
         }
         side(map)
     };
     let comparison = compare(&clocked(4.0), &clocked(3.6), &alignment(), LeastEffect::DEFAULT);
-    let map = &comparison.sheets[0];
+    let map = &comparison.datasets[0];
     assert_eq!(map.basis, Basis::Cycles);
     for level in &map.levels {
         assert_eq!(level.difference.verdict, Verdict::Same);
@@ -143,7 +146,7 @@ fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
 fn too_little_is_known_to_tell() {
     // Two pairs with wide intervals.
     let few = |factor: f64| {
-        let mut map = sheet(5, |_, _| factor);
+        let mut map = dataset(5, |_, _| factor);
         map.readings.retain(|subject, _| matches!(subject, Subject::Pair([a, b]) if a.0 == 0 && b.0 < 3));
         for reading in map.readings.values_mut() {
             reading.value.deviation = Some(0.05);
@@ -154,26 +157,26 @@ fn too_little_is_known_to_tell() {
     // The same pairs without any interval.
     let bare = |factor: f64| {
         let mut side = few(factor);
-        for reading in side.sheets[0].readings.values_mut() {
+        for reading in side.datasets[0].readings.values_mut() {
             reading.value.deviation = None;
         }
         side
     };
     let comparison = compare(&bare(1.0), &bare(2.0), &alignment(), LeastEffect::DEFAULT);
-    let level = &comparison.sheets[0].levels[0].difference;
+    let level = &comparison.datasets[0].levels[0].difference;
     assert_eq!(level.verdict, Verdict::CannotTell);
     assert!(level.reason.is_some() && level.within.is_none() && level.shift.high.is_infinite());
 }
 
 #[test]
 fn a_machine_that_moved_and_a_guest_that_may_have_are_not_judged() {
-    let a = side(sheet(1, |_, _| 1.0));
-    let mut moved = side(sheet(2, |_, _| 2.0));
-    for reading in moved.sheets[0].readings.values_mut() {
+    let a = side(dataset(1, |_, _| 1.0));
+    let mut moved = side(dataset(2, |_, _| 2.0));
+    for reading in moved.datasets[0].readings.values_mut() {
         reading.steady = false;
     }
     assert!(verdicts(&a, &moved).iter().all(|(_, verdict)| *verdict == Verdict::CannotTell));
-    let guest = |factor| Side { guest: true, ..side(sheet(2, |_, _| factor)) };
+    let guest = |factor| Side { guest: true, ..side(dataset(2, |_, _| factor)) };
     assert!(verdicts(&a, &guest(5.0)).iter().all(|(_, verdict)| *verdict == Verdict::CannotTell));
     assert!(verdicts(&a, &guest(1.08)).iter().all(|(_, verdict)| *verdict == Verdict::Slower));
 }
@@ -181,7 +184,7 @@ fn a_machine_that_moved_and_a_guest_that_may_have_are_not_judged() {
 #[test]
 fn conditions_that_make_another_experiment_refuse_and_others_warn() {
     let stated = |facts: &[(Fact, &str)], kernel: &str, unit: &str| {
-        let mut map = sheet(1, |_, _| 1.0);
+        let mut map = dataset(1, |_, _| 1.0);
         map.traits = vec![("kernel", kernel.into())];
         map.unit = unit.into();
         let facts = facts.iter().map(|(fact, text)| (*fact, (*text).to_owned())).collect();
@@ -194,7 +197,7 @@ fn conditions_that_make_another_experiment_refuse_and_others_warn() {
         (stated(&[(Fact::Libc, "musl 1.2")], "cas", "ns"), "libc", Weight::Refuses),
         (stated(&[], "cas+pause", "ns"), "kernel of latency cas", Weight::Refuses),
         (stated(&[], "cas", "cycles"), "unit", Weight::Forbids),
-        (Side { sheets: Vec::new(), ..side(sheet(1, |_, _| 1.0)) }, "protocol", Weight::Forbids),
+        (Side { datasets: Vec::new(), ..side(dataset(1, |_, _| 1.0)) }, "protocol", Weight::Forbids),
     ] {
         let found = mismatches(&base, &other);
         assert_eq!((found[0].what.as_str(), found[0].weight), (what, weight), "{found:?}");
@@ -222,15 +225,15 @@ fn a_file_equals_itself_and_is_not_known_beyond_its_numbers() {
         .collect();
     let file = of_import(&read_matrices(text.as_bytes()).unwrap());
     let comparison = compare(&file, &file, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
-    let [all] = comparison.sheets[0].levels.as_slice() else { panic!("{comparison:?}") };
+    let [all] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
     assert_eq!((all.level.as_str(), all.pairs, all.difference.verdict), ("all", [66; 2], Verdict::Same));
     // Not even the same numbers are the same machine to better than what files leave unsaid.
     assert!(all.difference.within.unwrap() > 0.02);
 }
 
 #[test]
-fn the_table_has_a_row_for_each_sheet_and_a_column_for_each_group() {
-    let sides = [side(sheet(1, |_, _| 1.0)), side(sheet(2, |_, _| 2.0))];
+fn the_table_has_a_row_for_each_dataset_and_a_column_for_each_group() {
+    let sides = [side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 2.0))];
     let table = overview(&[(&sides[0], levels()), (&sides[1], Levels::one())]);
     assert_eq!(table.groups, ["all", "l3", "machine"]);
     let medians: Vec<Vec<Option<usize>>> = table
@@ -244,15 +247,17 @@ fn the_table_has_a_row_for_each_sheet_and_a_column_for_each_group() {
 
 #[test]
 fn cpus_that_only_one_side_has_are_left_out() {
-    let mut small = sheet(2, |_, _| 1.0);
+    let mut small = dataset(2, |_, _| 1.0);
     small.readings.retain(|subject, _| matches!(subject, Subject::Pair([_, b]) if b.0 < 8));
-    let comparison = compare(&side(sheet(1, |_, _| 1.0)), &side(small), &alignment(), LeastEffect::DEFAULT);
-    let map = &comparison.sheets[0];
+    let comparison = compare(&side(dataset(1, |_, _| 1.0)), &side(small), &alignment(), LeastEffect::DEFAULT);
+    let map = &comparison.datasets[0];
     assert_eq!((map.levels.len(), map.cells.len(), map.lonely), (1, 28, 92));
-    let nothing =
-        Side { sheets: vec![Sheet { readings: BTreeMap::new(), ..sheet(1, |_, _| 1.0) }], ..Side::default() };
+    let nothing = Side {
+        datasets: vec![Dataset { readings: BTreeMap::new(), ..dataset(1, |_, _| 1.0) }],
+        ..Side::default()
+    };
     assert!(
-        compare(&side(sheet(1, |_, _| 1.0)), &nothing, &alignment(), LeastEffect::DEFAULT).sheets[0]
+        compare(&side(dataset(1, |_, _| 1.0)), &nothing, &alignment(), LeastEffect::DEFAULT).datasets[0]
             .cells
             .is_empty()
     );
@@ -288,9 +293,9 @@ fn threads_in(group: u32) -> impl Fn(u32, u32) -> f64 {
 fn held(a: &Side, b: &Side) -> (Alignment, Vec<(String, Verdict)>, usize) {
     let alignment = Alignment::between(a, b);
     let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
-    let sheet = &comparison.sheets[0];
-    let levels = sheet.levels.iter().map(|level| (level.level.clone(), level.difference.verdict)).collect();
-    (alignment, levels, sheet.cells.len())
+    let dataset = &comparison.datasets[0];
+    let levels = dataset.levels.iter().map(|level| (level.level.clone(), level.difference.verdict)).collect();
+    (alignment, levels, dataset.cells.len())
 }
 
 fn named(levels: &[(&str, Verdict)]) -> Vec<(String, Verdict)> {
@@ -307,7 +312,7 @@ fn machines_of_other_groups_are_not_held_against_each_other() {
         // What each has stands alone, with its own numbers.
         let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
         let alone: Vec<(Letter, &str, usize)> =
-            comparison.sheets[0].alone.iter().map(|one| (one.of, one.level.as_str(), one.pairs)).collect();
+            comparison.datasets[0].alone.iter().map(|one| (one.of, one.level.as_str(), one.pairs)).collect();
         assert_eq!((alone.len(), alone[0].0, alone[4].0), (5, Letter::A, Letter::B), "{alone:?}");
     }
     // Groups of four lie in groups of eight without cutting across them: most pairs of one number are not alike.
@@ -395,29 +400,29 @@ fn the_same_numbers_are_the_same_without_any_interval() {
     let few = file(4, 1, |cpu| cpu, |_, _| 30.0);
     let one = |a: &Side, b: &Side, least: f64| {
         let comparison = compare(a, b, &Alignment::between(a, b), LeastEffect(least));
-        comparison.sheets[0].levels[0].difference.clone()
+        comparison.datasets[0].levels[0].difference.clone()
     };
     // Six pairs of one file, held to better than files can be known.
     let found = one(&few, &few, 0.001);
     assert_eq!((found.verdict, found.possible.slower || found.possible.faster), (Verdict::Same, false));
     assert_eq!(found.reason, Some("the very same numbers"));
     // A run against itself, in which everything changed state.
-    let mut moved = side(sheet(2, |_, _| 1.0));
-    for reading in moved.sheets[0].readings.values_mut() {
+    let mut moved = side(dataset(2, |_, _| 1.0));
+    for reading in moved.datasets[0].readings.values_mut() {
         reading.steady = false;
     }
     let comparison = compare(&moved, &moved, &Alignment::between(&moved, &moved), LeastEffect::DEFAULT);
-    let cells = &comparison.sheets[0].cells;
+    let cells = &comparison.datasets[0].cells;
     assert!(cells.iter().all(|cell| cell.difference.verdict == Verdict::Same));
 }
 
 #[test]
 fn what_is_slower_or_the_same_is_not_faster() {
-    let (a, b) = (side(sheet(1, |_, _| 1.0)), side(sheet(2, |_, _| 1.02)));
+    let (a, b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.02)));
     let wide = |side: &Side| {
         let mut side = side.clone();
-        side.sheets[0].readings.retain(|_, reading| reading.value.point < 50.0);
-        for (reading, position) in side.sheets[0].readings.values_mut().zip(0_u64..) {
+        side.datasets[0].readings.retain(|_, reading| reading.value.point < 50.0);
+        for (reading, position) in side.datasets[0].readings.values_mut().zip(0_u64..) {
             reading.value.deviation = Some(0.01);
             reading.value.point *= 1.0 + 0.02 * Key::of(&[position]).normal(1);
         }
@@ -425,7 +430,7 @@ fn what_is_slower_or_the_same_is_not_faster() {
     };
     let (a, b) = (wide(&a), wide(&b));
     let comparison = compare(&a, &b, &alignment(), LeastEffect(0.02));
-    let level = &comparison.sheets[0].levels[0].difference;
+    let level = &comparison.datasets[0].levels[0].difference;
     assert_eq!(level.verdict, Verdict::CannotTell, "{level:?}");
     assert_eq!(level.possible, Possible { faster: false, slower: true });
 }
@@ -438,13 +443,13 @@ fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
         vec![domain(Level::L3, "0,2,4,6,8,10,12,14"), domain(Level::L3, "1,3,5,7,9,11,13,15")],
         BTreeMap::new(),
     );
-    let mut other = sheet(2, |_, _| 1.0);
+    let mut other = dataset(2, |_, _| 1.0);
     let values = |a: u32, b: u32| if a % 2 == b % 2 { 24.0 } else { 80.0 };
     for (subject, reading) in &mut other.readings {
         let Subject::Pair([a, b]) = subject else { unreachable!() };
         reading.value.point = values(a.0, b.0);
     }
-    let (a, b) = (side(sheet(1, |_, _| 1.0)), Side { topology: Some(crossed), ..side(other) });
+    let (a, b) = (side(dataset(1, |_, _| 1.0)), Side { topology: Some(crossed), ..side(other) });
     let (alignment, levels, cells) = held(&a, &b);
     assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Reported));
     assert_eq!(levels, named(&[("l3", Verdict::Slower), ("machine", Verdict::Same)]));
@@ -509,7 +514,7 @@ fn published_machines_are_held_against_their_like() {
         assert_eq!(*Alignment::between(&left, &right).pairing(), expected, "{a} {b}");
         assert_eq!(*Alignment::between(&right, &left).pairing(), expected, "{b} {a}");
         let itself = compare(&left, &left, &Alignment::between(&left, &left), LeastEffect::DEFAULT);
-        let mut levels = itself.sheets[0].levels.iter();
+        let mut levels = itself.datasets[0].levels.iter();
         assert!(levels.all(|level| level.difference.verdict == Verdict::Same), "{a}");
     }
 }
@@ -585,8 +590,8 @@ fn relations_mean_the_same_where_both_report_what_lies_below_them() {
     let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
     let of = |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
     let caches = [domain(Level::L3, "0-7"), domain(Level::L3, "8-15"), domain(Level::Package, "0-15")];
-    let a = Side { topology: of(caches.to_vec()), ..side(sheet(1, |_, _| 1.0)) };
-    let b = Side { topology: of(vec![domain(Level::Package, "0-15")]), ..side(sheet(2, |_, _| 1.0)) };
+    let a = Side { topology: of(caches.to_vec()), ..side(dataset(1, |_, _| 1.0)) };
+    let b = Side { topology: of(vec![domain(Level::Package, "0-15")]), ..side(dataset(2, |_, _| 1.0)) };
     let (alignment, levels, _) = held(&a, &b);
     assert_eq!((alignment.pairing(), levels), (&Pairing::Levels(Likeness::Reported), Vec::new()));
 }
@@ -598,16 +603,16 @@ fn numbers_on_coarse_steps_are_not_shown_to_be_the_same() {
         file(12, seed, |cpu| cpu, move |a, b| 4.0 * ((ns + f64::from((a + b) % 3)) / 4.0).round())
     };
     let rounded = |mut side: Side| {
-        for reading in side.sheets[0].readings.values_mut() {
+        for reading in side.datasets[0].readings.values_mut() {
             reading.value.point = 4.0 * (reading.value.point / 4.0).round();
         }
-        side.sheets[0].resolution = 6.0;
+        side.datasets[0].resolution = 6.0;
         side
     };
     let (a, b) = (rounded(steps(1, 20.0)), rounded(steps(2, 22.0)));
     let comparison = compare(&a, &b, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
-    let level = &comparison.sheets[0].levels[0].difference;
+    let level = &comparison.datasets[0].levels[0].difference;
     assert_eq!((level.verdict, level.reason.is_some()), (Verdict::CannotTell, true), "{level:?}");
     let itself = compare(&a, &a, &Alignment::between(&a, &a), LeastEffect::DEFAULT);
-    assert_eq!(itself.sheets[0].levels[0].difference.verdict, Verdict::Same);
+    assert_eq!(itself.datasets[0].levels[0].difference.verdict, Verdict::Same);
 }

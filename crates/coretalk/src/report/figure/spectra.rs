@@ -2,7 +2,7 @@
 
 use super::chart::Kind;
 use super::distribution::{self, Steps};
-use super::sheet::framed;
+use super::picture_file::framed;
 use super::{paragraph, wrapped};
 use crate::report::picture::{Picture, Type};
 use crate::report::spectra::{SpectrumView, is_logarithmic, name, unit_words, units};
@@ -31,7 +31,7 @@ pub fn charts(views: &[SpectrumView]) -> [Vec<Picture>; 2] {
 }
 
 /// The percentiles as one picture; `None` where nothing can be drawn.
-pub fn sheet(views: &[SpectrumView]) -> Option<Picture> {
+pub fn picture_file(views: &[SpectrumView]) -> Option<Picture> {
     let [percentiles, _] = charts(views);
     let title = name(views);
     let width = percentiles.first()?.width;
@@ -74,6 +74,6 @@ mod tests {
         views.extend((0..12).map(|number| named(&number.to_string(), Some("ns"))));
         assert_eq!(charts(&views)[0].len(), 3, "14 curves of one unit are two charts of seven");
         assert_eq!(charts(&[view("nothing", &[])]), [Vec::new(), Vec::new()]);
-        assert!(sheet(&[view("nothing", &[])]).is_none());
+        assert!(picture_file(&[view("nothing", &[])]).is_none());
     }
 }

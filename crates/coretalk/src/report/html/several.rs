@@ -78,20 +78,20 @@ fn difference(differing: &Differing<'_>) -> Section {
     lines.extend(view.mismatches.iter().map(|mismatch| format!("! {}", mismatch_words(mismatch))));
     lines.extend(pairing_words(view.alignment).map(|words| format!("! {words}")));
     let mut body = paragraphs(lines);
-    for sheet in &view.comparison.sheets {
-        let labels = labels(sheet);
-        let levels = in_order(sheet, &labels)
+    for dataset in &view.comparison.datasets {
+        let labels = labels(dataset);
+        let levels = in_order(dataset, &labels)
             .into_iter()
-            .map(|level| level_row(level, sheet, view.topology(), &labels));
-        let alone = sheet.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
+            .map(|level| level_row(level, dataset, view.topology(), &labels));
+        let alone = dataset.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
         let rows = levels.chain(alone).map(|mut row| {
             let verdict = row.pop().map(Cell::Words);
             row.into_iter().map(Cell::Number).chain(verdict).collect()
         });
-        let (a, b) = (format!("A {}", sheet.unit), format!("B {}", sheet.unit));
+        let (a, b) = (format!("A {}", dataset.unit), format!("B {}", dataset.unit));
         let heads = ["level", "pairs", &a, &b, "shift", "95 %", "verdict"];
-        body.push_str(&table(&heading(sheet), &heads, &rows.collect::<Vec<_>>()));
-        body.push_str(&paragraphs(remarks(sheet).into_iter().chain(tally(sheet))));
+        body.push_str(&table(&heading(dataset), &heads, &rows.collect::<Vec<_>>()));
+        body.push_str(&paragraphs(remarks(dataset).into_iter().chain(tally(dataset))));
     }
     Section::new("difference", "Difference", None, body)
 }

@@ -1,4 +1,4 @@
-//! A picture as SVG text: for a page, whose style sheet gives the colours, or for a file of its own.
+//! A picture as SVG text: for a page, whose stylesheet gives the colours, or for a file of its own.
 
 use super::{Anchor, Ink, Picture, SERIES, Shape, Type, Weight};
 use crate::report::html::escape::escaped;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Where the SVG stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// Inside a page: colours are variables of its style sheet.
+    /// Inside a page: colours are variables of its stylesheet.
     Page,
     /// In a file of its own: colours are fixed, on white.
     File,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_fixed_colours_and_a_page_has_those_of_its_style_sheet() {
+    fn a_file_has_fixed_colours_and_a_page_has_those_of_its_stylesheet() {
         let (file, page) = (sample().to_svg(Medium::File), sample().to_svg(Medium::Page));
         assert!(!file.contains("var(") && file.contains("fill=\"#ffffff\""));
         assert!(page.contains("var(--text)") && page.contains("#0102ff"));

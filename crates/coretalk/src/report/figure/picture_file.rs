@@ -1,4 +1,4 @@
-//! The sheet: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
+//! The picture file: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
 
 use super::heat_map::{difference_map, heat_map};
 use super::{curves, ladder, paragraph, placements, timeline, wrapped};
@@ -22,8 +22,8 @@ const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
 const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
-/// The sheet of one run; `None` where it holds nothing that can be drawn.
-pub fn sheet(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
+/// The picture file of one run; `None` where it holds nothing that can be drawn.
+pub fn picture_file(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
     let main = main_figures(subject, drawing, SIDE)?;
     Some(framed(Picture::stacked(
         title_of(subject),
@@ -33,7 +33,7 @@ pub fn sheet(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
 }
 
 /// Several runs: a map of each, in the order given; of two also their difference.
-pub fn sheet_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Picture> {
+pub fn picture_file_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if subjects.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
     let part = |subject| {
         let main = main_figures(subject, drawing, side)?;

@@ -1,4 +1,4 @@
-//! [`Side`], [`Sheet`] and [`Reading`]: results in the form in which they are compared.
+//! [`Side`], [`Dataset`] and [`Reading`]: results in the form in which they are compared.
 
 use super::{Fact, Unmatched};
 use crate::latency::ExecutionTest;
@@ -18,12 +18,12 @@ pub struct Side {
     /// Whether a host may move its CPUs: what it shows at one time need not be what it shows at another.
     pub guest: bool,
     /// Results.
-    pub sheets: Vec<Sheet>,
+    pub datasets: Vec<Dataset>,
 }
 
 /// Results of one kind in one unit: a matrix, or the same number of several series.
 #[derive(Debug, Clone)]
-pub struct Sheet {
+pub struct Dataset {
     /// What is compared with what: equal names on both sides belong together (`latency cas`).
     pub name: String,
     /// The quantity, such as `half_round_trip`.
@@ -42,20 +42,21 @@ pub struct Sheet {
     pub readings: BTreeMap<Subject, Reading>,
 }
 
-/// Sheets that belong together, and the names of those that stand alone.
-pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Sheet, &'a Sheet)>, Unmatched) {
-    let by_name = |sheet: &'a Sheet| Some((sheet, b.sheets.iter().find(|other| other.name == sheet.name)?));
-    let mut pairs: Vec<(&Sheet, &Sheet)> = a.sheets.iter().filter_map(by_name).collect();
-    if let ([], [left], [right]) = (pairs.as_slice(), a.sheets.as_slice(), b.sheets.as_slice()) {
+/// Datasets that belong together, and the names of those that stand alone.
+pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Dataset)>, Unmatched) {
+    let by_name =
+        |dataset: &'a Dataset| Some((dataset, b.datasets.iter().find(|other| other.name == dataset.name)?));
+    let mut pairs: Vec<(&Dataset, &Dataset)> = a.datasets.iter().filter_map(by_name).collect();
+    if let ([], [left], [right]) = (pairs.as_slice(), a.datasets.as_slice(), b.datasets.as_slice()) {
         pairs.push((left, right));
     }
-    let alone = |sheets: &[Sheet]| {
-        let paired = |sheet: &Sheet| {
-            pairs.iter().any(|(left, right)| std::ptr::eq(*left, sheet) || std::ptr::eq(*right, sheet))
+    let alone = |datasets: &[Dataset]| {
+        let paired = |dataset: &Dataset| {
+            pairs.iter().any(|(left, right)| std::ptr::eq(*left, dataset) || std::ptr::eq(*right, dataset))
         };
-        sheets.iter().filter(|sheet| !paired(sheet)).map(|sheet| sheet.name.clone()).collect()
+        datasets.iter().filter(|dataset| !paired(dataset)).map(|dataset| dataset.name.clone()).collect()
     };
-    let unmatched = Unmatched { in_a: alone(&a.sheets), in_b: alone(&b.sheets) };
+    let unmatched = Unmatched { in_a: alone(&a.datasets), in_b: alone(&b.datasets) };
     (pairs, unmatched)
 }
 
@@ -112,7 +113,7 @@ impl Subject {
 /// A value with what is known of its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Value {
-    /// In the unit of the sheet, or core cycles.
+    /// In the unit of the dataset, or core cycles.
     pub point: f64,
     /// Standard deviation of its logarithm, 0.01 is about 1 %; `None` where nothing is known of it.
     pub deviation: Option<f64>,
