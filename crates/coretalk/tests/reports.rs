@@ -9,8 +9,8 @@ use coretalk::document::{Document, Identity};
 use coretalk::report::difference::Differing;
 use coretalk::report::figure::picture_file::{picture_file, picture_file_of_several};
 use coretalk::report::html::page;
+use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
 use coretalk::report::picture::Medium;
-use coretalk::report::subject::{Drawing, ScaleChoice, Subject};
 use coretalk::report::{By, Order};
 use coretalk::{PlaceReport, RunReport};
 use coretalk_measure::session::place::{self, PlaceJob};
@@ -24,12 +24,12 @@ use std::collections::BTreeMap;
 
 const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed };
 
-fn subject(report: &RunReport) -> Subject<'_> {
-    Subject::new(report, "k3f9", Identity::Hidden).unwrap()
+fn input(report: &RunReport) -> ReportInput<'_> {
+    ReportInput::new(report, "k3f9", Identity::Hidden).unwrap()
 }
 
 fn page_of(report: &RunReport) -> String {
-    page(&[subject(report)], DRAWING).unwrap()
+    page(&[input(report)], DRAWING).unwrap()
 }
 
 /// What stands between two marks, every time.
@@ -78,10 +78,10 @@ fn large() -> RunReport {
 #[test]
 fn every_sample_becomes_a_page_and_a_picture() {
     for (name, report) in samples::all() {
-        let subject = subject(&report);
-        let page = page(std::slice::from_ref(&subject), DRAWING).unwrap();
+        let input = input(&report);
+        let page = page(std::slice::from_ref(&input), DRAWING).unwrap();
         assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{name}");
-        let picture = picture_file(&subject, DRAWING).unwrap();
+        let picture = picture_file(&input, DRAWING).unwrap();
         assert!(picture.to_svg(Medium::File).ends_with("</svg>"), "{name}");
         assert!(picture.to_png().unwrap().starts_with(b"\x89PNG"), "{name}");
     }
@@ -127,7 +127,7 @@ fn hostile_names_are_text() {
     let visible = page.split("<script").next().unwrap();
     assert!(!visible.contains('\u{202e}') && !visible.contains('\u{1b}'));
     assert!(visible.contains("&lt;img src=x"), "it is shown as it stands");
-    let svg = picture_file(&subject(&report), DRAWING).unwrap().to_svg(Medium::File);
+    let svg = picture_file(&input(&report), DRAWING).unwrap().to_svg(Medium::File);
     assert!(!svg.contains("<img") && !svg.contains("<script") && !svg.contains('\u{202e}'), "{svg}");
 }
 
@@ -172,7 +172,7 @@ fn files_stay_as_small_as_promised() {
     let (small, many) = (page_of(&samples::floating_guest()).len(), page_of(&large()).len());
     assert!(small <= 300_000, "{small} bytes for 2 CPUs");
     assert!(many <= 5_000_000, "{many} bytes for 512 CPUs");
-    let picture = picture_file(&subject(&large()), DRAWING).unwrap();
+    let picture = picture_file(&input(&large()), DRAWING).unwrap();
     let svg = picture.to_svg(Medium::File);
     assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
     assert!(svg.len() < 500_000, "{}", svg.len());
@@ -187,7 +187,7 @@ fn private_facts_need_a_wish() {
     for private in ["secret-host", "/home/me/", "secret"] {
         assert!(!hidden.contains(private), "{private}");
     }
-    let included = Subject::new(&report, "k3f9", Identity::Included).unwrap();
+    let included = ReportInput::new(&report, "k3f9", Identity::Included).unwrap();
     assert!(page(&[included], DRAWING).unwrap().contains("secret-host"));
 }
 
@@ -195,7 +195,7 @@ fn private_facts_need_a_wish() {
 fn the_same_run_gives_the_same_bytes() {
     let report = samples::epyc();
     assert_eq!(page_of(&report), page_of(&report));
-    let png = || picture_file(&subject(&report), DRAWING).unwrap().to_png();
+    let png = || picture_file(&input(&report), DRAWING).unwrap().to_png();
     assert_eq!(png(), png());
 }
 
@@ -205,7 +205,7 @@ fn runs_without_values_are_said_to_be_so() {
     none.result.maps.clear();
     none.result.ladder.clear();
     assert!(page_of(&none).contains("This run holds no map."));
-    assert_eq!(picture_file(&subject(&none), DRAWING), None);
+    assert_eq!(picture_file(&input(&none), DRAWING), None);
 
     let mut missing = samples::laptop();
     for row in 0..8 {
@@ -217,7 +217,7 @@ fn runs_without_values_are_said_to_be_so() {
     missing.result.ladder.clear();
     let page = page_of(&missing);
     assert!(page.contains("28 pairs not measured: no permission"), "every reason is told");
-    let svg = picture_file(&subject(&missing), DRAWING).unwrap().to_svg(Medium::File);
+    let svg = picture_file(&input(&missing), DRAWING).unwrap().to_svg(Medium::File);
     assert!(svg.contains("28 not measured (hatched)"));
 
     let one = samples::report(Topology::flat("3".parse().unwrap()), vec![samples::map(1, |_, _| 0.0)], None);
@@ -227,12 +227,12 @@ fn runs_without_values_are_said_to_be_so() {
 #[test]
 fn one_absurd_value_leaves_the_others_their_colours() {
     let mut report = samples::laptop();
-    let plain = picture_file(&subject(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
+    let plain = picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
     if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(7, 2) {
         value.latency_ns = samples::estimate(1e9, 0.1);
     }
     let absurd =
-        picture_file(&subject(&report), Drawing { scale: ScaleChoice::Fit, by: By::Thread, ..DRAWING })
+        picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, by: By::Thread, ..DRAWING })
             .unwrap();
     let fills = |svg: &str| -> std::collections::BTreeSet<String> {
         between(svg, "fill=\"#", "\"").into_iter().map(str::to_owned).collect()
@@ -250,7 +250,7 @@ fn what_must_not_be_overlooked_is_marked() {
     let simulated = samples::laptop();
     assert!(page_of(&incomplete).contains("<span>INCOMPLETE</span>"));
     assert!(page_of(&simulated).contains("<span>SIMULATED</span>"));
-    let both = [subject(&incomplete), subject(&simulated)];
+    let both = [input(&incomplete), input(&simulated)];
     let page = page(&both, DRAWING).unwrap();
     assert!(page.contains("Simulated and real machines stand beside each other"));
     assert!(page.contains("<span>INCOMPLETE</span>") && page.contains("<span>SIMULATED</span>"));
@@ -261,13 +261,13 @@ fn what_must_not_be_overlooked_is_marked() {
 #[test]
 fn several_runs_share_a_table_of_machines_and_relations() {
     let reports = [samples::desktop(), samples::laptop(), samples::epyc(), samples::mesh()];
-    let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
-    let page = page(&subjects, DRAWING).unwrap();
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("id=\"relations\"") && page.contains("id=\"data-3\""));
     let ids: Vec<&str> = between(&page, "<section id=\"", "\"");
     let unique: std::collections::BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(ids.len(), unique.len(), "{ids:?}");
-    let picture = picture_file_of_several(&subjects, DRAWING).unwrap();
+    let picture = picture_file_of_several(&inputs, DRAWING).unwrap();
     assert!(picture.width > 1_200.0 && picture.height > 900.0, "three in a row, the fourth below");
 }
 
@@ -302,7 +302,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
     let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
     assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
-    let picture = picture_file(&subject(&compared()), DRAWING).unwrap();
+    let picture = picture_file(&input(&compared()), DRAWING).unwrap();
     assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }
 
@@ -323,8 +323,8 @@ fn altered() -> RunReport {
 #[test]
 fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     let reports = [samples::laptop(), altered()];
-    let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
-    let differing = Differing::of(&subjects).unwrap();
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let differing = Differing::of(&inputs).unwrap();
     assert_eq!(differing.refusal(), None);
     let maps = differing.maps();
     let columns = &maps[0].columns;
@@ -337,31 +337,31 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     assert_eq!((columns.median[missing], maps[0].shown[missing]), (None, false));
     assert_eq!(maps[0].verdicts[missing], "not measured in both runs");
     assert_eq!((columns.median[same], maps[0].shown[same]), (Some(0.0), false));
-    let page = page(&subjects, DRAWING).unwrap();
+    let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("<section id=\"difference\"") && page.contains("\"differences\":[{"));
     let threads = Drawing { by: By::Thread, ..DRAWING };
-    let drawn = |subjects: &[Subject<'_>]| picture_file_of_several(subjects, threads).unwrap();
-    let svg = drawn(&subjects).to_svg(Medium::File);
+    let drawn = |inputs: &[ReportInput<'_>]| picture_file_of_several(inputs, threads).unwrap();
+    let svg = drawn(&inputs).to_svg(Medium::File);
     assert!(svg.contains(">Difference: ") && svg.contains(">+20<"), "the third map and its one number");
-    let mirrored: Vec<Subject<'_>> = reports.iter().rev().map(subject).collect();
+    let mirrored: Vec<ReportInput<'_>> = reports.iter().rev().map(input).collect();
     assert!(drawn(&mirrored).to_svg(Medium::File).contains(">-17<"), "B is the second");
 }
 
 #[test]
 fn different_experiments_have_no_difference() {
     let reports = [samples::desktop(), samples::laptop()];
-    let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
-    let refusal = Differing::of(&subjects).unwrap().refusal().unwrap();
+    let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+    let refusal = Differing::of(&inputs).unwrap().refusal().unwrap();
     assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
-    let page = page(&subjects, DRAWING).unwrap();
+    let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));
     assert!(
-        !picture_file_of_several(&subjects, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: ")
+        !picture_file_of_several(&inputs, DRAWING).unwrap().to_svg(Medium::File).contains("Difference: ")
     );
     for count in [1, 3] {
         let reports = vec![samples::desktop(); count];
-        let subjects: Vec<Subject<'_>> = reports.iter().map(subject).collect();
-        assert!(Differing::of(&subjects).is_none(), "{count} runs");
+        let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
+        assert!(Differing::of(&inputs).is_none(), "{count} runs");
     }
 }
 

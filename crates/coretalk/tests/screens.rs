@@ -467,15 +467,15 @@ fn small_views_read_well() {
         unit: "ns".into(),
         question: "how soon does another core have my cache line?".into(),
         kernels: ["cas", "cas+pause", "ring+pause", "one-way", "as:c2clat"].map(str::to_owned).to_vec(),
-        subjects: Vec::new(),
+        variants: Vec::new(),
     };
     let of_names = probes::ProbeRow {
         id: "contend".into(),
         question: "what does it cost when many threads change one number?".into(),
         kernels: Vec::new(),
-        subjects: vec![("fetch-add".into(), "one atomic addition".into())],
+        variants: vec![("fetch-add".into(), "one atomic addition".into())],
         ..probe.clone()
     };
-    let of_places = probes::ProbeRow { id: "jitter".into(), subjects: Vec::new(), ..of_names.clone() };
+    let of_places = probes::ProbeRow { id: "jitter".into(), variants: Vec::new(), ..of_names.clone() };
     insta::assert_snapshot!("probes", probes::probes(&[probe, of_names, of_places], 80));
 }

@@ -54,7 +54,7 @@ mod sweep {
         }
     }
 
-    struct Subject {
+    struct Variant {
         name: String,
         delay_ns: Option<f64>,
         roles: [RoleFn; 2],
@@ -66,7 +66,7 @@ mod sweep {
     pub fn run(cpus: [usize; 2]) {
         pin(cpus[0]);
         let ns_per_tick = ns_per_tick();
-        let subject = |name: &str, delay_ns, roles: &[RoleFn], lines_per_place, hops| Subject {
+        let variant = |name: &str, delay_ns, roles: &[RoleFn], lines_per_place, hops| Variant {
             name: name.to_owned(),
             delay_ns,
             roles: [roles[0], roles[1]],
@@ -74,43 +74,43 @@ mod sweep {
             hops,
         };
         let pause_ns = cost_ns::<Pause>(ns_per_tick);
-        let mut subjects = vec![
-            subject("cas", Some(0.0), CAS.roles, 1, 2.0),
-            subject("cas+pause", Some(pause_ns), CAS_PAUSE.roles, 1, 2.0),
-            subject("store", Some(0.0), STORE.roles, 1, 2.0),
-            subject("store+pause", Some(pause_ns), STORE_PAUSE.roles, 1, 2.0),
-            subject("xfer", None, XFER.roles, 2, 1.0),
+        let mut variants = vec![
+            variant("cas", Some(0.0), CAS.roles, 1, 2.0),
+            variant("cas+pause", Some(pause_ns), CAS_PAUSE.roles, 1, 2.0),
+            variant("store", Some(0.0), STORE.roles, 1, 2.0),
+            variant("store+pause", Some(pause_ns), STORE_PAUSE.roles, 1, 2.0),
+            variant("xfer", None, XFER.roles, 2, 1.0),
         ];
         macro_rules! delays {
             ($($n:literal)*) => {$(
                 let ns = Some(cost_ns::<Delay<$n>>(ns_per_tick));
                 let cas: [RoleFn; 2] = [initiator::<Cas<Delay<$n>>>, responder::<Cas<Delay<$n>>>];
                 let store: [RoleFn; 2] = [initiator::<Store<Delay<$n>>>, responder::<Store<Delay<$n>>>];
-                subjects.push(subject(concat!("cas+delay:", $n), ns, &cas, 1, 2.0));
-                subjects.push(subject(concat!("store+delay:", $n), ns, &store, 1, 2.0));
+                variants.push(variant(concat!("cas+delay:", $n), ns, &cas, 1, 2.0));
+                variants.push(variant(concat!("store+delay:", $n), ns, &store, 1, 2.0));
             )*};
         }
         delays!(2 6 12 20 28 40 50 60 80 100 120);
-        // Passes of all subjects in turn: what drifts hits all of them alike.
-        let mut values = vec![Vec::new(); subjects.len()];
+        // Passes of all variants in turn: what drifts hits all of them alike.
+        let mut values = vec![Vec::new(); variants.len()];
         for _ in 0..PASSES {
-            for (subject, values) in subjects.iter().zip(&mut values) {
-                values.push(measure(subject, cpus, ns_per_tick));
+            for (variant, values) in variants.iter().zip(&mut values) {
+                values.push(measure(variant, cpus, ns_per_tick));
             }
             std::thread::sleep(Duration::from_millis(30));
         }
         println!("{:16} {:>9} {:>9} {:>9} {:>9}", "kernel", "delay ns", "min ns", "median ns", "max ns");
-        for (subject, values) in subjects.iter().zip(&mut values) {
+        for (variant, values) in variants.iter().zip(&mut values) {
             values.sort_by(f64::total_cmp);
-            let delay = subject.delay_ns.map_or("-".to_owned(), |ns| format!("{ns:.1}"));
+            let delay = variant.delay_ns.map_or("-".to_owned(), |ns| format!("{ns:.1}"));
             let (min, median, max) = (values[0], values[PASSES / 2], values[PASSES - 1]);
-            println!("{:16} {delay:>9} {min:>9.1} {median:>9.1} {max:>9.1}", subject.name);
+            println!("{:16} {delay:>9} {min:>9.1} {median:>9.1} {max:>9.1}", variant.name);
         }
     }
 
     /// One pass over fresh lines: the median over places, in nanoseconds a hop.
-    fn measure(subject: &Subject, cpus: [usize; 2], ns_per_tick: f64) -> f64 {
-        let lines: Vec<Line> = (0..PLACES * subject.lines_per_place).map(|_| Line::new()).collect();
+    fn measure(variant: &Variant, cpus: [usize; 2], ns_per_tick: f64) -> f64 {
+        let lines: Vec<Line> = (0..PLACES * variant.lines_per_place).map(|_| Line::new()).collect();
         let lines: Vec<&Line> = lines.iter().collect();
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (2e9 / ns_per_tick) as u64;
@@ -119,7 +119,7 @@ mod sweep {
             pin(cpus[role]);
             let recorder = Recorder::Batches { visits: 1, round_trips: ROUND_TRIPS, ticks };
             let mut stage = Stage { lines: &lines, warm_up: 256, recorder, guard: &guard, verified: 0 };
-            subject.roles[role](&mut stage).is_ok()
+            variant.roles[role](&mut stage).is_ok()
         };
         let mut ticks = vec![0; PLACES];
         let ended = std::thread::scope(|scope| {
@@ -127,7 +127,7 @@ mod sweep {
             play(0, &mut ticks) && other.join().unwrap_or(false)
         });
         ticks.sort_unstable();
-        let median = f64::from(ticks[PLACES / 2]) * ns_per_tick / f64::from(ROUND_TRIPS) / subject.hops;
+        let median = f64::from(ticks[PLACES / 2]) * ns_per_tick / f64::from(ROUND_TRIPS) / variant.hops;
         if ended { median } else { f64::NAN }
     }
 

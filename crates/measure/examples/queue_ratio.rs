@@ -17,7 +17,9 @@ mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
     use coretalk_measure::queues::course::{Course, Received, Sent};
-    use coretalk_measure::queues::ends::{Leave, Nothing, Receiver, Refused, Sender, Shape, Subject, Watch};
+    use coretalk_measure::queues::ends::{
+        Implementation, Leave, Nothing, Receiver, Refused, Sender, Shape, Watch,
+    };
     use coretalk_measure::queues::exchange::{
         Company, Consume, Order, Produce, Roles, consume, produce, roles,
     };
@@ -115,7 +117,7 @@ mod linux {
     }
 
     /// The same exchange without anything that the harness does: no checks, no counts, stamps at both ends only.
-    fn bare<S: Subject>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
+    fn bare<S: Implementation>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
         let (mut sender, mut receiver) = S::open::<u64>(shape)?;
         let producer: Produce = Box::new(move |course| {
             let watch = Watch { guard: course.guard, until_ticks: u64::MAX };

@@ -121,7 +121,7 @@ pub trait SeriesProbe: Probe {
     }
 
     /// What it can measure, by the names that its command takes, and what each does; empty where it takes no names.
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 

@@ -16,8 +16,8 @@ use coretalk_model::place::{Preset, WorkloadKind};
 /// Stands in generated scripts where the names of runs belong, which only the tool knows when a word is completed.
 const RUNS: &str = "CORETALK-RUNS";
 
-/// The options that take the subjects of a probe, by its command.
-const SUBJECTS: [(&str, &str); 5] = [
+/// The options that take the variants of a probe, by its command.
+const VARIANTS: [(&str, &str); 5] = [
     ("wait", "strategy"),
     ("wake", "primitive"),
     ("queue", "queue"),
@@ -127,7 +127,7 @@ fn with_names(command: &Command, shell: Shell) -> Command {
 /// What may stand in an argument, where it is one of some names that its definition does not list.
 fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
     let asks_for_runs = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
-    let of_subjects = SUBJECTS.contains(&(command, argument));
+    let of_variants = VARIANTS.contains(&(command, argument));
     let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
     match (command, argument) {
         (_, "machine") => {
@@ -138,11 +138,11 @@ fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
         ("place", "placement") => owned(&Preset::ALL.map(Preset::name)),
         ("latency", "load") => owned(&Load::ALL.map(Load::name)),
         ("contend", "arrange") => owned(&contend::ARRANGEMENTS),
-        _ if of_subjects => {
+        _ if of_variants => {
             let probe = probes::REGISTRY.iter().find(|probe| probe.spec().id == command)?;
-            let subjects = probe.series()?.subjects().into_iter().map(|(name, _)| name);
+            let variants = probe.series()?.variants().into_iter().map(|(name, _)| name);
             // A form such as `pause:N` is no word to type.
-            Some(subjects.filter(|name| !name.contains(|c: char| c.is_uppercase())).collect())
+            Some(variants.filter(|name| !name.contains(|c: char| c.is_uppercase())).collect())
         }
         (_, "resume" | "run" | "runs" | "sides" | "from" | "jitter") if asks_for_runs => {
             Some(vec![RUNS.to_owned()])

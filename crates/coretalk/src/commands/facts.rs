@@ -119,8 +119,8 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
             question: spec.question.to_owned(),
             unit: spec.unit.to_owned(),
             kernels: probe.kernels().iter().map(|kernel| kernel.id.to_string()).collect(),
-            subjects: probe.series().map_or_else(Vec::new, |series| match probe.kernels() {
-                [] => series.subjects(),
+            variants: probe.series().map_or_else(Vec::new, |series| match probe.kernels() {
+                [] => series.variants(),
                 _ => Vec::new(),
             }),
         }

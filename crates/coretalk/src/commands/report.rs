@@ -9,6 +9,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::report::figure::picture_file;
 use crate::report::html;
 use crate::report::imported::ImportedFile;
+use crate::report::input::{Drawing, ReportInput, ScaleChoice};
 use crate::report::passes::passes;
 use crate::report::picture::Picture;
 use crate::report::subject::{Drawing, ScaleChoice, Subject};
@@ -109,13 +110,15 @@ fn subject<'a>(
 ) -> Result<Subject<'a>, Failure> {
     let identity = output::identity_of(options.identity);
     match opened {
-        Opened::File { file, .. } => Subject::of_file(file, identity).map_err(|error| contradiction(&error)),
+        Opened::File { file, .. } => {
+            ReportInput::of_file(file, identity).map_err(|error| contradiction(&error))
+        }
         Opened::Run { report, record, name } => {
             let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
             if kind == ReportFormat::Html {
                 subject.passes = passes(&subject, record);
             }
-            Ok(subject)
+            Ok(input)
         }
     }
 }
@@ -129,13 +132,13 @@ fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
     Drawing { order: look.order, by: look.by, scale }
 }
 
-fn picture(subjects: &[Subject<'_>], drawing: Drawing) -> Result<Picture, Failure> {
-    let drawn = match subjects {
-        [subject] => picture_file::picture_file(subject, drawing),
+fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Failure> {
+    let drawn = match inputs {
+        [input] => picture_file::picture_file(input, drawing),
         several => picture_file::picture_file_of_several(several, drawing),
     };
     drawn.ok_or_else(|| {
-        let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+        let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
         Failure::Usage(format!("run {} holds nothing that could be drawn; write .html", names.join(", ")))
     })
 }

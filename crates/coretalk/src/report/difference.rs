@@ -1,7 +1,7 @@
 //! [`Differing`]: two runs of a report held against each other, level by level in words and pair by pair as maps.
 
 use super::compare::{CompareView, SideView, verdict_words};
-use super::subject::{Map, Subject};
+use super::input::{Map, ReportInput};
 use super::text::{cut, plain};
 use crate::document::Columns;
 use coretalk_model::CpuId;
@@ -17,8 +17,8 @@ pub const PALE: f64 = 0.15;
 /// Two runs, B against A.
 #[derive(Debug)]
 pub struct Differing<'a> {
-    a: &'a Subject<'a>,
-    b: &'a Subject<'a>,
+    a: &'a ReportInput<'a>,
+    b: &'a ReportInput<'a>,
     mismatches: Vec<Mismatch>,
     /// `None` where the two are different experiments.
     comparison: Option<Comparison>,
@@ -42,9 +42,9 @@ pub struct DifferenceMap<'a> {
 
 impl<'a> Differing<'a> {
     /// Holds the second of two runs against the first; nothing of other numbers of runs, or where neither holds a map.
-    pub fn of(subjects: &'a [Subject<'a>]) -> Option<Differing<'a>> {
-        let [a, b] = subjects else { return None };
-        let [left, right] = [a, b].map(Subject::side);
+    pub fn of(inputs: &'a [ReportInput<'a>]) -> Option<Differing<'a>> {
+        let [a, b] = inputs else { return None };
+        let [left, right] = [a, b].map(ReportInput::side);
         if left.datasets.is_empty() || right.datasets.is_empty() {
             return None;
         }
@@ -74,11 +74,11 @@ impl<'a> Differing<'a> {
 
     /// What can be said in words; `None` where nothing is compared.
     pub fn words(&self) -> Option<CompareView<'_>> {
-        let side = |subject: &Subject<'_>| SideView {
-            name: subject.name.to_owned(),
-            machine: [subject.marks().join(" "), subject.machine()].join(" ").trim().to_owned(),
-            started: subject.run().map(|report| super::text::started(&report.header.started)),
-            cpus: subject.topology().cpus().len(),
+        let side = |input: &ReportInput<'_>| SideView {
+            name: input.name.to_owned(),
+            machine: [input.marks().join(" "), input.machine()].join(" ").trim().to_owned(),
+            started: input.run().map(|report| super::text::started(&report.header.started)),
+            cpus: input.topology().cpus().len(),
         };
         Some(CompareView {
             sides: [side(self.a), side(self.b)],

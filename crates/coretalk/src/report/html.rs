@@ -14,8 +14,8 @@ mod spectra;
 mod tables;
 
 use super::difference::Differing;
+use super::input::{Drawing, ReportInput};
 use super::spectra::SpectrumView;
-use super::subject::{Drawing, Subject};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use escape::{escaped, json_block};
@@ -37,7 +37,7 @@ const SCRIPTS: [&str; 5] = [
 ///
 /// # Errors
 /// Never for documents made from runs.
-pub fn page(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<String> {
+pub fn page(inputs: &[ReportInput<'_>], drawing: Drawing) -> serde_json::Result<String> {
     let mut blocks = String::new();
     let mut hashes = Vec::new();
     let mut block = |id: &str, json: &str| {
@@ -45,16 +45,16 @@ pub fn page(subjects: &[Subject<'_>], drawing: Drawing) -> serde_json::Result<St
         hashes.push(hash(&content));
         let _ = writeln!(blocks, "<script type=\"application/json\" id=\"{id}\">{content}</script>");
     };
-    let differing = Differing::of(subjects);
-    block("view", &data::view(subjects, differing.as_ref(), drawing)?);
-    for (index, subject) in subjects.iter().enumerate() {
-        block(&format!("data-{index}"), &document(subject)?);
+    let differing = Differing::of(inputs);
+    block("view", &data::view(inputs, differing.as_ref(), drawing)?);
+    for (index, input) in inputs.iter().enumerate() {
+        block(&format!("data-{index}"), &document(input)?);
     }
     let script = SCRIPTS.concat();
     hashes.insert(0, hash(&script));
-    let parts = sections(subjects, differing.as_ref());
+    let parts = sections(inputs, differing.as_ref());
     let scripts = format!("{blocks}<script>{script}</script>\n");
-    Ok(assembled(&title(subjects), header(subjects), &parts, &scripts, &hashes))
+    Ok(assembled(&title(inputs), header(inputs), &parts, &scripts, &hashes))
 }
 
 /// The page of distributions as files hold them. It carries no script.
@@ -111,60 +111,60 @@ fn filled(template: &str, fill: &[(&str, String)]) -> String {
 }
 
 /// What the page holds of a run: the whole document, or the document without the cells, which stand as columns.
-fn document(subject: &Subject<'_>) -> serde_json::Result<String> {
-    let document = subject.document();
-    if data::is_exact(subject) {
+fn document(input: &ReportInput<'_>) -> serde_json::Result<String> {
+    let document = input.document();
+    if data::is_exact(input) {
         let mut bytes = Vec::new();
         document.write_to(&mut bytes).map_err(serde::ser::Error::custom)?;
         return String::from_utf8(bytes).map_err(serde::ser::Error::custom);
     }
     let mut outline = serde_json::to_value(document.without_cells())?;
-    data::leave_out_distributions(&mut outline, &subject.view);
+    data::leave_out_distributions(&mut outline, &input.view);
     Ok(outline.to_string())
 }
 
-fn title(subjects: &[Subject<'_>]) -> String {
-    let machines: Vec<String> = subjects
+fn title(inputs: &[ReportInput<'_>]) -> String {
+    let machines: Vec<String> = inputs
         .iter()
-        .map(|subject| [subject.marks().join(" "), subject.machine()].join(" ").trim().to_owned())
+        .map(|input| [input.marks().join(" "), input.machine()].join(" ").trim().to_owned())
         .collect();
     match machines.as_slice() {
         [one] => format!("{one} · coretalk"),
         [one, other] => format!("{one} and {other} · coretalk"),
-        _ => format!("{} · coretalk", several_words(subjects)),
+        _ => format!("{} · coretalk", several_words(inputs)),
     }
 }
 
 /// `4 runs`, `3 files`, `5 runs and files`.
-fn several_words(subjects: &[Subject<'_>]) -> String {
-    let files = subjects.iter().filter(|subject| subject.file().is_some()).count();
+fn several_words(inputs: &[ReportInput<'_>]) -> String {
+    let files = inputs.iter().filter(|input| input.file().is_some()).count();
     let what = match files {
         0 => "runs",
-        some if some == subjects.len() => "files",
+        some if some == inputs.len() => "files",
         _ => "runs and files",
     };
-    format!("{} {what}", subjects.len())
+    format!("{} {what}", inputs.len())
 }
 
-fn header(subjects: &[Subject<'_>]) -> String {
+fn header(inputs: &[ReportInput<'_>]) -> String {
     let mut html = String::from("<header>\n");
-    match subjects {
-        [subject] => {
-            html.push_str(&marks(subject));
-            let _ = write!(html, "<h1>{}</h1>\n<p class=\"about\">", escaped(&subject.machine()));
-            let _ = writeln!(html, "{}</p>", escaped(&subject.about()));
+    match inputs {
+        [input] => {
+            html.push_str(&marks(input));
+            let _ = write!(html, "<h1>{}</h1>\n<p class=\"about\">", escaped(&input.machine()));
+            let _ = writeln!(html, "{}</p>", escaped(&input.about()));
         }
         several => {
             let _ = writeln!(html, "<h1>{}</h1>\n<ol>", escaped(&several_title(several)));
-            for subject in several {
+            for input in several {
                 let _ = writeln!(
                     html,
                     "<li>{}<strong>{}</strong> <span class=\"about\">{}</span></li>",
-                    marks(subject),
-                    escaped(&subject.machine()),
-                    escaped(&match subject.file() {
-                        Some(_) => subject.about(),
-                        None => [subject.about(), format!("run {}", subject.name)].join(" · "),
+                    marks(input),
+                    escaped(&input.machine()),
+                    escaped(&match input.file() {
+                        Some(_) => input.about(),
+                        None => [input.about(), format!("run {}", input.name)].join(" · "),
                     })
                 );
             }
@@ -176,15 +176,15 @@ fn header(subjects: &[Subject<'_>]) -> String {
     html
 }
 
-fn several_title(subjects: &[Subject<'_>]) -> String {
-    match subjects {
+fn several_title(inputs: &[ReportInput<'_>]) -> String {
+    match inputs {
         [one, other] => format!("{} and {}", one.machine(), other.machine()),
         several => format!("{} side by side", several_words(several)),
     }
 }
 
-fn marks(subject: &Subject<'_>) -> String {
-    let marks: String = subject.marks().iter().map(|mark| format!("<span>{mark}</span>")).collect();
+fn marks(input: &ReportInput<'_>) -> String {
+    let marks: String = input.marks().iter().map(|mark| format!("<span>{mark}</span>")).collect();
     if marks.is_empty() { marks } else { format!("<p class=\"marks\">{marks}</p>") }
 }
 
@@ -198,10 +198,10 @@ fn contents(parts: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\"><ul>{}</ul></nav>", links.collect::<String>())
 }
 
-fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
-    let [subject] = subjects else { return several::sections(subjects, differing) };
-    let mut parts = sections::results(subject, None, sections::Maps::Here);
-    parts.extend(machine::sections(subject, None));
+fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
+    let [input] = inputs else { return several::sections(inputs, differing) };
+    let mut parts = sections::results(input, None, sections::Maps::Here);
+    parts.extend(machine::sections(input, None));
     parts
 }
 

@@ -1,6 +1,6 @@
 //! The passes over pairs, for the details of a report.
 
-use super::subject::{PairPasses, Subject};
+use super::input::{PairPasses, ReportInput};
 use coretalk_model::latency::{CellPasses, Record, cells, representatives};
 use coretalk_model::{CpuId, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +14,14 @@ const EXTREMES: usize = 20;
 const MOST_PASSES: usize = 400;
 
 /// The passes over the pairs of every map of a run.
-pub fn passes(subject: &Subject<'_>, record: &Record) -> Vec<PairPasses> {
-    let Some(report) = subject.run() else { return Vec::new() };
+pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
+    let Some(report) = input.run() else { return Vec::new() };
     let pairs = cells(&report.topology, &report.settings);
     let numbers: BTreeMap<[CpuId; 2], usize> = pairs.iter().copied().zip(0..).collect();
     let mut found = Vec::new();
     for (map, latency) in report.result.maps.iter().enumerate() {
-        let Some(columns) = subject.maps.get(map).map(|map| &map.columns) else { continue };
-        let wanted = wanted(subject, map, &pairs);
+        let Some(columns) = input.maps.get(map).map(|map| &map.columns) else { continue };
+        let wanted = wanted(input, map, &pairs);
         for (cell, &[row, column]) in columns.places.iter().enumerate() {
             let [from, to] = if columns.symmetric { [column, row] } else { [row, column] };
             let pair = [from, to].map(|place| CpuId(columns.cpus[place as usize]));
@@ -58,12 +58,12 @@ fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool
 }
 
 /// Which cells of a large map: representatives, doubtful ones, and both ends. `None` is all.
-fn wanted(subject: &Subject<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTreeSet<usize>> {
-    let columns = &subject.maps[map].columns;
+fn wanted(input: &ReportInput<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTreeSet<usize>> {
+    let columns = &input.maps[map].columns;
     if columns.cpus.len() <= EVERY_PAIR_UP_TO {
         return None;
     }
-    let chosen: BTreeSet<[u32; 2]> = representatives(subject.topology(), pairs.iter().copied())
+    let chosen: BTreeSet<[u32; 2]> = representatives(input.topology(), pairs.iter().copied())
         .into_iter()
         .map(|pair| pair.map(|cpu| cpu.0))
         .collect();

@@ -16,7 +16,7 @@ pub struct ProbeRow {
     /// The stable names of its kernels.
     pub kernels: Vec<String>,
     /// Of a probe of trials: what it measures, by name, and what each does.
-    pub subjects: Vec<(String, String)>,
+    pub variants: Vec<(String, String)>,
 }
 
 /// Probes and their kernels in the order of the registry.
@@ -31,7 +31,7 @@ pub fn probes(rows: &[ProbeRow], width: usize) -> String {
         for kernel in &row.kernels {
             table.row(vec![plain(kernel), timed(kernel)]);
         }
-        for (name, does) in &row.subjects {
+        for (name, does) in &row.variants {
             table.row(vec![plain(name), plain(does)]);
         }
         lines.extend(match table.lines(width) {

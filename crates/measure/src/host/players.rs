@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::ensemble::Ensemble;
     use crate::queues::course::Course;
-    use crate::queues::ends::{Ends, Nothing, Receiver, Refusal, Shape, Subject};
+    use crate::queues::ends::{Ends, Implementation, Nothing, Receiver, Refusal, Shape};
     use crate::queues::exchange::{Company, roles};
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
@@ -244,9 +244,9 @@ mod tests {
 
     struct Breaking<R>(R, u32);
 
-    impl Subject for Breaks {
-        type Sender<M: Message> = <Spsc as Subject>::Sender<M>;
-        type Receiver<M: Message> = Breaking<<Spsc as Subject>::Receiver<M>>;
+    impl Implementation for Breaks {
+        type Sender<M: Message> = <Spsc as Implementation>::Sender<M>;
+        type Receiver<M: Message> = Breaking<<Spsc as Implementation>::Receiver<M>>;
 
         fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
             Spsc::open(shape).map(|(sender, receiver)| (sender, Breaking(receiver, 0)))

@@ -96,7 +96,7 @@ impl SeriesProbe for Contend {
         Ok(price::simulate(stage, order))
     }
 
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned())).collect()
     }
 

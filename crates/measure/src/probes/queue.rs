@@ -94,7 +94,7 @@ impl SeriesProbe for Queue {
         trials::in_company(spec)
     }
 
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned())).collect()
     }
 

@@ -93,7 +93,7 @@ impl SeriesProbe for Spawn {
         Ok(price::simulate(stage, order))
     }
 
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
     }
 

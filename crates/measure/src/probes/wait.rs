@@ -124,7 +124,7 @@ impl SeriesProbe for Wait {
         price::simulate(stage, order)
     }
 
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         crate::strategies::catalogue::every()
     }
 

@@ -157,7 +157,7 @@ impl SeriesProbe for Wake {
         remarks
     }
 
-    fn subjects(&self) -> Vec<(String, String)> {
+    fn variants(&self) -> Vec<(String, String)> {
         catalogue::every()
     }
 

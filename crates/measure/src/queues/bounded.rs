@@ -1,7 +1,7 @@
 //! [`Bounded`]: a ring between two counting semaphores, free places and items: the reference among queues, over
 //! semaphores of four makers.
 
-use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::slot::Slots;
 use crate::ensemble::Apart;
@@ -87,7 +87,7 @@ pub struct BoundedReceiver<M, P: Permits> {
     received: usize,
 }
 
-impl<P: Permits> Subject for Bounded<P> {
+impl<P: Permits> Implementation for Bounded<P> {
     type Sender<M: Message> = BoundedSender<M, P>;
     type Receiver<M: Message> = BoundedReceiver<M, P>;
 

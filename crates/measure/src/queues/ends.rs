@@ -9,10 +9,10 @@ use std::time::Duration;
 pub const NAP: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
-pub type Ends<S, M> = (<S as Subject>::Sender<M>, <S as Subject>::Receiver<M>);
+pub type Ends<S, M> = (<S as Implementation>::Sender<M>, <S as Implementation>::Receiver<M>);
 
 /// A kind of queue.
-pub trait Subject: Sized + 'static {
+pub trait Implementation: Sized + 'static {
     /// Where the producer puts messages.
     type Sender<M: Message>: Sender<M>;
     /// Where the consumer takes them.

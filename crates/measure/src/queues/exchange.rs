@@ -6,7 +6,7 @@
 #[cfg(not(loom))]
 use super::course::Delays;
 use super::course::{Course, Received, Sent};
-use super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 #[cfg(not(loom))]
 use super::paced::{self, Pace};
@@ -62,7 +62,7 @@ impl Company {
 ///
 /// # Errors
 /// [`Refusal`]: there is no such queue, or it has one end only on a side that asks for several.
-pub fn roles<S: Subject, M: Message>(shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
+pub fn roles<S: Implementation, M: Message>(shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
     #[cfg(not(loom))]
     if let Some(pace) = &company.pace {
@@ -268,7 +268,7 @@ const LANE: u64 = !0 << LANE_SHIFT;
 
 /// Two threads and every order of their steps: nothing is lost, doubled or reordered, and both ends come to an end.
 #[cfg(all(test, loom))]
-pub fn loom_duel<S: Subject>(capacity: usize, messages: u64) {
+pub fn loom_duel<S: Implementation>(capacity: usize, messages: u64) {
     use crate::stage::Guard;
     use crate::sync::AtomicU64;
     let mut model = loom::model::Builder::new();

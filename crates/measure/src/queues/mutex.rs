@@ -1,6 +1,6 @@
 //! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
 
-use super::ends::{Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::ends::{Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::memory;
 use super::message::Message;
 use crate::stage::{Guard, Halt};
@@ -33,7 +33,7 @@ struct State<M> {
 #[derive(Debug)]
 pub struct LockedEnd<M, const SENDS: bool>(Arc<Shared<M>>);
 
-impl Subject for Locked {
+impl Implementation for Locked {
     type Sender<M: Message> = LockedEnd<M, true>;
     type Receiver<M: Message> = LockedEnd<M, false>;
 

@@ -2,7 +2,7 @@
 
 use super::bounded::Bounded;
 use super::catalogue::{Kind, Payload};
-use super::ends::{Refusal, Shape, Subject};
+use super::ends::{Implementation, Refusal, Shape};
 use super::exchange::{Company, Roles, roles};
 use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
 use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
@@ -40,8 +40,8 @@ pub fn open(kind: &Kind, payload: Payload, shape: &Shape, company: &Company) -> 
     of(payload)(shape, company)
 }
 
-fn open_of<S: Subject>(payload: Payload) -> Open {
-    fn with<S: Subject, M: Message>() -> Open {
+fn open_of<S: Implementation>(payload: Payload) -> Open {
+    fn with<S: Implementation, M: Message>() -> Open {
         roles::<S, M>
     }
     match payload {

@@ -7,7 +7,7 @@
 //! index line serves a whole run of messages. The consumer gives places back in lots, and whatever it has emptied before
 //! it looks for more, so that the producer never waits for a place that will not come.
 
-use super::ends::{Ends, Refusal, Shape, Subject};
+use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
 use super::slot::Slots;
 use super::spinning::{self, Pop, Push, Spinning};
@@ -66,7 +66,7 @@ pub struct SpscReceiver<M> {
     tail: usize,
 }
 
-impl Subject for Spsc {
+impl Implementation for Spsc {
     type Sender<M: Message> = Spinning<SpscSender<M>, true>;
     type Receiver<M: Message> = Spinning<SpscReceiver<M>, false>;
 

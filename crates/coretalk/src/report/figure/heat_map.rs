@@ -5,9 +5,9 @@ use super::labels::Labels;
 use super::{SMALL, chart};
 use crate::report::difference::{DifferenceMap, PALE};
 use crate::report::heat_map::{Diagonal, names_of_diagonal};
+use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::subject::{Drawing, Map, ScaleChoice, Subject, readings_of};
 use crate::report::text::{ns, short_ns};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Topology};
@@ -108,9 +108,9 @@ struct Part {
 }
 
 /// The map with its axes and its legend. `side` is the length of the square of cells.
-pub fn heat_map(subject: &Subject<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
+pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
-    let rows = map.rows(&readings, subject.topology(), drawing);
+    let rows = map.rows(&readings, input.topology(), drawing);
     let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
     let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.about.unit).is_some();
     let content = Content {
@@ -122,12 +122,12 @@ pub fn heat_map(subject: &Subject<'_>, map: &Map, drawing: Drawing, side: f64) -
         slices: map.columns.on_slices().map(CpuId).collect(),
         legend: legend_words(map, scale, fixed),
     };
-    drawn(subject, &content, side)
+    drawn(input, &content, side)
 }
 
 /// The difference of two maps, in the rows of the first.
 pub fn difference_map(
-    a: &Subject<'_>,
+    a: &ReportInput<'_>,
     difference: &DifferenceMap<'_>,
     drawing: Drawing,
     side: f64,
@@ -163,14 +163,14 @@ pub fn difference_map(
     drawn(a, &content, side)
 }
 
-fn drawn(subject: &Subject<'_>, content: &Content<'_>, side: f64) -> Picture {
+fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
     let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
-    let labels = Labels::new(&content.rows, subject.topology(), cell, size);
+    let labels = Labels::new(&content.rows, input.topology(), cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
     let mut picture = Picture::new(content.title, left + side + EDGE, top + side);
-    let diagonal = content.diagonal(subject.topology());
+    let diagonal = content.diagonal(input.topology());
     hatched(&mut picture, &content.cells, content.len(), [left, top], cell);
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);

@@ -2,8 +2,8 @@
 
 use super::BODY;
 use super::heat_map::heat_map;
+use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
 use crate::report::picture::{Anchor, Picture};
-use crate::report::subject::{Drawing, Map, ScaleChoice, Subject};
 use crate::report::text::plain;
 use crate::report::view::{bare, json_parameter};
 use crate::report::{By, Order};
@@ -18,10 +18,10 @@ const GAP: f64 = 24.0;
 const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fixed };
 
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
-pub fn by_capacity(subject: &Subject<'_>) -> Vec<Picture> {
+pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
     let is_rate = |map: &&Map| map.about.probe == names::PROBE && map.place.is_some();
-    for map in subject.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
+    for map in input.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
         let key = ["queue", "payload"].map(|name| parameter(map, name));
         match queues.iter_mut().find(|(known, _)| *known == key) {
             Some((_, maps)) => maps.push(map),
@@ -29,7 +29,7 @@ pub fn by_capacity(subject: &Subject<'_>) -> Vec<Picture> {
         }
     }
     let several = queues.into_iter().filter(|(_, maps)| maps.len() > 1);
-    several.map(|([queue, payload], maps)| figure(subject, &format!("{queue}, {payload}"), &maps)).collect()
+    several.map(|([queue, payload], maps)| figure(input, &format!("{queue}, {payload}"), &maps)).collect()
 }
 
 /// Whether a map is large enough to be looked at, and most of it was measured.
@@ -42,11 +42,11 @@ fn parameter(map: &Map, name: &str) -> String {
     map.about.parameters.get(name).map_or_else(String::new, |value| plain(&bare(value)))
 }
 
-fn figure(subject: &Subject<'_>, what: &str, maps: &[&Map]) -> Picture {
+fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map]) -> Picture {
     let tiles = maps.iter().map(|map| {
         let capacity = map.about.parameters.get("capacity");
         let capacity = plain(&capacity.map_or_else(String::new, |value| json_parameter("capacity", value)));
-        let drawn = heat_map(subject, map, DRAWING, SIDE);
+        let drawn = heat_map(input, map, DRAWING, SIDE);
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });
     let title = format!("{what}: messages a second at each capacity; rows send, columns receive");

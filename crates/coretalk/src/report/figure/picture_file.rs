@@ -5,8 +5,8 @@ use super::{curves, ladder, paragraph, placements, timeline, wrapped};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::conclusion;
 use crate::report::difference::Differing;
+use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::picture::{Anchor, Ink, Picture, Type};
-use crate::report::subject::{Drawing, Map, Subject};
 use crate::report::text::{count, ns, plain, plus_minus};
 
 /// Length of the side of a lone map, and of one among several.
@@ -23,40 +23,40 @@ const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
 /// The picture file of one run; `None` where it holds nothing that can be drawn.
-pub fn picture_file(subject: &Subject<'_>, drawing: Drawing) -> Option<Picture> {
-    let main = main_figures(subject, drawing, SIDE)?;
+pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
+    let main = main_figures(input, drawing, SIDE)?;
     Some(framed(Picture::stacked(
-        title_of(subject),
-        [vec![head(subject, main[0].width)], main, vec![foot(subject)]].concat(),
+        title_of(input),
+        [vec![head(input, main[0].width)], main, vec![foot(input)]].concat(),
         16.0,
     )))
 }
 
 /// Several runs: a map of each, in the order given; of two also their difference.
-pub fn picture_file_of_several(subjects: &[Subject<'_>], drawing: Drawing) -> Option<Picture> {
-    let side = if subjects.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
-    let part = |subject| {
-        let main = main_figures(subject, drawing, side)?;
+pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> Option<Picture> {
+    let side = if inputs.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
+    let part = |input| {
+        let main = main_figures(input, drawing, side)?;
         let width = main[0].width.max(side);
         let parts =
-            [vec![head(subject, width)], main.into_iter().take(1).collect(), vec![foot(subject)]].concat();
-        Some(Picture::stacked(title_of(subject), parts, 12.0))
+            [vec![head(input, width)], main.into_iter().take(1).collect(), vec![foot(input)]].concat();
+        Some(Picture::stacked(title_of(input), parts, 12.0))
     };
-    let mut parts: Vec<Picture> = subjects.iter().filter_map(part).collect();
+    let mut parts: Vec<Picture> = inputs.iter().filter_map(part).collect();
     let title = parts.iter().map(|part| part.title.clone()).collect::<Vec<_>>().join(" beside ");
     if parts.len() == 2 {
-        parts.extend(difference(subjects, drawing, side));
+        parts.extend(difference(inputs, drawing, side));
     }
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
 }
 
 /// What differs between two runs, in words, and between their first maps as a map where their pairs are the same pairs.
-fn difference(subjects: &[Subject<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
-    let differing = Differing::of(subjects)?;
+fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
+    let differing = Differing::of(inputs)?;
     let maps = differing.maps();
     let map = maps.first().filter(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2);
     let words = differing.words()?;
-    let drawn = map.map(|map| difference_map(&subjects[0], map, drawing, side));
+    let drawn = map.map(|map| difference_map(&inputs[0], map, drawing, side));
     let width = drawn.as_ref().map_or(side, |drawn| drawn.width);
     let mut head = Picture::new("", width, 0.0);
     let title = "Difference: B, the second, against A, the first";
@@ -71,49 +71,48 @@ fn difference(subjects: &[Subject<'_>], drawing: Drawing, side: f64) -> Option<P
     Some(Picture::stacked(title, std::iter::once(head).chain(drawn).collect(), 12.0))
 }
 
-fn title_of(subject: &Subject<'_>) -> String {
-    let marks: String = subject.marks().iter().map(|mark| format!("{mark} ")).collect();
-    let question = subject.maps.first().map_or(String::new(), |map| format!(": {}", map.question));
-    format!("{marks}{}{question}", subject.machine())
+fn title_of(input: &ReportInput<'_>) -> String {
+    let marks: String = input.marks().iter().map(|mark| format!("{mark} ")).collect();
+    let question = input.maps.first().map_or(String::new(), |map| format!(": {}", map.question));
+    format!("{marks}{}{question}", input.machine())
 }
 
 /// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves; else its
 /// comparisons.
-fn main_figures(subject: &Subject<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
+fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
     let drawable = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
-    if let Some(map) = subject.maps.iter().find(drawable) {
-        return Some(vec![heat_map(subject, map, drawing, side)]);
+    if let Some(map) = input.maps.iter().find(drawable) {
+        return Some(vec![heat_map(input, map, drawing, side)]);
     }
-    let watch = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
-    let relation = |name: &str| subject.relation(name);
-    let steps = || ladder::ladder(&subject.view.ladder, relation, side);
-    let series = curves::curves(&subject.view.series, side).headline;
+    let watch = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
+    let relation = |name: &str| input.relation(name);
+    let steps = || ladder::ladder(&input.view.ladder, relation, side);
+    let series = curves::curves(&input.view.series, side).headline;
     // The headline of each piece of work.
-    let comparisons = &subject.view.comparisons;
+    let comparisons = &input.view.comparisons;
     let first = |at: usize| at == 0 || comparisons[at - 1].workload != comparisons[at].workload;
     let headlines = (0..comparisons.len()).filter(|at| first(*at)).map(|at| &comparisons[at]);
     let compared = headlines.filter_map(|comparison| placements::placements(comparison, side));
     let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(series).chain(compared).collect();
     // All cells missing: the hatch says so.
-    let hatched = || subject.maps.iter().find(|map| map.columns.cpus.len() > 1);
+    let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);
     match found.is_empty() {
         false => Some(found),
-        true => hatched().map(|map| vec![heat_map(subject, map, drawing, side)]),
+        true => hatched().map(|map| vec![heat_map(input, map, drawing, side)]),
     }
 }
 
-fn head(subject: &Subject<'_>, width: f64) -> Picture {
+fn head(input: &ReportInput<'_>, width: f64) -> Picture {
     let mut picture = Picture::new("", width, 0.0);
     let mut baseline = 0.0;
-    if let marks @ [_, ..] = subject.marks().as_slice() {
+    if let marks @ [_, ..] = input.marks().as_slice() {
         baseline += 13.0;
         picture.text([0.0, baseline], Anchor::Start, Type::of(12.0).strong().in_ink(MARK), marks.join(" · "));
     }
-    baseline = paragraph(&mut picture, [0.0, baseline], TITLE, &wrapped(&subject.machine(), width, TITLE));
+    baseline = paragraph(&mut picture, [0.0, baseline], TITLE, &wrapped(&input.machine(), width, TITLE));
     let faint = SUBTITLE.in_ink(Ink::Faint);
-    baseline =
-        paragraph(&mut picture, [0.0, baseline + 2.0], faint, &wrapped(&subject.about(), width, faint));
-    if let Some(map) = subject.maps.first() {
+    baseline = paragraph(&mut picture, [0.0, baseline + 2.0], faint, &wrapped(&input.about(), width, faint));
+    if let Some(map) = input.maps.first() {
         baseline = paragraph(
             &mut picture,
             [0.0, baseline + 4.0],
@@ -153,9 +152,9 @@ fn spread(map: &Map) -> Option<String> {
     (!columns.median.is_empty()).then(|| words.join(" · "))
 }
 
-fn foot(subject: &Subject<'_>) -> Picture {
+fn foot(input: &ReportInput<'_>) -> Picture {
     let mut picture = Picture::new("", 0.0, 14.0);
-    picture.text([0.0, 11.0], Anchor::Start, Type::of(11.0).in_ink(Ink::Faint), plain(&subject.origin()));
+    picture.text([0.0, 11.0], Anchor::Start, Type::of(11.0).in_ink(Ink::Faint), plain(&input.origin()));
     picture
 }
 

@@ -4,10 +4,10 @@ use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
 use crate::report::figure::heat_map::SLICES;
 use crate::report::heat_map::{names_of_diagonal, ordered};
+use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
 use crate::report::ladder::relation_words;
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
 use crate::report::passes::EVERY_PAIR_UP_TO;
-use crate::report::subject::{Drawing, Map, ScaleChoice, Subject};
 use crate::report::view::View;
 use crate::report::{By, Order};
 use coretalk_model::{CpuId, Flag, Level, Relation};
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Whether the page holds the whole document of a run. Beyond, cells stand as columns, rounded to 0.01 ns.
-pub fn is_exact(subject: &Subject<'_>) -> bool {
-    subject.maps.iter().all(|map| map.columns.cpus.len() <= EVERY_PAIR_UP_TO)
+pub fn is_exact(input: &ReportInput<'_>) -> bool {
+    input.maps.iter().all(|map| map.columns.cpus.len() <= EVERY_PAIR_UP_TO)
 }
 
 /// Above 64 CPUs distributions travel only with the series that are drawn.
@@ -35,7 +35,7 @@ pub(super) fn leave_out_distributions(document: &mut Value, view: &View) {
 /// # Errors
 /// Never.
 pub fn view(
-    subjects: &[Subject<'_>],
+    inputs: &[ReportInput<'_>],
     differing: Option<&Differing<'_>>,
     drawing: Drawing,
 ) -> serde_json::Result<String> {
@@ -49,9 +49,9 @@ pub fn view(
         "slices": SLICES,
         "initial": initial(drawing),
     });
-    let runs = subjects.iter().enumerate().map(|(index, subject)| run(subject, index));
+    let runs = inputs.iter().enumerate().map(|(index, input)| run(input, index));
     let runs: Vec<String> = runs.collect::<serde_json::Result<_>>()?;
-    let first = subjects.first();
+    let first = inputs.first();
     let differences: Vec<String> = differing
         .map(Differing::maps)
         .unwrap_or_default()
@@ -79,8 +79,8 @@ fn initial(drawing: Drawing) -> Value {
     json!({ "order": order, "by": by, "scale": scale })
 }
 
-fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
-    let topology = subject.topology();
+fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
+    let topology = input.topology();
     let level = |level: Level| {
         let groups = topology.level(level);
         let of: BTreeMap<u32, usize> = groups
@@ -93,11 +93,11 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
     let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =
         topology.cpus().iter().map(|cpu| (cpu.0, topology.siblings(cpu).first().unwrap_or(cpu).0)).collect();
-    let exact = is_exact(subject);
+    let exact = is_exact(input);
     let head = json!({
-        "name": subject.name,
-        "machine": subject.machine(),
-        "marks": subject.marks(),
+        "name": input.name,
+        "machine": input.machine(),
+        "marks": input.marks(),
         "data": format!("data-{index}"),
         "exact": exact,
         "smt": topology.has_smt(topology.cpus()),
@@ -110,13 +110,13 @@ fn run(subject: &Subject<'_>, index: usize) -> serde_json::Result<String> {
             false => "Above 64 CPUs this page holds the passes of representative, doubtful and extreme pairs only.",
         },
     });
-    let maps = subject.maps.iter().enumerate().map(|(index, map)| map_of(subject, map, index, exact));
+    let maps = input.maps.iter().enumerate().map(|(index, map)| map_of(input, map, index, exact));
     Ok(with_field(&head, "maps", &format!("[{}]", maps.collect::<Vec<_>>().join(","))))
 }
 
-fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String {
+fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> String {
     let round = |value: f64| (value * 100.0).round() / 100.0;
-    let passes: Vec<Value> = subject
+    let passes: Vec<Value> = input
         .passes
         .iter()
         .filter(|passes| passes.map == index)
@@ -136,7 +136,7 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
         "symmetric": map.columns.symmetric,
         "cpus": map.columns.cpus,
         "fixed": Scale::fixed(&map.about.unit).map(|scale| [scale.low, scale.high]),
-        "orders": orders(subject, map),
+        "orders": orders(input, map),
         "passes": passes,
         "slices": (0..map.columns.slices.len()).filter(|&cell| map.columns.slices[cell]).collect::<Vec<_>>(),
     });
@@ -149,18 +149,18 @@ fn map_of(subject: &Subject<'_>, map: &Map, index: usize, exact: bool) -> String
 }
 
 /// Orders of the rows, as positions in the list of CPUs.
-fn orders(subject: &Subject<'_>, map: &Map) -> Value {
+fn orders(input: &ReportInput<'_>, map: &Map) -> Value {
     let readings = map.readings();
     let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
     let order = |order: Order| -> Vec<usize> {
-        let cpus: Vec<CpuId> = ordered(&readings, subject.topology(), order);
+        let cpus: Vec<CpuId> = ordered(&readings, input.topology(), order);
         cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
     };
     json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })
 }
 
 /// A difference has the rows of the map of A; what is said of its cells stands once and is referred to.
-fn difference_of(a: &Subject<'_>, difference: &DifferenceMap<'_>) -> String {
+fn difference_of(a: &ReportInput<'_>, difference: &DifferenceMap<'_>) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     let verdicts: Vec<usize> = difference

@@ -4,23 +4,23 @@ use super::escape::escaped;
 use super::section::{Of, Section};
 use super::tables::facts;
 use crate::RunReport;
-use crate::report::subject::Subject;
+use crate::report::input::ReportInput;
 use crate::report::text::{bytes, duration, percent, plain, started};
 use coretalk_model::Verdict;
 use serde_json::Value;
 
 /// These sections of a run; `of` tells several runs apart.
-pub(super) fn sections(subject: &Subject<'_>, of: Of<'_>) -> Vec<Section> {
-    match subject.run() {
+pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
+    match input.run() {
         Some(report) => {
-            vec![environment(subject, report, of), method(subject, of), again(subject, report, of)]
+            vec![environment(input, report, of), method(input, of), again(input, report, of)]
         }
         None => vec![elsewhere(of)],
     }
 }
 
-fn environment(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section {
-    let environment = &subject.view.environment;
+fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
+    let environment = &input.view.environment;
     let text = |path: &str| match environment.pointer(path)? {
         Value::Null => None,
         Value::String(text) if text.is_empty() => None,
@@ -97,9 +97,9 @@ pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
     format!("<ul class=\"doubts\">{}</ul>\n", items.collect::<String>())
 }
 
-fn method(subject: &Subject<'_>, of: Of<'_>) -> Section {
+fn method(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     let mut lines: Vec<&str> = Vec::new();
-    let has = |quantity: &str| subject.maps.iter().any(|map| map.about.quantity == quantity);
+    let has = |quantity: &str| input.maps.iter().any(|map| map.about.quantity == quantity);
     if has("half_round_trip") {
         lines.push(
             "A cell is half a round trip: two pinned threads hand one cache line to each other, many times, on many \
@@ -118,21 +118,21 @@ fn method(subject: &Subject<'_>, of: Of<'_>) -> Section {
     if has("as_printed") {
         lines.push("Numbers of other tools are reproduced with their kernels, counts and statistics; they are not ours.");
     }
-    if subject.view.series.iter().any(|series| series.kind == "event") {
+    if input.view.series.iter().any(|series| series.kind == "event") {
         lines.push(
             "Percentiles are of single events, with the cost of the clock inside unless they are said to be net of it. \
              Means of batches are another quantity and never shown as tail latency.",
         );
     }
-    if !subject.view.comparisons.is_empty() {
+    if !input.view.comparisons.is_empty() {
         lines.push("Placements ran interleaved; a winner is better than every other after correction for many tests.");
     }
-    if subject.is_simulated() {
+    if input.is_simulated() {
         lines.push("The machine is simulated: its numbers say nothing about any computer.");
     }
     lines.push("METHODOLOGY.md of coretalk has the formulas, their coverage, and what can mislead.");
     let mut body: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
-    let hints = subject.maps.iter().filter_map(|map| {
+    let hints = input.maps.iter().filter_map(|map| {
         let reason = map.about.parameters.get("hint_reason")?.as_str()?;
         Some(format!("{}: {}", map.label(), plain(reason)))
     });
@@ -155,10 +155,10 @@ fn elsewhere(of: Of<'_>) -> Section {
     Section::new("elsewhere", "Files of other tools", of, body)
 }
 
-fn again(subject: &Subject<'_>, report: &RunReport, of: Of<'_>) -> Section {
+fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let header = &report.header;
     let mut words = vec!["coretalk".to_owned()];
-    words.extend(subject.view.run.command.iter().map(|word| plain(word)));
+    words.extend(input.view.run.command.iter().map(|word| plain(word)));
     if !words.iter().any(|word| word.starts_with("--seed")) {
         words.push(format!("--seed {}", header.seed));
     }

@@ -8,8 +8,8 @@ use super::tables::{Cell, figure, paragraphs, table};
 use crate::RunReport;
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
+use crate::report::input::ReportInput;
 use crate::report::structure::{far_inside, why_alone};
-use crate::report::subject::Subject;
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
 use crate::report::{Look, screen, states, words};
@@ -40,38 +40,38 @@ pub(super) enum Maps {
 }
 
 /// Everything that the run found out.
-pub(super) fn results(subject: &Subject<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
-    let mut parts = vec![summary(subject, of)];
-    let square = subject.maps.iter().any(|map| map.columns.cpus.len() > 2);
+pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
+    let mut parts = vec![summary(input, of)];
+    let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
     if maps == Maps::Here && square {
-        parts.push(heat_maps(subject, of));
+        parts.push(heat_maps(input, of));
     }
     let section =
         |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
-    let multiples: String = multiples::by_capacity(subject).iter().map(figure).collect();
+    let multiples: String = multiples::by_capacity(input).iter().map(figure).collect();
     parts.extend(section("capacities", "At each capacity", multiples));
-    parts.extend(section("states", "Over time", states_body(subject)));
-    parts.extend(section("ladder", "The ladder", ladder_body(subject)));
-    parts.extend(section("groups", "Groups and agreement", groups_body(subject)));
-    parts.extend(section("found", "What was found", found_body(subject)));
-    parts.extend(section("distributions", "Distributions", series::body(&subject.view.series)));
-    parts.extend(section("placements", "Placements", placements_body(subject)));
-    parts.extend(section("differences", "Differences", differences_body(subject)));
+    parts.extend(section("states", "Over time", states_body(input)));
+    parts.extend(section("ladder", "The ladder", ladder_body(input)));
+    parts.extend(section("groups", "Groups and agreement", groups_body(input)));
+    parts.extend(section("found", "What was found", found_body(input)));
+    parts.extend(section("distributions", "Distributions", series::body(&input.view.series)));
+    parts.extend(section("placements", "Placements", placements_body(input)));
+    parts.extend(section("differences", "Differences", differences_body(input)));
     if maps == Maps::Here && !square {
-        parts.push(heat_maps(subject, of));
+        parts.push(heat_maps(input, of));
     }
     parts
 }
 
-fn summary(subject: &Subject<'_>, of: Of<'_>) -> Section {
-    let body = match (subject.run(), subject.file()) {
-        (Some(report), _) => run_summary(subject, report),
+fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
+    let body = match (input.run(), input.file()) {
+        (Some(report), _) => run_summary(input, report),
         (None, file) => paragraphs(file.map(ImportedFile::summary).unwrap_or_default()),
     };
     Section::new("summary", "Summary", of, body)
 }
 
-fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
+fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     let mut body = String::new();
     for map in &report.result.maps {
         if report.result.maps.len() > 1 {
@@ -84,7 +84,7 @@ fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
     }
     match (&report.series, &report.place) {
         (Some(series), _) => {
-            let saved = crate::report::Saved::As(subject.name);
+            let saved = crate::report::Saved::As(input.name);
             body.push_str(&paragraphs(crate::report::series::overview(
                 report,
                 series,
@@ -92,7 +92,7 @@ fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
                 ONE_LINE.width,
             )));
             if !report.settings.ask_for_nothing() {
-                body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
+                body.push_str(&paragraphs(words::ending(report, Some(input.name), ONE_LINE.width)));
             }
         }
         (None, Some(place)) => {
@@ -100,11 +100,11 @@ fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
         }
         (None, None) => {
             if report.result.maps.is_empty() {
-                let imitates = !subject.maps.is_empty();
+                let imitates = !input.maps.is_empty();
                 let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
                 let _ = writeln!(body, "<p>{what}</p>");
             }
-            body.push_str(&paragraphs(words::ending(report, Some(subject.name), ONE_LINE.width)));
+            body.push_str(&paragraphs(words::ending(report, Some(input.name), ONE_LINE.width)));
         }
     }
     if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
@@ -115,8 +115,8 @@ fn run_summary(subject: &Subject<'_>, report: &RunReport) -> String {
 }
 
 /// What each probe of series prints.
-fn found_body(subject: &Subject<'_>) -> String {
-    let Some(report) = subject.run() else { return String::new() };
+fn found_body(input: &ReportInput<'_>) -> String {
+    let Some(report) = input.run() else { return String::new() };
     let Some(series) = &report.series else { return String::new() };
     series
         .settings
@@ -192,15 +192,15 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
 }
 
 /// The place of the heat maps, which the script of the page fills.
-pub(super) fn heat_maps(subject: &Subject<'_>, of: Of<'_>) -> Section {
+pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     // One pair is no map: its story, its states and its ladder say more.
-    let square = subject.maps.iter().any(|map| map.columns.cpus.len() > 2);
+    let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
     let (id, title) = if square { ("maps", "Heat map") } else { ("data", "Data") };
-    Section::new(id, title, of, heat_map_body(&[subject], square))
+    Section::new(id, title, of, heat_map_body(&[input], square))
 }
 
 /// The place that the script fills, and what stands there without it.
-pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
+pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String {
     let mut body = String::new();
     if square {
         body.push_str(
@@ -208,17 +208,14 @@ pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
          run.</p></noscript></div>\n",
         );
     }
-    for (index, subject) in subjects.iter().enumerate() {
-        let what = match super::data::is_exact(subject) {
-            true if subject.file().is_some() => "the values as JSON, with the structure that they show",
+    for (index, input) in inputs.iter().enumerate() {
+        let what = match super::data::is_exact(input) {
+            true if input.file().is_some() => "the values as JSON, with the structure that they show",
             true => "exactly what coretalk export writes as JSON",
             false => "rounded to 0.01 ns, without the fields that this page does not hold",
         };
-        let name = if subjects.len() > 1 {
-            format!("&#32;of {}", escaped(&subject.machine()))
-        } else {
-            String::new()
-        };
+        let name =
+            if inputs.len() > 1 { format!("&#32;of {}", escaped(&input.machine())) } else { String::new() };
         let _ = writeln!(
             body,
             "<p><button type=\"button\" data-download=\"{index}\" hidden>Download data{name}</button> \
@@ -228,10 +225,10 @@ pub(super) fn heat_map_body(subjects: &[&Subject<'_>], square: bool) -> String {
     body
 }
 
-fn states_body(subject: &Subject<'_>) -> String {
-    let watch = subject.run().and_then(|report| report.result.watch.as_ref());
+fn states_body(input: &ReportInput<'_>) -> String {
+    let watch = input.run().and_then(|report| report.result.watch.as_ref());
     let Some(watch) = watch else { return String::new() };
-    let drawn = subject.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
+    let drawn = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
     let Some(picture) = drawn else { return String::new() };
     let mut body = figure(&picture);
     let rows: Vec<Vec<Cell>> = watch
@@ -257,9 +254,9 @@ fn states_body(subject: &Subject<'_>) -> String {
     body
 }
 
-fn ladder_body(subject: &Subject<'_>) -> String {
-    let rungs = &subject.view.ladder;
-    let relation = |name: &str| subject.relation(name);
+fn ladder_body(input: &ReportInput<'_>) -> String {
+    let rungs = &input.view.ladder;
+    let relation = |name: &str| input.relation(name);
     let Some(picture) = ladder::ladder(rungs, relation, WIDTH) else { return String::new() };
     let mut body = figure(&picture);
     let rows: Vec<Vec<Cell>> = rungs
@@ -283,8 +280,8 @@ fn ladder_body(subject: &Subject<'_>) -> String {
     body
 }
 
-fn groups_body(subject: &Subject<'_>) -> String {
-    let topology = &subject.view.topology;
+fn groups_body(input: &ReportInput<'_>) -> String {
+    let topology = &input.view.topology;
     let mut body = String::new();
     let levels: Vec<_> = topology.reported.levels.iter().filter(|level| level.groups.len() > 1).collect();
     if !levels.is_empty() {
@@ -301,14 +298,14 @@ fn groups_body(subject: &Subject<'_>) -> String {
             &rows.collect::<Vec<_>>(),
         ));
     }
-    for map in subject.latencies() {
-        let classes = class_pairs(map, subject.topology());
+    for map in input.latencies() {
+        let classes = class_pairs(map, input.topology());
         let rows: Vec<Vec<Cell>> = classes
             .iter()
             .map(|pair| {
                 vec![
                     Cell::Words(plain(&pair.classes.join(" – "))),
-                    Cell::Words(subject.relation(pair.relation.name())),
+                    Cell::Words(input.relation(pair.relation.name())),
                     Cell::Number(ns(pair.median_ns)),
                     Cell::Number(format!("{} – {}", ns(pair.range_ns[0]), ns(pair.range_ns[1]))),
                     Cell::Number(pair.pairs.to_string()),
@@ -390,8 +387,8 @@ fn shortened(groups: &[String]) -> String {
     words
 }
 
-fn placements_body(subject: &Subject<'_>) -> String {
-    let comparisons = &subject.view.comparisons;
+fn placements_body(input: &ReportInput<'_>) -> String {
+    let comparisons = &input.view.comparisons;
     let Some(first) = comparisons.first() else { return String::new() };
     let rows = first.placements.iter().map(|placement| {
         let role_order = || placement.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -440,8 +437,8 @@ fn verdict_words(comparison: &ComparisonView) -> String {
     }
 }
 
-fn differences_body(subject: &Subject<'_>) -> String {
-    let differences = &subject.view.differences;
+fn differences_body(input: &ReportInput<'_>) -> String {
+    let differences = &input.view.differences;
     if differences.is_empty() {
         return String::new();
     }
@@ -460,7 +457,7 @@ fn differences_body(subject: &Subject<'_>) -> String {
     table("Level by level", &["level", "shift", "95 %", "q", "verdict"], &rows.collect::<Vec<_>>())
 }
 
-impl Subject<'_> {
+impl ReportInput<'_> {
     /// A relation in words that fit this machine; the name itself where it is unknown.
     pub fn relation(&self, name: &str) -> String {
         let known = Relation::ALL.into_iter().find(|relation| relation.name() == name);

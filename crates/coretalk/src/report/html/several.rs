@@ -9,55 +9,55 @@ use crate::report::compare::{
     alone_row, conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
 };
 use crate::report::difference::Differing;
+use crate::report::input::ReportInput;
 use crate::report::overview::{about, group_words, kinds_words, makeup};
-use crate::report::subject::Subject;
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
 use coretalk_model::compare::{Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};
 
 /// The sections of a page of several runs.
-pub(super) fn sections(subjects: &[Subject<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
-    let of_files = subjects.iter().any(|subject| subject.file().is_some());
-    let table = if of_files { groups(subjects) } else { relations(subjects) };
+pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<'_>>) -> Vec<Section> {
+    let of_files = inputs.iter().any(|input| input.file().is_some());
+    let table = if of_files { groups(inputs) } else { relations(inputs) };
     let mut parts: Vec<Section> = table.into_iter().collect();
     parts.extend(differing.map(difference));
-    if subjects.iter().any(|subject| subject.maps.iter().any(|map| map.columns.cpus.len() > 1)) {
-        let all: Vec<&Subject<'_>> = subjects.iter().collect();
+    if inputs.iter().any(|input| input.maps.iter().any(|map| map.columns.cpus.len() > 1)) {
+        let all: Vec<&ReportInput<'_>> = inputs.iter().collect();
         parts.push(Section::new("maps", "Heat maps", None, heat_map_body(&all, true)));
     }
-    for (number, subject) in (1..).zip(subjects) {
-        let machine = subject.machine();
+    for (number, input) in (1..).zip(inputs) {
+        let machine = input.machine();
         let of = Some((number, machine.as_str()));
-        parts.extend(results(subject, of, Maps::Elsewhere));
-        if subject.run().is_some() {
-            parts.extend(machine::sections(subject, of));
+        parts.extend(results(input, of, Maps::Elsewhere));
+        if input.run().is_some() {
+            parts.extend(machine::sections(input, of));
         }
     }
     // The same is to be said of all of them.
-    if let Some(file) = subjects.iter().find(|subject| subject.file().is_some()) {
+    if let Some(file) = inputs.iter().find(|input| input.file().is_some()) {
         parts.extend(machine::sections(file, None));
     }
     parts
 }
 
 /// A sentence where runs of different kinds stand beside each other; empty where they are alike.
-pub(super) fn mixed(subjects: &[Subject<'_>]) -> String {
+pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     let differ =
-        |of: &dyn Fn(&Subject<'_>) -> String| subjects.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+        |of: &dyn Fn(&ReportInput<'_>) -> String| inputs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let mut sentences = Vec::new();
-    if differ(&|subject| subject.is_simulated().to_string()) {
+    if differ(&|input| input.is_simulated().to_string()) {
         sentences.push("Simulated and real machines stand beside each other here: simulated numbers say nothing about any computer.");
     }
-    if differ(&|subject| subject.maps.first().map_or(String::new(), |map| map.about.kernel.clone())) {
+    if differ(&|input| input.maps.first().map_or(String::new(), |map| map.about.kernel.clone())) {
         sentences.push(
             "The first maps were measured with different kernels: their numbers are different quantities.",
         );
     }
-    if differ(&|subject| subject.file().is_some().to_string()) {
+    if differ(&|input| input.file().is_some().to_string()) {
         sentences.push("Runs of coretalk and files of other tools stand beside each other here: tools count different things.");
     }
-    if subjects.iter().any(|subject| !subject.is_complete()) {
+    if inputs.iter().any(|input| !input.is_complete()) {
         sentences.push("A run that is marked as incomplete was interrupted: not everything was measured.");
     }
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
@@ -97,17 +97,17 @@ fn difference(differing: &Differing<'_>) -> Section {
 }
 
 /// Machines × groups of pairs, where some machine has no relations: by the groups that its latencies show.
-fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
-    let sides: Vec<_> = subjects.iter().map(Subject::side).collect();
+fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
+    let sides: Vec<_> = inputs.iter().map(ReportInput::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let known = overview(&with_levels);
     if known.rows.is_empty() {
         return None;
     }
     let rows = known.rows.iter().map(|row| {
-        let subject = &subjects[row.side];
+        let input = &inputs[row.side];
         let mut cells = vec![
-            Cell::Words([subject.marks().join(" "), subject.machine()].join(" ")),
+            Cell::Words([input.marks().join(" "), input.machine()].join(" ")),
             Cell::Words(plain(&about(row))),
         ];
         cells.extend(row.medians.iter().map(|group| {
@@ -131,10 +131,9 @@ fn groups(subjects: &[Subject<'_>]) -> Option<Section> {
 }
 
 /// Machines × relations: medians of the first map of each run.
-fn relations(subjects: &[Subject<'_>]) -> Option<Section> {
-    let of = |subject: &Subject<'_>| Some(by_relation(subject.latencies().first()?, subject.topology()));
-    let known: Vec<Vec<OfRelation>> =
-        subjects.iter().map(|subject| of(subject).unwrap_or_default()).collect();
+fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
+    let of = |input: &ReportInput<'_>| Some(by_relation(input.latencies().first()?, input.topology()));
+    let known: Vec<Vec<OfRelation>> = inputs.iter().map(|input| of(input).unwrap_or_default()).collect();
     let shown: Vec<Relation> = Relation::ALL
         .into_iter()
         .filter(|relation| known.iter().flatten().any(|row| row.relation == *relation))
@@ -142,10 +141,10 @@ fn relations(subjects: &[Subject<'_>]) -> Option<Section> {
     if shown.is_empty() {
         return None;
     }
-    let rows = subjects.iter().zip(&known).map(|(subject, known)| {
+    let rows = inputs.iter().zip(&known).map(|(input, known)| {
         let mut row = vec![
-            Cell::Words([subject.marks().join(" "), subject.machine()].join(" ")),
-            Cell::Words(subject.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str()))),
+            Cell::Words([input.marks().join(" "), input.machine()].join(" ")),
+            Cell::Words(input.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str()))),
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);

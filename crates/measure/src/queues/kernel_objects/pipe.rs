@@ -1,7 +1,7 @@
 //! [`Pipe`]: a pipe in packet mode, where every write is a message of its own in a buffer of its own, so that the
 //! number of messages it holds is known. The kernel rounds that number to a power of two.
 
-use super::super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::fs::File;
@@ -20,7 +20,7 @@ pub struct PipeEnd<M> {
     message: PhantomData<fn(M) -> M>,
 }
 
-impl Subject for Pipe {
+impl Implementation for Pipe {
     type Sender<M: Message> = PipeEnd<M>;
     type Receiver<M: Message> = PipeEnd<M>;
 

@@ -2,7 +2,7 @@
 //! memory and not by number, so the size of its buffer is sought that holds exactly the number asked for, by filling
 //! it.
 
-use super::super::ends::{Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const MOST_BUFFER: i32 = 1 << 30;
 /// Sizes that were found, by length and number of messages: the search fills the queue thirty times.
 static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
 
-impl Subject for Socketpair {
+impl Implementation for Socketpair {
     type Sender<M: Message> = SocketEnd<M>;
     type Receiver<M: Message> = SocketEnd<M>;
 

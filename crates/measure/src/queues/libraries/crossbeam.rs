@@ -1,7 +1,7 @@
 //! crossbeam's bounded channel, and its array queue, which cannot wait.
 
 use super::super::ends::{
-    Ends, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch,
+    Ends, Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::super::spinning::{self, Pop, Push, Spinning};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Channel;
 
-impl Subject for Channel {
+impl Implementation for Channel {
     type Sender<M: Message> = crossbeam_channel::Sender<M>;
     type Receiver<M: Message> = crossbeam_channel::Receiver<M>;
 
@@ -82,7 +82,7 @@ pub struct ArrayQueue;
 #[derive(Debug)]
 pub struct ArrayEnd<M>(Arc<Array<M>>);
 
-impl Subject for ArrayQueue {
+impl Implementation for ArrayQueue {
     type Sender<M: Message> = Spinning<ArrayEnd<M>, true>;
     type Receiver<M: Message> = Spinning<ArrayEnd<M>, false>;
 

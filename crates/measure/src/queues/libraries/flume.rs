@@ -1,7 +1,7 @@
 //! flume's bounded channel.
 
 use super::super::ends::{
-    Ends, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch,
+    Ends, Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::capacity_of;
@@ -12,7 +12,7 @@ use ::flume::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError};
 #[derive(Debug)]
 pub struct Flume;
 
-impl Subject for Flume {
+impl Implementation for Flume {
     type Sender<M: Message> = ::flume::Sender<M>;
     type Receiver<M: Message> = ::flume::Receiver<M>;
 

@@ -1,6 +1,8 @@
 //! kanal's bounded channel.
 
-use super::super::ends::{Ends, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::super::ends::{
+    Ends, Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
 use super::super::message::Message;
 use super::capacity_of;
 use crate::stage::{Guard, Halt};
@@ -9,7 +11,7 @@ use crate::stage::{Guard, Halt};
 #[derive(Debug)]
 pub struct Kanal;
 
-impl Subject for Kanal {
+impl Implementation for Kanal {
     type Sender<M: Message> = ::kanal::Sender<M>;
     type Receiver<M: Message> = ::kanal::Receiver<M>;
 

@@ -1,6 +1,6 @@
 //! rtrb's ring, which cannot wait.
 
-use super::super::ends::{Ends, Refusal, Shape, Subject};
+use super::super::ends::{Ends, Implementation, Refusal, Shape};
 use super::super::message::Message;
 use super::super::spinning::{self, Pop, Push, Spinning};
 use super::capacity_of;
@@ -10,7 +10,7 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 #[derive(Debug)]
 pub struct Rtrb;
 
-impl Subject for Rtrb {
+impl Implementation for Rtrb {
     type Sender<M: Message> = Spinning<Producer<M>, true>;
     type Receiver<M: Message> = Spinning<Consumer<M>, false>;
 

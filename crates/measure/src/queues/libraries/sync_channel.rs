@@ -1,6 +1,8 @@
 //! `std::sync::mpsc::sync_channel`.
 
-use super::super::ends::{Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Subject, Watch};
+use super::super::ends::{
+    Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
 use super::super::message::Message;
 use super::capacity_of;
 use crate::stage::{Guard, Halt};
@@ -10,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TryRecvError, TrySendE
 #[derive(Debug)]
 pub struct SyncChannel;
 
-impl Subject for SyncChannel {
+impl Implementation for SyncChannel {
     type Sender<M: Message> = SyncSender<M>;
     type Receiver<M: Message> = mpsc::Receiver<M>;
 

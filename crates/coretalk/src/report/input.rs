@@ -1,4 +1,5 @@
-//! [`Subject`]: a run or an imported file as reports see it: its document, the columns of its matrices, and how it is to be drawn.
+//! [`ReportInput`]: a run or an imported file as reports see it: its document, the columns of its matrices, and how it is to
+//! be drawn.
 
 use super::heat_map::HeatMap;
 use super::imported::ImportedFile;
@@ -51,7 +52,7 @@ enum Origin<'a> {
 
 /// A run or an imported file as reports see it.
 #[derive(Debug)]
-pub struct Subject<'a> {
+pub struct ReportInput<'a> {
     origin: Origin<'a>,
     /// What output calls it.
     pub name: &'a str,
@@ -89,24 +90,28 @@ pub struct PairPasses {
     pub values: Vec<(f64, f64)>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ReportInput<'a> {
     /// Makes ready what reports draw.
     ///
     /// # Errors
     /// Never for a document made from a run; a contradiction between the document and its reader.
-    pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> serde_json::Result<Subject<'a>> {
-        Subject::of(Origin::Run(report), name, identity)
+    pub fn new(
+        report: &'a RunReport,
+        name: &'a str,
+        identity: Identity,
+    ) -> serde_json::Result<ReportInput<'a>> {
+        ReportInput::of(Origin::Run(report), name, identity)
     }
 
     /// The same for a file of another tool.
     ///
     /// # Errors
-    /// As [`Subject::new`].
-    pub fn of_file(file: &'a ImportedFile, identity: Identity) -> serde_json::Result<Subject<'a>> {
-        Subject::of(Origin::File(file), file.name(), identity)
+    /// As [`ReportInput::new`].
+    pub fn of_file(file: &'a ImportedFile, identity: Identity) -> serde_json::Result<ReportInput<'a>> {
+        ReportInput::of(Origin::File(file), file.name(), identity)
     }
 
-    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> serde_json::Result<Subject<'a>> {
+    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> serde_json::Result<ReportInput<'a>> {
         let document = origin.document(identity);
         let columns: Vec<Columns> = document.matrices().iter().map(|matrix| matrix.columns()).collect();
         let view = View::of(serde_json::to_value(document.without_cells())?)?;
@@ -117,7 +122,7 @@ impl<'a> Subject<'a> {
             place: Some(index),
         });
         let maps = maps.chain(origin.maps_of_series()).collect();
-        Ok(Subject { origin, name, identity, maps, view, passes: Vec::new() })
+        Ok(ReportInput { origin, name, identity, maps, view, passes: Vec::new() })
     }
 
     /// The run; `None` of a file of another tool.
