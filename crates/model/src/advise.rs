@@ -6,20 +6,20 @@
 
 mod bound;
 mod candidates;
+mod distances;
 mod exact;
 mod graph;
 mod placement;
 mod price;
 mod proof;
 mod refine;
-mod site;
 mod starts;
 
 pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_left_out};
+pub use distances::CpuDistances;
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;
 pub use proof::{ADVISED, Against, Claim, ClaimArm, Held, Proof, stand_in};
-pub use site::Site;
 
 use crate::CpuId;
 use crate::stats::Key;
@@ -32,9 +32,9 @@ use refine::{Effort, refine};
 pub struct Advice {
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
-    /// Latency of what is said, by weight, in the unit of the site; `None` where nobody talks.
+    /// Latency of what is said, by weight, in the unit of the distances; `None` where nobody talks.
     pub mean: Option<Bracket>,
-    /// The slowest pair that talks, in the unit of the site.
+    /// The slowest pair that talks, in the unit of the distances.
     pub worst: Option<f64>,
     /// Whether every placement was looked at.
     pub optimal: bool,
@@ -77,7 +77,7 @@ pub struct Baseline {
     pub name: &'static str,
     /// The CPU of each thread; empty for `anywhere`, which is no single placement.
     pub cpus: Vec<CpuId>,
-    /// Latency of what is said, by weight, in the unit of the site; `None` where nobody talks.
+    /// Latency of what is said, by weight, in the unit of the distances; `None` where nobody talks.
     pub mean: Option<Bracket>,
     /// How much more that is than with the advice, as a share.
     pub excess: Option<Bracket>,
@@ -106,38 +106,39 @@ const RESTARTS: u64 = 60;
 ///
 /// # Panics
 /// There are more threads than CPUs: [`candidates`] has refused that.
-pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
+pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let n = graph.len();
-    assert!(n <= site.len(), "{n} threads on {} CPUs", site.len());
-    let by_id: Vec<usize> = (0..site.len()).collect();
-    let orders = [("system-order", by_id), ("compact", site.compact()), ("spread", site.spread())];
+    assert!(n <= distances.len(), "{n} threads on {} CPUs", distances.len());
+    let by_id: Vec<usize> = (0..distances.len()).collect();
+    let orders = [("system-order", by_id), ("compact", distances.compact()), ("spread", distances.spread())];
     let simple: Vec<(&'static str, Vec<u32>)> =
         orders.iter().map(|(name, order)| (*name, starts::in_order(n, order))).collect();
-    let ids = |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| site.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
+    let ids =
+        |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| distances.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
     let (cheapest, optimal) = if graph.total() > 0.0 {
-        best_of(graph, site, simple.clone(), Key::of(&[seed]))
+        best_of(graph, distances, simple.clone(), Key::of(&[seed]))
     } else {
-        (starts::in_order(n, &site.spread()), false)
+        (starts::in_order(n, &distances.spread()), false)
     };
-    let best = plainest(graph, site, &cheapest, &simple);
-    let talk = Talk::of(graph, site, &best);
-    let mean = talk.as_ref().map(|talk| talk.price(site));
-    let least = Talk::of(graph, site, &cheapest).map(|talk| talk.price(site).point);
+    let best = plainest(graph, distances, &cheapest, &simple);
+    let talk = Talk::of(graph, distances, &best);
+    let mean = talk.as_ref().map(|talk| talk.price(distances));
+    let least = Talk::of(graph, distances, &cheapest).map(|talk| talk.price(distances).point);
     let baseline = |name, cpus: Vec<CpuId>, other: Option<Talk>| {
-        let excess = talk.as_ref().zip(other.as_ref()).map(|(talk, other)| talk.excess(other, site));
-        Baseline { name, cpus, mean: other.map(|other| other.price(site)), excess }
+        let excess = talk.as_ref().zip(other.as_ref()).map(|(talk, other)| talk.excess(other, distances));
+        Baseline { name, cpus, mean: other.map(|other| other.price(distances)), excess }
     };
     let mut baselines: Vec<Baseline> = simple
         .iter()
-        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Talk::of(graph, site, cpu_of)))
+        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Talk::of(graph, distances, cpu_of)))
         .collect();
-    baselines.push(baseline("anywhere", Vec::new(), talk.as_ref().map(|_| Talk::anywhere(site))));
-    let pairs = graph.edges().map(|(a, b, _)| site.ns(best[a] as usize, best[b] as usize));
+    baselines.push(baseline("anywhere", Vec::new(), talk.as_ref().map(|_| Talk::anywhere(distances))));
+    let pairs = graph.edges().map(|(a, b, _)| distances.ns(best[a] as usize, best[b] as usize));
     let worst = pairs.reduce(f64::max);
-    let slack = mean.zip(least).map(|(mean, least)| slack(graph, site, &mean, optimal.then_some(least)));
+    let slack = mean.zip(least).map(|(mean, least)| slack(graph, distances, &mean, optimal.then_some(least)));
     let ground = match talk {
         Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
-        None if site.has_groups() && n < site.len() => Ground::Structure,
+        None if distances.has_groups() && n < distances.len() => Ground::Structure,
         _ => Ground::Nothing,
     };
     Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
@@ -145,21 +146,27 @@ pub fn advise(graph: &Graph, site: &Site, seed: u64) -> Advice {
 
 /// By which share of its cost the best of all placements could be better than one that is known. `cheapest` is what the
 /// cheapest of all costs at the values of the cells, where every placement was looked at.
-fn slack(graph: &Graph, site: &Site, mean: &Bracket, cheapest: Option<f64>) -> f64 {
-    let bound = bound::least_cost(graph, site) / graph.total();
-    let pairs = (0..site.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-    let narrowest = pairs.map(|(a, b)| site.low(a, b) / site.ns(a, b)).fold(1.0, f64::min);
+fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
+    let bound = bound::least_cost(graph, distances) / graph.total();
+    let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
     // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.
     let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }
 
-fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, key: Key) -> (Vec<u32>, bool) {
-    let mut tried: Vec<Vec<u32>> = vec![starts::multisection(graph, site), starts::greedy(graph, site)];
+fn best_of(
+    graph: &Graph,
+    distances: &CpuDistances,
+    simple: Vec<(&'static str, Vec<u32>)>,
+    key: Key,
+) -> (Vec<u32>, bool) {
+    let mut tried: Vec<Vec<u32>> =
+        vec![starts::multisection(graph, distances), starts::greedy(graph, distances)];
     tried.extend(simple.iter().map(|(_, cpu_of)| cpu_of.clone()));
     if graph.len() <= RESTARTED {
         for restart in 0..RESTARTS {
-            let mut order: Vec<usize> = (0..site.len()).collect();
+            let mut order: Vec<usize> = (0..distances.len()).collect();
             key.with(1).with(restart).shuffle(&mut order);
             tried.push(starts::in_order(graph.len(), &order));
         }
@@ -167,7 +174,7 @@ fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, ke
     let mut best: Option<(f64, Vec<u32>)> = None;
     let share = EFFORT / tried.len() as u64 * 5 / 2;
     for (index, start) in tried.into_iter().enumerate() {
-        let mut assignment = Assignment::new(graph, site, start);
+        let mut assignment = Assignment::new(graph, distances, start);
         refine(&mut assignment, key.with(index as u64), &mut Effort(share));
         let cost = assignment.cost();
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -178,7 +185,7 @@ fn best_of(graph: &Graph, site: &Site, simple: Vec<(&'static str, Vec<u32>)>, ke
     let (cpu_of, complete) = if graph.len() > PROVABLE {
         (cpu_of, false)
     } else {
-        let (better, complete) = exact::search(graph, site, cost, &mut Effort(EFFORT_OF_PROOF));
+        let (better, complete) = exact::search(graph, distances, cost, &mut Effort(EFFORT_OF_PROOF));
         (better.unwrap_or(cpu_of), complete)
     };
     (cpu_of, complete)
@@ -190,20 +197,26 @@ const MOST_FOR_PLAINNESS: f64 = 0.1;
 /// Of placements that cannot be told apart the one that is easiest to say: a simple order, or the same groups of CPUs from
 /// their first CPU on. The cheapest of many is so partly by luck, and its odd order would be read as if it mattered. A
 /// simple one has to be shown better than each simple order that the cheapest is shown better than.
-fn plainest(graph: &Graph, site: &Site, best: &[u32], simple: &[(&'static str, Vec<u32>)]) -> Vec<u32> {
-    let Some(cheapest) = Talk::of(graph, site, best) else { return best.to_vec() };
-    let beats = |talk: &Talk, other: &Talk| talk.excess(other, site).low > SHOWN;
-    let talks: Vec<Talk> = simple.iter().filter_map(|(_, cpu_of)| Talk::of(graph, site, cpu_of)).collect();
-    let anywhere = Talk::anywhere(site);
+fn plainest(
+    graph: &Graph,
+    distances: &CpuDistances,
+    best: &[u32],
+    simple: &[(&'static str, Vec<u32>)],
+) -> Vec<u32> {
+    let Some(cheapest) = Talk::of(graph, distances, best) else { return best.to_vec() };
+    let beats = |talk: &Talk, other: &Talk| talk.excess(other, distances).low > SHOWN;
+    let talks: Vec<Talk> =
+        simple.iter().filter_map(|(_, cpu_of)| Talk::of(graph, distances, cpu_of)).collect();
+    let anywhere = Talk::anywhere(distances);
     let beaten: Vec<&Talk> =
         talks.iter().chain([&anywhere]).filter(|other| beats(&cheapest, other)).collect();
     let mut in_order = best.to_vec();
-    in_order.sort_unstable_by_key(|&cpu| site.cpus()[cpu as usize]);
-    let first_cpus = (0..site.levels().len()).rev().map(|level| first_of_groups(site, level, best));
+    in_order.sort_unstable_by_key(|&cpu| distances.cpus()[cpu as usize]);
+    let first_cpus = (0..distances.levels().len()).rev().map(|level| first_of_groups(distances, level, best));
     let plain = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
     let as_good = |cpu_of: &Vec<u32>| {
-        let Some(talk) = Talk::of(graph, site, cpu_of) else { return false };
-        let excess = cheapest.excess(&talk, site);
+        let Some(talk) = Talk::of(graph, distances, cpu_of) else { return false };
+        let excess = cheapest.excess(&talk, distances);
         excess.low <= SHOWN
             && excess.point <= MOST_FOR_PLAINNESS
             && beaten.iter().all(|other| beats(&talk, other))
@@ -212,13 +225,13 @@ fn plainest(graph: &Graph, site: &Site, best: &[u32], simple: &[(&'static str, V
 }
 
 /// Each thread in the group that it is in, on the first CPUs there, threads in order.
-fn first_of_groups(site: &Site, level: usize, cpu_of: &[u32]) -> Vec<u32> {
-    let mut left: Vec<Vec<usize>> = site.levels()[level].to_vec();
+fn first_of_groups(distances: &CpuDistances, level: usize, cpu_of: &[u32]) -> Vec<u32> {
+    let mut left: Vec<Vec<usize>> = distances.levels()[level].to_vec();
     for group in &mut left {
-        group.sort_unstable_by_key(|&cpu| std::cmp::Reverse(site.cpus()[cpu]));
+        group.sort_unstable_by_key(|&cpu| std::cmp::Reverse(distances.cpus()[cpu]));
     }
     let place = |&cpu: &u32| {
-        let group = site.group_of(level, cpu as usize) as usize;
+        let group = distances.group_of(level, cpu as usize) as usize;
         left[group].pop().map_or(cpu, |first| first as u32)
     };
     cpu_of.iter().map(place).collect()

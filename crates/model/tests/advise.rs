@@ -1,6 +1,6 @@
 //! Placements whose best is known: planted in large graphs, by looking at all of them in small ones.
 
-use coretalk_model::advise::{Advice, Graph, Ground, Pattern, Site, advise};
+use coretalk_model::advise::{Advice, CpuDistances, Graph, Ground, Pattern, advise};
 use coretalk_model::infer::Observation;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Matrix, Topology};
@@ -20,7 +20,7 @@ fn huge() -> (Topology, Vec<u32>) {
     (Topology::new((0..1024).map(CpuId).collect(), domains, BTreeMap::new()), id)
 }
 
-fn site(topology: &Topology, noise: f64) -> Site {
+fn distances(topology: &Topology, noise: f64) -> CpuDistances {
     let ns = |a: CpuId, b: CpuId| {
         let level = match topology.relation(a, b).name() {
             "l3" => 20.0,
@@ -32,28 +32,29 @@ fn site(topology: &Topology, noise: f64) -> Site {
         Some(level * (1.0 + noise * Key::of(&[41, low]).normal(high)))
     };
     let cpus: Vec<CpuId> = topology.cpus().iter().collect();
-    Site::new(cpus, ns, &Site::groups_of(topology))
+    CpuDistances::new(cpus, ns, &CpuDistances::groups_of(topology))
 }
 
 /// Mean cost of threads on given CPUs.
-fn cost(graph: &Graph, site: &Site, cpus: &[CpuId]) -> f64 {
+fn cost(graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> f64 {
     let position: BTreeMap<CpuId, usize> =
-        site.cpus().iter().enumerate().map(|(at, &cpu)| (cpu, at)).collect();
-    let said = graph.edges().map(|(a, b, weight)| weight * site.ns(position[&cpus[a]], position[&cpus[b]]));
+        distances.cpus().iter().enumerate().map(|(at, &cpu)| (cpu, at)).collect();
+    let said =
+        graph.edges().map(|(a, b, weight)| weight * distances.ns(position[&cpus[a]], position[&cpus[b]]));
     said.sum::<f64>() / graph.total()
 }
 
-fn random(threads: usize, site: &Site, seed: u64) -> Vec<CpuId> {
-    let mut cpus = site.cpus().to_vec();
+fn random(threads: usize, distances: &CpuDistances, seed: u64) -> Vec<CpuId> {
+    let mut cpus = distances.cpus().to_vec();
     Key::of(&[42, seed]).shuffle(&mut cpus);
     cpus.truncate(threads);
     cpus
 }
 
-fn is_a_placement(advice: &Advice, threads: usize, site: &Site) {
+fn is_a_placement(advice: &Advice, threads: usize, distances: &CpuDistances) {
     let different: CpuSet = advice.cpus.iter().copied().collect();
     assert_eq!((advice.cpus.len(), different.len()), (threads, threads), "a CPU was given twice");
-    assert!(advice.cpus.iter().all(|cpu| site.cpus().contains(cpu)));
+    assert!(advice.cpus.iter().all(|cpu| distances.cpus().contains(cpu)));
 }
 
 #[test]
@@ -62,7 +63,7 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
     for (name, noise, sparse) in
         [("quiet", 0.0, 3), ("noisy", 0.03, 3), ("dense", 0.02, 8), ("thin", 0.02, 1)]
     {
-        let site = site(&topology, noise);
+        let distances = distances(&topology, noise);
         // Thread t belongs on CPU id[t]; then the threads are renamed.
         let mut name_of: Vec<u32> = (0..1024).collect();
         Key::of(&[43]).shuffle(&mut name_of);
@@ -85,13 +86,13 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
         for thread in 0..1024 {
             planted[name_of[thread] as usize] = CpuId(id[thread]);
         }
-        let planted = cost(&graph, &site, &planted);
+        let planted = cost(&graph, &distances, &planted);
         let began = std::time::Instant::now();
-        let advice = advise(&graph, &site, 1);
+        let advice = advise(&graph, &distances, 1);
         let took = began.elapsed();
-        is_a_placement(&advice, 1024, &site);
+        is_a_placement(&advice, 1024, &distances);
         let found = advice.mean.unwrap().point;
-        assert!((found - cost(&graph, &site, &advice.cpus)).abs() < 1e-6 * found);
+        assert!((found - cost(&graph, &distances, &advice.cpus)).abs() < 1e-6 * found);
         let least = advice
             .baselines
             .iter()
@@ -106,59 +107,60 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
 }
 
 /// The least cost of all placements.
-fn exhaustive(graph: &Graph, site: &Site) -> f64 {
-    fn descend(graph: &Graph, site: &Site, cpus: &mut Vec<usize>, cost: f64, best: &mut f64) {
+fn exhaustive(graph: &Graph, distances: &CpuDistances) -> f64 {
+    fn descend(graph: &Graph, distances: &CpuDistances, cpus: &mut Vec<usize>, cost: f64, best: &mut f64) {
         let thread = cpus.len();
         if thread == graph.len() {
             *best = best.min(cost);
             return;
         }
-        for cpu in 0..site.len() {
+        for cpu in 0..distances.len() {
             if cpus.contains(&cpu) {
                 continue;
             }
             let said = graph.neighbours(thread).iter().filter(|(other, _)| (*other as usize) < thread);
-            let added: f64 = said.map(|&(other, weight)| weight * site.ns(cpu, cpus[other as usize])).sum();
+            let added: f64 =
+                said.map(|&(other, weight)| weight * distances.ns(cpu, cpus[other as usize])).sum();
             if cost + added < *best {
                 cpus.push(cpu);
-                descend(graph, site, cpus, cost + added, best);
+                descend(graph, distances, cpus, cost + added, best);
                 cpus.pop();
             }
         }
     }
     let mut best = f64::INFINITY;
-    descend(graph, site, &mut Vec::new(), 0.0, &mut best);
+    descend(graph, distances, &mut Vec::new(), 0.0, &mut best);
     best / graph.total()
 }
 
-fn small_site(cpus: u32, seed: u64) -> Site {
+fn small_distances(cpus: u32, seed: u64) -> CpuDistances {
     let ns = move |a: CpuId, b: CpuId| {
         let near = (a.0 < cpus / 2) == (b.0 < cpus / 2);
         let key = Key::of(&[seed, u64::from(a.0.min(b.0))]);
         Some(if near { 20.0 } else { 80.0 } * (1.0 + 0.3 * key.uniform(u64::from(a.0.max(b.0)))))
     };
     let half = |low: u32, high: u32| (low..high).map(CpuId).collect::<CpuSet>();
-    Site::new((0..cpus).map(CpuId).collect(), ns, &[vec![half(0, cpus / 2), half(cpus / 2, cpus)]])
+    CpuDistances::new((0..cpus).map(CpuId).collect(), ns, &[vec![half(0, cpus / 2), half(cpus / 2, cpus)]])
 }
 
 #[test]
 fn few_threads_get_the_best_placement_of_all() {
     for (threads, cpus) in [(1u32, 4), (2, 9), (5, 9), (7, 8), (9, 9), (4, 16)] {
         for seed in 0..4 {
-            let site = small_site(cpus, seed);
+            let distances = small_distances(cpus, seed);
             let key = Key::of(&[50, seed]);
             let pairs = (0..threads).flat_map(|b| (0..b).map(move |a| (a, b)));
             let random = pairs.enumerate().map(|(at, (a, b))| (a, b, key.uniform(at as u64)));
             let mut graphs = vec![Graph::new(threads as usize, random)];
             graphs.extend(Pattern::ALL.map(|pattern| Graph::of_pattern(pattern, threads as usize)));
             for graph in graphs {
-                let advice = advise(&graph, &site, seed);
-                is_a_placement(&advice, threads as usize, &site);
+                let advice = advise(&graph, &distances, seed);
+                is_a_placement(&advice, threads as usize, &distances);
                 let Some(found) = advice.mean.map(|mean| mean.point) else {
                     assert_eq!(graph.total(), 0.0);
                     continue;
                 };
-                let best = exhaustive(&graph, &site);
+                let best = exhaustive(&graph, &distances);
                 assert!(found <= best * (1.0 + 1e-9), "{threads} on {cpus}: {found} against {best}");
             }
         }
@@ -168,24 +170,24 @@ fn few_threads_get_the_best_placement_of_all() {
 #[test]
 fn no_simple_order_and_no_random_placement_is_better() {
     for (threads, cpus) in [(12u32, 16), (16, 16), (24, 64), (64, 64)] {
-        let site = small_site(cpus, 7);
+        let distances = small_distances(cpus, 7);
         for pattern in [Pattern::Pairs, Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll] {
             let graph = Graph::of_pattern(pattern, threads as usize);
-            let advice = advise(&graph, &site, 3);
-            is_a_placement(&advice, threads as usize, &site);
+            let advice = advise(&graph, &distances, 3);
+            is_a_placement(&advice, threads as usize, &distances);
             let found = advice.mean.unwrap().point * (1.0 - 1e-12);
             for baseline in &advice.baselines {
                 assert!(found <= baseline.mean.unwrap().point, "{threads} {pattern:?}: {}", baseline.name);
             }
             for seed in 0..100 {
-                assert!(found <= cost(&graph, &site, &random(threads as usize, &site, seed)));
+                assert!(found <= cost(&graph, &distances, &random(threads as usize, &distances, seed)));
             }
         }
     }
 }
 
 /// Sixteen CPUs in two halves, 20 ns inside and 80 across, read with an error of one percent and trusted to two.
-fn read_site(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> Site {
+fn read_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> CpuDistances {
     let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
     let observed = Matrix::symmetric(cpus.clone(), |row, column| {
         let (a, b) = (row.max(column) as u32, row.min(column) as u32);
@@ -198,7 +200,7 @@ fn read_site(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> Site 
         Some(Observation { value, half_width: 0.02 })
     });
     let half = |half| (0..16).filter(|&cpu| half_of(cpu) == half).map(CpuId).collect::<CpuSet>();
-    Site::of_observations(cpus, &observed, &[vec![half(0), half(1)]])
+    CpuDistances::of_observations(cpus, &observed, &[vec![half(0), half(1)]])
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
     for (seed, pattern) in (0..10).flat_map(|seed| patterns.map(|pattern| (seed, pattern))) {
         let graph = Graph::of_pattern(pattern, 6);
         let advised = |half_of: fn(u32) -> u32, second_half: f64| -> Vec<u32> {
-            let advice = advise(&graph, &read_site(half_of, second_half, seed), seed);
+            let advice = advise(&graph, &read_distances(half_of, second_half, seed), seed);
             assert_eq!(advice.ground, Ground::Latency, "{pattern:?}, seed {seed}");
             // What is left open covers what was given up for a plain order.
             assert!(advice.slack.unwrap() < 0.12, "{pattern:?}, seed {seed}: {:?}", advice.slack);
@@ -223,14 +225,14 @@ fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
 
 #[test]
 fn threads_that_do_not_talk_are_spread() {
-    let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_site(8, 1), 1);
+    let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_distances(8, 1), 1);
     assert_eq!(advice.mean, None);
     assert_eq!(advice.cpus.iter().filter(|cpu| cpu.0 < 4).count(), 2);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_advice() {
-    let site = small_site(32, 9);
+    let distances = small_distances(32, 9);
     let graph = Graph::of_pattern(Pattern::Ring, 20);
-    assert_eq!(advise(&graph, &site, 5), advise(&graph, &site, 5));
+    assert_eq!(advise(&graph, &distances, 5), advise(&graph, &distances, 5));
 }

@@ -17,7 +17,8 @@ use crate::resolve::files;
 use crate::resolve::source::Source;
 use crate::run::short;
 use coretalk_model::advise::{
-    CandidateError, Claim, Constraints, Graph, Pattern, Sharing, Site, advise, candidates, siblings_left_out,
+    CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, advise, candidates,
+    siblings_left_out,
 };
 use coretalk_model::infer::{
     Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
@@ -284,20 +285,20 @@ fn advised(
         }
         None => {}
     }
-    let mut site = Site::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    let mut distances = CpuDistances::of_observations(cpus, &known.observed, &groups(&findings, &reported));
     if let Some(step) = step_of(&known.doubts) {
-        site = site.of_steps(step);
+        distances = distances.of_steps(step);
     }
-    if site.filled() * 2 > site.len() * (site.len() - 1) / 2 {
-        let pairs = site.len() * (site.len() - 1) / 2;
+    if distances.filled() * 2 > distances.len() * (distances.len() - 1) / 2 {
+        let pairs = distances.len() * (distances.len() - 1) / 2;
         view.outcome = Err(format!(
             "{} of the {pairs} pairs that could be chosen have no value; at least half of them are needed",
-            site.filled()
+            distances.filled()
         ));
         return Ok((view, NOTHING_ADVISED));
     }
-    let advice = advise(graph, &site, global.seed.unwrap_or(0));
-    view.remarks = remarks(&advice.cpus, &site, &findings, &reported, has_cores, sharing);
+    let advice = advise(graph, &distances, global.seed.unwrap_or(0));
+    view.remarks = remarks(&advice.cpus, &distances, &findings, &reported, has_cores, sharing);
     if !left_out.is_empty() {
         view.remarks.push(format!(
             "second threads of cores are left out (CPUs {left_out}), since there are cores enough and two threads of one \
@@ -309,7 +310,7 @@ fn advised(
     view.outcome = Ok(advice);
     let claim = view
         .recommended()
-        .map(|advice| Claim::of(advice, graph, view.pattern, &site))
+        .map(|advice| Claim::of(advice, graph, view.pattern, &distances))
         .unwrap_or(NOTHING_ADVISED);
     Ok((view, claim))
 }
@@ -331,7 +332,7 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
         Ok(structure) if !structure.levels.is_empty() => {
             structure.levels.iter().rev().map(|level| level.groups.clone()).collect()
         }
-        _ => Site::groups_of(reported),
+        _ => CpuDistances::groups_of(reported),
     }
 }
 
@@ -385,7 +386,7 @@ fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
 
 fn remarks(
     cpus: &[CpuId],
-    site: &Site,
+    distances: &CpuDistances,
     findings: &Findings,
     reported: &Topology,
     has_cores: bool,
@@ -393,11 +394,11 @@ fn remarks(
 ) -> Vec<String> {
     let mut remarks = Vec::new();
     let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
-    if site.filled() > 0 {
+    if distances.filled() > 0 {
         remarks.push(format!(
             "{} of the pairs that could be chosen have no value: they are guessed from their CPUs, and the bounds let \
              them be any",
-            site.filled()
+            distances.filled()
         ));
     }
     let shared = reported.level(Level::Core).iter().any(|core| both(&core.cpus));

@@ -205,14 +205,14 @@ fn what_to_type(advice: &Advice, all: &[Snippet], width: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::text::columns;
-    use coretalk_model::advise::{Graph, Site, advise};
+    use coretalk_model::advise::{CpuDistances, Graph, advise};
 
     /// Two halves of four, 20 and 85 ns.
     fn view(threads: usize, pattern: Pattern, across: f64) -> AdviceView {
         let halves = ["0,2,4,6", "1,3,5,7"].map(|list| list.parse::<CpuSet>().unwrap());
         let ns = |a: CpuId, b: CpuId| Some(if a.0 % 2 == b.0 % 2 { 20.0 } else { across });
         let groups = if across > 20.0 { vec![halves.to_vec()] } else { Vec::new() };
-        let site = Site::new((0..8).map(CpuId).collect(), ns, &groups);
+        let distances = CpuDistances::new((0..8).map(CpuId).collect(), ns, &groups);
         let graph = Graph::of_pattern(pattern, threads);
         AdviceView {
             origin: Origin::Measurement,
@@ -223,7 +223,7 @@ mod tests {
             talking: graph.edges().count(),
             candidates: "0-7".parse().unwrap(),
             known: 8,
-            outcome: Ok(advise(&graph, &site, 1)),
+            outcome: Ok(advise(&graph, &distances, 1)),
             remarks: Vec::new(),
             proof: None,
         }

@@ -2,7 +2,7 @@
 
 use crate::vocabulary::{builtin, run};
 use coretalk_measure::{Machine, Stop, Work, WorkOrder};
-use coretalk_model::advise::{Graph, Pattern, Site};
+use coretalk_model::advise::{CpuDistances, Graph, Pattern};
 use coretalk_model::infer::{infer, observations};
 use coretalk_model::place::{Placement, Workload, WorkloadKind};
 use coretalk_model::stats::Key;
@@ -27,17 +27,17 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
     let observed = observations(&run.result.maps[0]);
     let structure = infer(&observed).unwrap();
     let groups: Vec<_> = structure.levels.iter().rev().map(|level| level.groups.clone()).collect();
-    let site = Site::of_observations(observed.cpus().to_vec(), &observed, &groups);
+    let distances = CpuDistances::of_observations(observed.cpus().to_vec(), &observed, &groups);
     let graph = Graph::of_pattern(Pattern::Ring, threads);
     let work = Work::Workload(Workload::usual(WorkloadKind::Ring));
-    let around: CpuSet = site.cpus().iter().copied().collect();
+    let around: CpuSet = distances.cpus().iter().copied().collect();
     let (mut predicted, mut ran) = (Vec::new(), Vec::new());
     for draw in 0..60 {
-        let mut order: Vec<usize> = (0..site.len()).collect();
+        let mut order: Vec<usize> = (0..distances.len()).collect();
         Key::of(&[draw]).shuffle(&mut order);
-        let said: f64 = graph.edges().map(|(a, b, weight)| weight * site.ns(order[a], order[b])).sum();
+        let said: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
         predicted.push(said / graph.total());
-        let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| site.cpus()[cpu]).collect();
+        let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| distances.cpus()[cpu]).collect();
         let placement = Placement::bound("drawn", cpus);
         let order = WorkOrder {
             work: &work,

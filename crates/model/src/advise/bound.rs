@@ -1,6 +1,6 @@
 //! What no placement can go below: a bound without looking at placements.
 
-use super::{Graph, Site};
+use super::{CpuDistances, Graph};
 use std::collections::BTreeMap;
 
 /// Steps above which only the cheap bound is taken: a dense graph of a thousand different threads would take seconds.
@@ -10,20 +10,20 @@ const MOST_STEPS: usize = 200_000_000;
 /// bounds: the heaviest pairs of threads on the cheapest pairs of CPUs; and each thread on the CPU where talking to its
 /// neighbours as if they were the nearest CPUs costs least, threads that say the same on different CPUs (after Gilmore
 /// 1962 and Lawler 1963, with the assignment left to threads that are alike).
-pub(super) fn least_cost(graph: &Graph, site: &Site) -> f64 {
-    cheapest_pairs(graph, site).max(nearest_cpus(graph, site))
+pub(super) fn least_cost(graph: &Graph, distances: &CpuDistances) -> f64 {
+    cheapest_pairs(graph, distances).max(nearest_cpus(graph, distances))
 }
 
-fn cheapest_pairs(graph: &Graph, site: &Site) -> f64 {
+fn cheapest_pairs(graph: &Graph, distances: &CpuDistances) -> f64 {
     let mut weights: Vec<f64> = graph.edges().map(|(_, _, weight)| weight).collect();
-    let pairs = (0..site.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-    let mut costs: Vec<f64> = pairs.map(|(a, b)| site.low(a, b)).collect();
+    let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let mut costs: Vec<f64> = pairs.map(|(a, b)| distances.low(a, b)).collect();
     weights.sort_by(|x, y| y.total_cmp(x));
     costs.sort_by(f64::total_cmp);
     weights.iter().zip(costs).map(|(weight, cost)| weight * cost).sum()
 }
 
-fn nearest_cpus(graph: &Graph, site: &Site) -> f64 {
+fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
     let mut alike: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     for thread in 0..graph.len() {
         let mut weights: Vec<f64> = graph.neighbours(thread).iter().map(|(_, weight)| *weight).collect();
@@ -31,13 +31,13 @@ fn nearest_cpus(graph: &Graph, site: &Site) -> f64 {
         // Positive numbers and their bits have one order.
         *alike.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
     }
-    if alike.keys().map(Vec::len).sum::<usize>() * site.len() > MOST_STEPS {
+    if alike.keys().map(Vec::len).sum::<usize>() * distances.len() > MOST_STEPS {
         return 0.0;
     }
-    let nearest: Vec<Vec<f64>> = (0..site.len())
+    let nearest: Vec<Vec<f64>> = (0..distances.len())
         .map(|cpu| {
-            let others = (0..site.len()).filter(|&other| other != cpu);
-            let mut row: Vec<f64> = others.map(|other| site.low(cpu, other)).collect();
+            let others = (0..distances.len()).filter(|&other| other != cpu);
+            let mut row: Vec<f64> = others.map(|other| distances.low(cpu, other)).collect();
             row.sort_by(f64::total_cmp);
             row
         })
@@ -71,12 +71,13 @@ mod tests {
                 let key = Key::of(&[u64::from(a.0.min(b.0))]);
                 Some(level * (1.0 + noise * key.uniform(u64::from(a.0.max(b.0)))))
             };
-            let site = Site::new((0..16).map(CpuId).collect(), ns, &[vec![half(0, 8), half(8, 16)]]);
+            let distances =
+                CpuDistances::new((0..16).map(CpuId).collect(), ns, &[vec![half(0, 8), half(8, 16)]]);
             for pattern in [Pattern::Pairs, Pattern::AllToAll, Pattern::Ring] {
                 for threads in [2, 5, 8, 12] {
                     let graph = Graph::of_pattern(pattern, threads);
-                    let cost = advise(&graph, &site, 1).mean.unwrap().point * graph.total();
-                    let bound = least_cost(&graph, &site);
+                    let cost = advise(&graph, &distances, 1).mean.unwrap().point * graph.total();
+                    let bound = least_cost(&graph, &distances);
                     assert!(bound <= cost * (1.0 + 1e-9), "{pattern:?} of {threads}: {bound} above {cost}");
                     let reached = (bound - cost).abs() < 1e-9 * cost;
                     // That twelve that all talk do not fit into one half it does not see.

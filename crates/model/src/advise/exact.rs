@@ -2,32 +2,33 @@
 
 use super::placement::NONE;
 use super::refine::Effort;
-use super::{Graph, Site};
+use super::{CpuDistances, Graph};
 
 /// Looks at every placement that could be better than `known` (depth first, with a bound: branch and bound, Land and
 /// Doig 1960). The better one, if there is; and whether every one was looked at.
 pub(super) fn search(
     graph: &Graph,
-    site: &Site,
+    distances: &CpuDistances,
     known: f64,
     effort: &mut Effort,
 ) -> (Option<Vec<u32>>, bool) {
     let n = graph.len();
-    let cheapest =
-        (0..site.len()).flat_map(|a| (0..a).map(move |b| site.ns(a, b))).fold(f64::INFINITY, f64::min);
+    let cheapest = (0..distances.len())
+        .flat_map(|a| (0..a).map(move |b| distances.ns(a, b)))
+        .fold(f64::INFINITY, f64::min);
     // Those that talk most first: their cost is known early.
     let mut order: Vec<usize> = (0..n).collect();
     let talk = |thread: usize| graph.neighbours(thread).iter().map(|(_, weight)| weight).sum::<f64>();
     order.sort_by(|&a, &b| talk(b).total_cmp(&talk(a)));
     let mut search = Search {
         graph,
-        site,
+        distances,
         order,
         cheapest,
         best: known * (1.0 - 1e-12),
         found: None,
         cpu_of: vec![NONE; n],
-        used: vec![false; site.len()],
+        used: vec![false; distances.len()],
     };
     let complete = search.descend(0, 0.0, graph.total(), effort);
     (search.found, complete)
@@ -35,7 +36,7 @@ pub(super) fn search(
 
 struct Search<'a> {
     graph: &'a Graph,
-    site: &'a Site,
+    distances: &'a CpuDistances,
     order: Vec<usize>,
     cheapest: f64,
     best: f64,
@@ -61,8 +62,9 @@ impl Search<'_> {
             .map(|&(other, weight)| (self.cpu_of[other as usize] as usize, weight))
             .collect();
         let still_open = open - placed.iter().map(|(_, weight)| weight).sum::<f64>();
-        for cpu in (0..self.site.len()).filter(|&cpu| !self.used[cpu]) {
-            let added: f64 = placed.iter().map(|&(there, weight)| weight * self.site.ns(cpu, there)).sum();
+        for cpu in (0..self.distances.len()).filter(|&cpu| !self.used[cpu]) {
+            let added: f64 =
+                placed.iter().map(|&(there, weight)| weight * self.distances.ns(cpu, there)).sum();
             choices.push((cost + added, cpu));
         }
         if !effort.spend(choices.len() * placed.len().max(1)) {

@@ -1,6 +1,6 @@
 //! [`Assignment`]: threads on CPUs, with what it costs and what a change of it would.
 
-use super::{Graph, Site};
+use super::{CpuDistances, Graph};
 
 /// No thread, or no CPU.
 pub(super) const NONE: u32 = u32::MAX;
@@ -9,7 +9,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub(super) struct Assignment<'a> {
     pub graph: &'a Graph,
-    pub site: &'a Site,
+    pub distances: &'a CpuDistances,
     /// By thread.
     pub cpu_of: Vec<u32>,
     /// By CPU; `NONE` where it is free.
@@ -17,19 +17,21 @@ pub(super) struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    pub fn new(graph: &'a Graph, site: &'a Site, cpu_of: Vec<u32>) -> Assignment<'a> {
-        let mut thread_on = vec![NONE; site.len()];
+    pub fn new(graph: &'a Graph, distances: &'a CpuDistances, cpu_of: Vec<u32>) -> Assignment<'a> {
+        let mut thread_on = vec![NONE; distances.len()];
         for (thread, &cpu) in cpu_of.iter().enumerate() {
             thread_on[cpu as usize] = thread as u32;
         }
-        Assignment { graph, site, cpu_of, thread_on }
+        Assignment { graph, distances, cpu_of, thread_on }
     }
 
     /// Σ weight × ns over all pairs that talk.
     pub fn cost(&self) -> f64 {
         self.graph
             .edges()
-            .map(|(a, b, weight)| weight * self.site.ns(self.cpu_of[a] as usize, self.cpu_of[b] as usize))
+            .map(|(a, b, weight)| {
+                weight * self.distances.ns(self.cpu_of[a] as usize, self.cpu_of[b] as usize)
+            })
             .sum()
     }
 
@@ -39,7 +41,7 @@ impl<'a> Assignment<'a> {
             .neighbours(thread)
             .iter()
             .filter(|(other, _)| *other != but)
-            .map(|&(other, weight)| weight * self.site.ns(cpu, self.cpu_of[other as usize] as usize))
+            .map(|&(other, weight)| weight * self.distances.ns(cpu, self.cpu_of[other as usize] as usize))
             .sum()
     }
 

@@ -5,7 +5,7 @@
 //! at once, however it was chosen, is what follows from all cells lying inside their intervals: a robust bound (Soyster
 //! 1973). It is wider than an interval for one placement, never narrower.
 
-use super::{Graph, Site};
+use super::{CpuDistances, Graph};
 
 /// A value, and the bounds that hold while every cell lies in its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,8 +24,8 @@ pub(super) struct Talk(Vec<f64>);
 
 impl Talk {
     /// Threads on CPUs; `None` where nobody talks.
-    pub fn of(graph: &Graph, site: &Site, cpu_of: &[u32]) -> Option<Talk> {
-        let mut shares = vec![0.0; site.len() * site.len().saturating_sub(1) / 2];
+    pub fn of(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Talk> {
+        let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
             let (a, b) = (cpu_of[a] as usize, cpu_of[b] as usize);
             shares[place(a.max(b), a.min(b))] += weight / graph.total();
@@ -34,35 +34,35 @@ impl Talk {
     }
 
     /// Every pair alike: the mean over all placements, which is what threads can expect that live just anywhere.
-    pub fn anywhere(site: &Site) -> Talk {
-        let pairs = site.len() * site.len().saturating_sub(1) / 2;
+    pub fn anywhere(distances: &CpuDistances) -> Talk {
+        let pairs = distances.len() * distances.len().saturating_sub(1) / 2;
         Talk(vec![1.0 / pairs as f64; pairs])
     }
 
-    /// What is said, in the unit of the site.
-    pub fn price(&self, site: &Site) -> Bracket {
+    /// What is said, in the unit of the distances.
+    pub fn price(&self, distances: &CpuDistances) -> Bracket {
         Bracket {
-            point: self.sum(site, Site::ns),
-            low: self.sum(site, Site::low),
-            high: self.sum(site, Site::high),
+            point: self.sum(distances, CpuDistances::ns),
+            low: self.sum(distances, CpuDistances::low),
+            high: self.sum(distances, CpuDistances::high),
         }
     }
 
     /// How much more `other` costs, as a share: 0.5 is half as much again. Cells that both use move both.
-    pub fn excess(&self, other: &Talk, site: &Site) -> Bracket {
-        let point = other.sum(site, Site::ns) / self.sum(site, Site::ns);
-        let most = other.extreme(self, site, point, Site::high, Site::low);
-        let least = other.extreme(self, site, point, Site::low, Site::high);
+    pub fn excess(&self, other: &Talk, distances: &CpuDistances) -> Bracket {
+        let point = other.sum(distances, CpuDistances::ns) / self.sum(distances, CpuDistances::ns);
+        let most = other.extreme(self, distances, point, CpuDistances::high, CpuDistances::low);
+        let least = other.extreme(self, distances, point, CpuDistances::low, CpuDistances::high);
         Bracket { point: point - 1.0, low: least.min(point) - 1.0, high: most.max(point) - 1.0 }
     }
 
     /// The extreme of `self ÷ other` while every cell lies in its interval: cells that push the quotient are at one end
     /// of theirs, the others at the other (a fractional programme, Dinkelbach 1967).
-    fn extreme(&self, other: &Talk, site: &Site, start: f64, pushes: End, pulls: End) -> f64 {
+    fn extreme(&self, other: &Talk, distances: &CpuDistances, start: f64, pushes: End, pulls: End) -> f64 {
         let mut quotient = start;
         for _ in 0..20 {
             let (mut above, mut below) = (0.0, 0.0);
-            for high in 1..site.len() {
+            for high in 1..distances.len() {
                 for low in 0..high {
                     let at = place(high, low);
                     let (mine, theirs) = (self.0[at], other.0[at]);
@@ -70,7 +70,7 @@ impl Talk {
                         continue;
                     }
                     let end = if mine > quotient * theirs { pushes } else { pulls };
-                    let value = end(site, high, low);
+                    let value = end(distances, high, low);
                     above += mine * value;
                     below += theirs * value;
                 }
@@ -83,13 +83,13 @@ impl Talk {
         quotient
     }
 
-    fn sum(&self, site: &Site, end: End) -> f64 {
+    fn sum(&self, distances: &CpuDistances, end: End) -> f64 {
         let mut sum = 0.0;
-        for high in 1..site.len() {
+        for high in 1..distances.len() {
             for low in 0..high {
                 let share = self.0[place(high, low)];
                 if share > 0.0 {
-                    sum += share * end(site, high, low);
+                    sum += share * end(distances, high, low);
                 }
             }
         }
@@ -97,8 +97,8 @@ impl Talk {
     }
 }
 
-/// A value of a pair of a site.
-type End = fn(&Site, usize, usize) -> f64;
+/// A value of a pair of CPUs.
+type End = fn(&CpuDistances, usize, usize) -> f64;
 
 /// Where a pair stands below the diagonal.
 fn place(row: usize, column: usize) -> usize {
@@ -112,35 +112,35 @@ mod tests {
     use crate::{CpuId, Matrix};
 
     /// 0–1 and 2–3 cost 20, all else 80; everything ± 10 %.
-    fn site() -> Site {
+    fn distances() -> CpuDistances {
         let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {
             Some(Observation { value: if a / 2 == b / 2 { 20.0 } else { 80.0 }, half_width: 0.1 })
         });
-        Site::of_observations(cpus, &observed, &[])
+        CpuDistances::of_observations(cpus, &observed, &[])
     }
 
     #[test]
     fn a_price_reaches_as_far_as_its_cells() {
-        let (site, graph) = (site(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
-        let price = Talk::of(&graph, &site, &[0, 1, 2]).unwrap().price(&site);
+        let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
+        let price = Talk::of(&graph, &distances, &[0, 1, 2]).unwrap().price(&distances);
         for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
             assert!((found - expected).abs() < 1e-9, "{price:?}");
         }
-        assert!((Talk::anywhere(&site).price(&site).point - 60.0).abs() < 1e-9);
-        assert!(Talk::of(&Graph::new(2, []), &site, &[0, 1]).is_none());
+        assert!((Talk::anywhere(&distances).price(&distances).point - 60.0).abs() < 1e-9);
+        assert!(Talk::of(&Graph::new(2, []), &distances, &[0, 1]).is_none());
     }
 
     #[test]
     fn cells_that_both_use_cancel() {
-        let (site, graph) = (site(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
-        let talk = |cpus: &[u32]| Talk::of(&graph, &site, cpus).unwrap();
-        let same = talk(&[0, 1, 2]).excess(&talk(&[2, 1, 0]), &site);
+        let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
+        let talk = |cpus: &[u32]| Talk::of(&graph, &distances, cpus).unwrap();
+        let same = talk(&[0, 1, 2]).excess(&talk(&[2, 1, 0]), &distances);
         assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
         // 0–1 in both; 1–2 at 80 against 1–3 at 80: apart by 16 of about 100 either way.
-        let near = talk(&[0, 1, 2]).excess(&talk(&[0, 1, 3]), &site);
+        let near = talk(&[0, 1, 2]).excess(&talk(&[0, 1, 3]), &distances);
         assert!(near.point == 0.0 && near.low < -0.1 && near.high > 0.1, "{near:?}");
-        let only_far = talk(&[0, 1, 2]).excess(&talk(&[0, 2, 1]), &site);
+        let only_far = talk(&[0, 1, 2]).excess(&talk(&[0, 2, 1]), &distances);
         assert!((only_far.point - 0.6).abs() < 1e-9 && only_far.low > 0.4, "{only_far:?}");
     }
 }

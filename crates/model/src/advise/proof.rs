@@ -1,6 +1,6 @@
 //! [`Claim`] and [`Proof`]: what is predicted of placements, and that held against work that ran on them.
 
-use super::{Advice, Bracket, Graph, Pattern, Site};
+use super::{Advice, Bracket, CpuDistances, Graph, Pattern};
 use crate::CpuId;
 use crate::place::{ALPHA, Comparison, WorkloadKind};
 use crate::stats::Estimate;
@@ -48,7 +48,7 @@ impl Claim {
         advice: &Advice,
         graph: &Graph,
         pattern: Option<Pattern>,
-        site: &Site,
+        distances: &CpuDistances,
     ) -> Result<Claim, &'static str> {
         let work = stand_in(graph, pattern).ok_or(if graph.len() < 2 {
             "one thread has nobody to talk to"
@@ -58,7 +58,7 @@ impl Claim {
         } else {
             "latencies predict nothing of threads that do not talk; `coretalk place` compares placements by any work"
         })?;
-        let cost = |cpus: &[CpuId]| Cost::of(work, graph, site, cpus);
+        let cost = |cpus: &[CpuId]| Cost::of(work, graph, distances, cpus);
         let Some(mine) = cost(&advice.cpus) else { return Err("a thread has no CPU") };
         let one = Bracket { point: 1.0, low: 1.0, high: 1.0 };
         let mut arms = vec![ClaimArm { names: vec![ADVISED], cpus: advice.cpus.clone(), predicted: one }];
@@ -219,13 +219,13 @@ struct Cost {
 impl Cost {
     /// A token goes round one hop at a time: the sum of all. A pipeline moves as fast as its slowest link. In a phase of
     /// all to all every thread hears each other: the thread whose messages take longest decides.
-    fn of(work: WorkloadKind, graph: &Graph, site: &Site, cpus: &[CpuId]) -> Option<Cost> {
+    fn of(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
         let at: Option<Vec<usize>> =
-            cpus.iter().map(|cpu| site.cpus().iter().position(|known| known == cpu)).collect();
+            cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();
         let at = at?;
         let of_pair = |a: usize, b: usize| {
             let (a, b) = (at[a], at[b]);
-            Bracket { point: site.ns(a, b), low: site.low(a, b), high: site.high(a, b) }
+            Bracket { point: distances.ns(a, b), low: distances.low(a, b), high: distances.high(a, b) }
         };
         let pairs = graph.edges().map(|(a, b, _)| of_pair(a, b));
         let parts: Vec<Bracket> = match work {
@@ -269,18 +269,18 @@ mod tests {
     use crate::infer::Observation;
 
     /// Even CPUs are near each other, and odd ones; `across` between them.
-    fn site(across: f64) -> Site {
+    fn distances(across: f64) -> CpuDistances {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {
             Some(Observation { value: if a % 2 == b % 2 { 20.0 } else { across }, half_width: 0.02 })
         });
         let groups = ["0,2,4,6", "1,3,5,7"].map(|list| list.parse().unwrap());
-        Site::of_observations(cpus, &observed, &[groups.to_vec()])
+        CpuDistances::of_observations(cpus, &observed, &[groups.to_vec()])
     }
 
     fn claim(pattern: Pattern, threads: usize, across: f64) -> Result<Claim, &'static str> {
-        let (graph, site) = (Graph::of_pattern(pattern, threads), site(across));
-        Claim::of(&advise(&graph, &site, 1), &graph, Some(pattern), &site)
+        let (graph, distances) = (Graph::of_pattern(pattern, threads), distances(across));
+        Claim::of(&advise(&graph, &distances, 1), &graph, Some(pattern), &distances)
     }
 
     #[test]

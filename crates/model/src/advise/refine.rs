@@ -26,7 +26,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
     let least = ROUNDING * assignment.cost();
     for round in 0.. {
         let mut better = false;
-        for level in 0..assignment.site.levels().len() {
+        for level in 0..assignment.distances.levels().len() {
             better |= exchange_groups(assignment, level, least, effort);
         }
         better |= exchange_threads(assignment, key.with(round), least, effort);
@@ -40,7 +40,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
 fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effort: &mut Effort) -> bool {
     let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
     key.shuffle(&mut order);
-    let small = assignment.site.len() <= 64;
+    let small = assignment.distances.len() <= 64;
     let mut candidates: Vec<u32> = Vec::new();
     let mut better = false;
     for thread in order {
@@ -50,7 +50,7 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
             continue;
         }
         if small {
-            candidates.extend(0..assignment.site.len() as u32);
+            candidates.extend(0..assignment.distances.len() as u32);
         } else {
             let mut asked: Vec<(u32, f64)> = talks.to_vec();
             if asked.len() > ASKED {
@@ -58,7 +58,7 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
                 asked.truncate(ASKED);
             }
             for (other, _) in asked {
-                candidates.extend(assignment.site.near(assignment.cpu_of[other as usize] as usize));
+                candidates.extend(assignment.distances.near(assignment.cpu_of[other as usize] as usize));
             }
             candidates.sort_unstable();
             candidates.dedup();
@@ -86,8 +86,8 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
 
 /// Groups of one size exchange all their threads.
 fn exchange_groups(assignment: &mut Assignment<'_>, level: usize, least: f64, effort: &mut Effort) -> bool {
-    let site = assignment.site;
-    let groups = &site.levels()[level];
+    let distances = assignment.distances;
+    let groups = &distances.levels()[level];
     let mut better = false;
     for first in 0..groups.len() {
         for second in first + 1..groups.len() {
@@ -128,17 +128,17 @@ fn swap(assignment: &mut Assignment<'_>, a: &[usize], b: &[usize]) {
 
 /// Cost of everything that is said by threads of two groups.
 fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f64 {
-    let site = assignment.site;
+    let distances = assignment.distances;
     let (mut outside, mut among) = (0.0, 0.0);
-    for &cpu in two.iter().flat_map(|&group| &site.levels()[level][group]) {
+    for &cpu in two.iter().flat_map(|&group| &distances.levels()[level][group]) {
         let thread = assignment.thread_on[cpu];
         if thread == NONE {
             continue;
         }
         for &(other, weight) in assignment.graph.neighbours(thread as usize) {
             let there = assignment.cpu_of[other as usize] as usize;
-            let cost = weight * site.ns(cpu, there);
-            let inside = two.contains(&(site.group_of(level, there) as usize));
+            let cost = weight * distances.ns(cpu, there);
+            let inside = two.contains(&(distances.group_of(level, there) as usize));
             // Both ends say it.
             if inside { among += cost } else { outside += cost }
         }

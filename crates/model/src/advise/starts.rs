@@ -1,7 +1,7 @@
 //! Where the search begins: simple orders, greedy growth, and multisection of the threads over the tree of groups.
 
 use super::placement::NONE;
-use super::{Graph, Site};
+use super::{CpuDistances, Graph};
 
 /// The first threads on the first CPUs of an order.
 pub(super) fn in_order(threads: usize, order: &[usize]) -> Vec<u32> {
@@ -10,17 +10,20 @@ pub(super) fn in_order(threads: usize, order: &[usize]) -> Vec<u32> {
 
 /// Fills CPUs in the order of the structure, each with the thread that talks most, in savings against the farthest
 /// pair, to those that are placed; where none does, with the one that talks most at all.
-pub(super) fn greedy(graph: &Graph, site: &Site) -> Vec<u32> {
+pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let n = graph.len();
-    let farthest = (0..site.len()).flat_map(|a| (0..a).map(move |b| site.ns(a, b))).fold(0.0, f64::max);
+    let farthest =
+        (0..distances.len()).flat_map(|a| (0..a).map(move |b| distances.ns(a, b))).fold(0.0, f64::max);
     let talk: Vec<f64> =
         (0..n).map(|thread| graph.neighbours(thread).iter().map(|(_, weight)| weight).sum()).collect();
     let mut cpu_of = vec![NONE; n];
-    for &cpu in site.compact().iter().take(n) {
+    for &cpu in distances.compact().iter().take(n) {
         let saved = |thread: usize| -> f64 {
             let placed = graph.neighbours(thread).iter().filter(|(other, _)| cpu_of[*other as usize] != NONE);
             placed
-                .map(|&(other, weight)| weight * (farthest - site.ns(cpu, cpu_of[other as usize] as usize)))
+                .map(|&(other, weight)| {
+                    weight * (farthest - distances.ns(cpu, cpu_of[other as usize] as usize))
+                })
                 .sum()
         };
         let open = (0..n).filter(|&thread| cpu_of[thread] == NONE);
@@ -37,21 +40,28 @@ pub(super) fn greedy(graph: &Graph, site: &Site) -> Vec<u32> {
 /// Recursive multisection: the threads are divided among the groups of the largest level so that little is said across,
 /// and each group's threads among the groups inside it (Kernighan and Lin 1970 for the exchanges; the recursion over
 /// the tree of the machine as in Scotch, Pellegrini and Roman 1996).
-pub(super) fn multisection(graph: &Graph, site: &Site) -> Vec<u32> {
+pub(super) fn multisection(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let mut cpu_of = vec![NONE; graph.len()];
     let everyone: Vec<u32> = (0..graph.len() as u32).collect();
-    let all: Vec<usize> = site.compact();
-    divide(graph, site, 0, &all, everyone, &mut cpu_of);
+    let all: Vec<usize> = distances.compact();
+    divide(graph, distances, 0, &all, everyone, &mut cpu_of);
     cpu_of
 }
 
-fn divide(graph: &Graph, site: &Site, level: usize, cpus: &[usize], threads: Vec<u32>, cpu_of: &mut [u32]) {
-    let groups: Vec<Vec<usize>> = match site.levels().get(level) {
+fn divide(
+    graph: &Graph,
+    distances: &CpuDistances,
+    level: usize,
+    cpus: &[usize],
+    threads: Vec<u32>,
+    cpu_of: &mut [u32],
+) {
+    let groups: Vec<Vec<usize>> = match distances.levels().get(level) {
         Some(groups) => groups
             .iter()
             .enumerate()
             .map(|(index, _)| {
-                let inside = |cpu: &usize| site.group_of(level, *cpu) as usize == index;
+                let inside = |cpu: &usize| distances.group_of(level, *cpu) as usize == index;
                 cpus.iter().copied().filter(inside).collect::<Vec<usize>>()
             })
             .filter(|group| !group.is_empty())
@@ -66,7 +76,7 @@ fn divide(graph: &Graph, site: &Site, level: usize, cpus: &[usize], threads: Vec
     let parts = grow(graph, &groups, &threads);
     let parts = exchange(graph, parts);
     for (group, part) in groups.iter().zip(parts) {
-        divide(graph, site, level + 1, group, part, cpu_of);
+        divide(graph, distances, level + 1, group, part, cpu_of);
     }
 }
 

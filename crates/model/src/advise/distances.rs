@@ -1,4 +1,4 @@
-//! [`Site`]: the CPUs that threads may be placed on, and what talking costs between them.
+//! [`CpuDistances`]: the CPUs that threads may be placed on, and what talking costs between them.
 
 use crate::infer::{Observation, both_ways};
 use crate::stats::{MadScale, mad, median};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The CPUs that threads may be placed on, and what talking costs between them.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct CpuDistances {
     cpus: Vec<CpuId>,
     /// Row by row.
     ns: Vec<f64>,
@@ -31,11 +31,15 @@ const MOST_WIDTH: f64 = 0.9;
 /// Half a 95 % interval, in deviations.
 const REACH: f64 = 1.96;
 
-impl Site {
-    /// A site of CPUs. `ns` gives what a pair costs, exactly; pairs of which nothing is known cost the median of their
+impl CpuDistances {
+    /// Distances of CPUs. `ns` gives what a pair costs, exactly; pairs of which nothing is known cost the median of their
     /// rows, could cost anything that is seen, and are counted. `groups` are sets of CPUs by level, from the largest to
     /// the smallest; CPUs outside every group of a level stand alone there.
-    pub fn new(cpus: Vec<CpuId>, ns: impl Fn(CpuId, CpuId) -> Option<f64>, groups: &[Vec<CpuSet>]) -> Site {
+    pub fn new(
+        cpus: Vec<CpuId>,
+        ns: impl Fn(CpuId, CpuId) -> Option<f64>,
+        groups: &[Vec<CpuSet>],
+    ) -> CpuDistances {
         let n = cpus.len();
         let mut costs = vec![f64::NAN; n * n];
         for a in 0..n {
@@ -70,33 +74,35 @@ impl Site {
                 of
             })
             .collect();
-        Site { cpus, ns: costs, ends, levels, group_of, near, filled }
+        CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// A site of measured pairs with their intervals. Where a file has none, what a cell could be is how far the cells
+    /// Distances of measured pairs with their intervals. Where a file has none, what a cell could be is how far the cells
     /// between the same groups lie around their median, which holds their errors and more.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,
         groups: &[Vec<CpuSet>],
-    ) -> Site {
+    ) -> CpuDistances {
         let row_of: BTreeMap<CpuId, usize> =
             observed.cpus().iter().enumerate().map(|(row, &cpu)| (cpu, row)).collect();
         let seen = |a: CpuId, b: CpuId| {
             let found = both_ways(observed, *row_of.get(&a)?, *row_of.get(&b)?)?;
             (found.value.is_finite() && found.value > 0.0).then_some(found)
         };
-        let mut site = Site::new(cpus, |a, b| Some(seen(a, b)?.value), groups);
-        let n = site.len();
+        let mut distances = CpuDistances::new(cpus, |a, b| Some(seen(a, b)?.value), groups);
+        let n = distances.len();
         // By the finest level that two CPUs share; by nothing where they share none.
-        let depth = |site: &Site, a: usize, b: usize| {
-            (0..site.levels.len()).rev().find(|&level| site.group_of(level, a) == site.group_of(level, b))
+        let depth = |distances: &CpuDistances, a: usize, b: usize| {
+            (0..distances.levels.len())
+                .rev()
+                .find(|&level| distances.group_of(level, a) == distances.group_of(level, b))
         };
         let mut bare: BTreeMap<Option<usize>, Vec<f64>> = BTreeMap::new();
         for a in 0..n {
             for b in 0..a {
-                if seen(site.cpus[a], site.cpus[b]).is_some_and(|cell| cell.half_width <= 0.0) {
-                    bare.entry(depth(&site, a, b)).or_default().push(site.ns(a, b).ln());
+                if seen(distances.cpus[a], distances.cpus[b]).is_some_and(|cell| cell.half_width <= 0.0) {
+                    bare.entry(depth(&distances, a, b)).or_default().push(distances.ns(a, b).ln());
                 }
             }
         }
@@ -106,24 +112,24 @@ impl Site {
             .collect();
         for a in 0..n {
             for b in 0..a {
-                let Some(cell) = seen(site.cpus[a], site.cpus[b]) else { continue };
+                let Some(cell) = seen(distances.cpus[a], distances.cpus[b]) else { continue };
                 let width = if cell.half_width > 0.0 {
                     cell.half_width
                 } else {
-                    scatter.get(&depth(&site, a, b)).copied().unwrap_or(0.0).max(LEAST_WIDTH)
+                    scatter.get(&depth(&distances, a, b)).copied().unwrap_or(0.0).max(LEAST_WIDTH)
                 };
                 let width = width.min(MOST_WIDTH);
                 let ends = [cell.value * (1.0 - width), cell.value * (1.0 + width)];
-                site.ends[a * n + b] = ends;
-                site.ends[b * n + a] = ends;
+                distances.ends[a * n + b] = ends;
+                distances.ends[b * n + a] = ends;
             }
         }
-        site
+        distances
     }
 
-    /// The same where values lie on multiples of a step, in the unit of the site: each could be half of one off.
+    /// The same where values lie on multiples of a step, in the unit of the distances: each could be half of one off.
     #[must_use]
-    pub fn of_steps(mut self, step: f64) -> Site {
+    pub fn of_steps(mut self, step: f64) -> CpuDistances {
         for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
             let least = (ns - step / 2.0).max(ns * (1.0 - MOST_WIDTH));
             *ends = [ends[0].min(least), ends[1].max(ns + step / 2.0)];
@@ -292,27 +298,27 @@ fn nearest(row: &[f64], cpu: usize) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn site() -> Site {
+    fn distances() -> CpuDistances {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let groups = |lists: &[&str]| lists.iter().map(|list| list.parse().unwrap()).collect::<Vec<CpuSet>>();
         let levels = [groups(&["0,2,4,6", "1,3,5,7"]), groups(&["0,2", "4,6", "1,3", "5,7"])];
-        Site::new(cpus, |a, b| (a.0 + b.0 != 3).then(|| f64::from(a.0 + b.0)), &levels)
+        CpuDistances::new(cpus, |a, b| (a.0 + b.0 != 3).then(|| f64::from(a.0 + b.0)), &levels)
     }
 
     #[test]
     fn compact_keeps_neighbours_together_and_spread_keeps_them_apart() {
-        assert_eq!(site().compact(), [0, 2, 4, 6, 1, 3, 5, 7]);
-        assert_eq!(site().spread(), [0, 1, 4, 5, 2, 3, 6, 7]);
+        assert_eq!(distances().compact(), [0, 2, 4, 6, 1, 3, 5, 7]);
+        assert_eq!(distances().spread(), [0, 1, 4, 5, 2, 3, 6, 7]);
     }
 
     #[test]
     fn unknown_pairs_are_guessed_and_counted() {
-        let site = site();
-        assert_eq!(site.filled(), 2);
-        assert!(site.ns(0, 3) > 0.0 && site.ns(1, 2) == site.ns(2, 1));
-        assert_eq!(site.near(7)[0], 0);
-        assert_eq!([site.low(0, 3), site.high(0, 3)], [1.0, 13.0], "an unknown pair could be any");
-        assert_eq!([site.low(0, 4), site.high(0, 4)], [4.0, 4.0]);
+        let distances = distances();
+        assert_eq!(distances.filled(), 2);
+        assert!(distances.ns(0, 3) > 0.0 && distances.ns(1, 2) == distances.ns(2, 1));
+        assert_eq!(distances.near(7)[0], 0);
+        assert_eq!([distances.low(0, 3), distances.high(0, 3)], [1.0, 13.0], "an unknown pair could be any");
+        assert_eq!([distances.low(0, 4), distances.high(0, 4)], [4.0, 4.0]);
     }
 
     #[test]
@@ -324,8 +330,8 @@ mod tests {
             let value = if far { 80.0 + 5.0 * ((a + b) % 4) as f64 } else { 20.0 };
             Some(if a + b == 1 { Observation { value, half_width: 0.1 } } else { Observation::bare(value) })
         });
-        let site = Site::of_observations(cpus, &observed, &[halves]);
-        let width = |a, b| (site.high(a, b) - site.low(a, b)) / 2.0 / site.ns(a, b);
+        let distances = CpuDistances::of_observations(cpus, &observed, &[halves]);
+        let width = |a, b| (distances.high(a, b) - distances.low(a, b)) / 2.0 / distances.ns(a, b);
         assert!((width(0, 1) - 0.1).abs() < 1e-9, "what has an interval keeps it");
         assert!((width(0, 2) - LEAST_WIDTH).abs() < 1e-9, "alike cells are trusted most");
         assert!(width(0, 4) > 2.0 * LEAST_WIDTH, "scattered ones less: {}", width(0, 4));
@@ -334,7 +340,7 @@ mod tests {
     #[test]
     fn cpus_outside_every_group_stand_alone() {
         let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
-        let site = Site::new(cpus, |_, _| Some(1.0), &[vec!["0,1".parse().unwrap()]]);
-        assert_eq!(site.levels(), [[vec![0, 1], vec![2], vec![3]]]);
+        let distances = CpuDistances::new(cpus, |_, _| Some(1.0), &[vec!["0,1".parse().unwrap()]]);
+        assert_eq!(distances.levels(), [[vec![0, 1], vec![2], vec![3]]]);
     }
 }
