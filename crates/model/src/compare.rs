@@ -38,6 +38,6 @@ pub use conditions::{Fact, Mismatch, Weight, mismatches};
 pub use dataset::{Better, Dataset, Reading, Series, Side, Subject, Value};
 pub use effect::{LeastEffect, Outcome, Verdict};
 pub use judge::compare;
-pub use levels::{Levels, ShownLevel};
+pub use levels::{Levels, ObservedLevel};
 pub use meaning::Doubt;
 pub use overview::{GroupMedian, Overview, OverviewRow, overview};

@@ -96,7 +96,7 @@ fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
 fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
     let [a, b] = view.sides.each_ref().map(|side| described(side, identity));
     let [levels, _] = view.alignment.levels();
-    let levels = match (levels.topology(), levels.shown()) {
+    let levels = match (levels.topology(), levels.observed()) {
         (Some(_), _) => "reported",
         (_, Some(_)) => "inferred",
         _ => "none",

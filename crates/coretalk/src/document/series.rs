@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
-use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, shown};
+use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, displayed_value};
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
@@ -186,7 +186,7 @@ impl SeriesDoc {
 
     /// One series for each distribution of a trial; one without a distribution where there is none.
     pub(super) fn of_trial(settings: &SeriesSettings, trial: &TrialResult) -> Vec<SeriesDoc> {
-        let headline = shown(settings, trial);
+        let headline = displayed_value(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
         if views.is_empty() {
             views.push(None);

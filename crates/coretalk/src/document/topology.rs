@@ -434,7 +434,7 @@ impl AgreementDoc {
             verdict: held.standing.name(),
             against: against.map(|level| level.name.clone()),
             rand_index: held.rand_index.and_then(known),
-            shown: held.shown,
+            shown: held.matched,
             inside: held.inside.and_then(known),
             across: held.across.and_then(known),
             moved: held.moved.to_string(),

@@ -88,7 +88,7 @@ pub(super) fn groups(alignment: &Alignment) -> Vec<String> {
 }
 
 fn listed(levels: &Levels, of: &str, from: &str) -> Vec<String> {
-    let shown = levels.shown().unwrap_or_default().iter().enumerate().map(|(index, level)| {
+    let shown = levels.observed().unwrap_or_default().iter().enumerate().map(|(index, level)| {
         let lists: Vec<String> = level.groups.iter().take(MOST_GROUPS).map(ToString::to_string).collect();
         let more = if level.groups.len() > MOST_GROUPS { " …" } else { "" };
         let from = if index == 0 { from } else { "" };
@@ -99,7 +99,7 @@ fn listed(levels: &Levels, of: &str, from: &str) -> Vec<String> {
 
 /// The groups of a side in words, finest first: `12 groups of 2 in 2 groups of 12`.
 fn makeup(levels: &Levels) -> String {
-    let shown = levels.shown().unwrap_or_default();
+    let shown = levels.observed().unwrap_or_default();
     let levels: Vec<String> = shown.iter().map(|level| sizes(&level.groups)).collect();
     let alone = shown.last().map_or(0, |level| level.alone);
     match levels.is_empty() {

@@ -60,17 +60,17 @@ impl ColorDepth {
         let forced = set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0");
         match choice {
             ColorChoice::Never => ColorDepth::None,
-            ColorChoice::Always => shown(&variable).max(ColorDepth::Ansi16),
+            ColorChoice::Always => supported(&variable).max(ColorDepth::Ansi16),
             ColorChoice::Auto if set("NO_COLOR") => ColorDepth::None,
-            ColorChoice::Auto if forced => shown(&variable).max(ColorDepth::Ansi16),
+            ColorChoice::Auto if forced => supported(&variable).max(ColorDepth::Ansi16),
             ColorChoice::Auto if output == Output::Other => ColorDepth::None,
-            ColorChoice::Auto => shown(&variable),
+            ColorChoice::Auto => supported(&variable),
         }
     }
 }
 
 /// What the terminal shows as far as its variables tell.
-fn shown(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
+fn supported(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
     let term = variable("TERM").unwrap_or_default();
     let colors = variable("COLORTERM").unwrap_or_default();
     if term.is_empty() || term == "dumb" {

@@ -325,7 +325,7 @@ fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
     let about = MatrixView {
         probe: spec.probe.clone(),
         parameters: parameters.collect(),
-        quantity: kind.shown(&series.settings).unwrap_or_default().to_owned(),
+        quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
         unit: unit.name,
         ..MatrixView::default()
     };

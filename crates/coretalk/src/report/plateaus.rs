@@ -26,14 +26,16 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
     changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
     for trial in changed.iter().take(MOST_TOLD) {
         // The number that the table shows.
-        let name = series::shown(&series.settings, trial).unwrap_or_default();
+        let name = series::displayed_value(&series.settings, trial).unwrap_or_default();
         let value = |state: &TrialState| {
             state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)
         };
         let states: Vec<String> = trial
             .states
             .iter()
-            .map(|state| format!("{} of the passes {}", percent(state.share), shown(name, &value(state))))
+            .map(|state| {
+                format!("{} of the passes {}", percent(state.share), value_words(name, &value(state)))
+            })
             .collect();
         lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
     }
@@ -51,7 +53,7 @@ fn contrast(trial: &TrialResult) -> f64 {
 }
 
 /// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
-fn shown(name: &str, value: &Estimate) -> String {
+fn value_words(name: &str, value: &Estimate) -> String {
     let (scale, unit) = match (name.ends_with("_per_s"), name.ends_with("ratio") || name == "slowdown") {
         (true, _) => (1e6, " M/s"),
         (_, true) => (1.0, " times"),

@@ -302,7 +302,7 @@ fn standing_words(held: &Agreement, structure: &Structure) -> String {
         Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
             "are higher inside these than outside".into()
         }
-        Standing::Finer if held.shown > 0 => format!("show {} of the {}", held.shown, held.groups.len()),
+        Standing::Finer if held.matched > 0 => format!("show {} of the {}", held.matched, held.groups.len()),
         Standing::Finer => "show no such division".into(),
         Standing::NotVisible => "show nothing here, neither for nor against".into(),
         Standing::Conflict => {

@@ -85,7 +85,7 @@ fn table(
     }
     let told = |row: &str, place: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
-        let name = series::shown(&series.settings, trial)?;
+        let name = series::displayed_value(&series.settings, trial)?;
         Some(Told { value: trial.told(name)?, name, unit: unit_of(trial, unit), trial })
     };
     let mut heading = vec![("", Align::Left)];
@@ -105,7 +105,7 @@ fn table(
                     (false, true) => " !",
                     (false, false) => "",
                 };
-                format!("{}{mark}", shown(value, unit))
+                format!("{}{mark}", value_words(value, unit))
             }
             None => "·".to_owned(),
         };
@@ -200,7 +200,7 @@ fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usiz
         rows.sort_by(|a, b| a.value.total_cmp(&b.value));
         let [first, .., last] = rows.as_slice() else { return None };
         let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
-        let one = |told: &Told<'_>| format!("{}, {}", shown(told.value, told.unit), names(told.trial));
+        let one = |told: &Told<'_>| format!("{}, {}", value_words(told.value, told.unit), names(told.trial));
         Some(format!(" {place}{of}: least {}; most {}.", one(first), one(last)))
     };
     alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()
@@ -219,7 +219,7 @@ fn unit_of<'a>(trial: &TrialResult, unit: &'a str) -> &'a str {
 }
 
 /// Three significant digits, in the unit that reads best; a mark where it is in doubt.
-fn shown(value: f64, unit: &str) -> String {
+fn value_words(value: f64, unit: &str) -> String {
     match unit {
         "ns" if value < 1e3 => format!("{} ns", ns(value)),
         "ns" if value < 1e6 => format!("{} µs", ns(value / 1e3)),

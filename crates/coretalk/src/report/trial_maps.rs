@@ -40,7 +40,7 @@ pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
         _ => "the row is the first of the pair",
     };
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
-    let value = kind.shown(&series.settings).filter(is_value);
+    let value = kind.displayed_value(&series.settings).filter(is_value);
     let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));
     let unit = kind.unit(&series.settings).name;
     let unit = if unit.is_empty() { unit } else { format!(" in {unit}") };

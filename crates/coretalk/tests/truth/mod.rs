@@ -9,10 +9,10 @@ mod cases;
 mod noiseless;
 mod page;
 mod plants;
+mod printed;
 mod reader;
 mod run;
 mod said;
-mod shown;
 
 use reader::{Wrong, read};
 use run::Run;

@@ -1,9 +1,9 @@
 //! [`Reader`]: understands the sentences of a screen by patterns, and holds each claim against what it is about.
 
 use super::page::{Map, Part, Table, parts};
+use super::printed::Printed;
 use super::run::Run;
 use super::said;
-use super::shown::Shown;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
@@ -37,21 +37,21 @@ impl Said<'_> {
     }
 
     /// The number in a hole.
-    pub fn number(&self, hole: &str) -> Shown {
+    pub fn number(&self, hole: &str) -> Printed {
         let text = self.text(hole);
-        Shown::read(text).unwrap_or_else(|| panic!("`{text}` is no number in `{}`", self.sentence))
+        Printed::read(text).unwrap_or_else(|| panic!("`{text}` is no number in `{}`", self.sentence))
     }
 
     /// The share in a hole whose pattern holds the percent sign.
-    pub fn share(&self, hole: &str) -> Shown {
+    pub fn share(&self, hole: &str) -> Printed {
         let text = format!("{} %", self.text(hole));
-        Shown::read(&text).unwrap_or_else(|| panic!("`{text}` is no share in `{}`", self.sentence))
+        Printed::read(&text).unwrap_or_else(|| panic!("`{text}` is no share in `{}`", self.sentence))
     }
 
     /// The time in a hole.
-    pub fn time(&self, hole: &str) -> Shown {
+    pub fn time(&self, hole: &str) -> Printed {
         let text = self.text(hole);
-        Shown::time(text).unwrap_or_else(|| panic!("`{text}` is no time in `{}`", self.sentence))
+        Printed::time(text).unwrap_or_else(|| panic!("`{text}` is no time in `{}`", self.sentence))
     }
 
     /// The CPU in a hole.
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Holds a printed number against the exact one; nothing is known where there is none.
-    pub fn is(&mut self, claim: &'static str, shown: Shown, exact: Option<f64>, what: &str) {
+    pub fn is(&mut self, claim: &'static str, shown: Printed, exact: Option<f64>, what: &str) {
         match exact {
             Some(exact) => {
                 self.holds(claim, shown.reads(exact), || format!("{what} is {exact}, not {}", shown.value));
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Holds a printed number against the truth, of which measuring may miss a share.
-    pub fn is_near(&mut self, claim: &'static str, shown: Shown, truth: f64, share: f64, what: &str) {
+    pub fn is_near(&mut self, claim: &'static str, shown: Printed, truth: f64, share: f64, what: &str) {
         self.holds(claim, shown.is_near(truth, share), || {
             format!("{what} is {truth:.4} in truth, not {}", shown.value)
         });

@@ -140,15 +140,15 @@ impl Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
         let seen = [a, b].map(|side| Seen::of(side, &common));
-        let shown = |index: usize| seen[index].as_ref().and_then(|seen| seen.as_ref().ok());
-        let is_contradicted = [0, 1].map(|index| shown(index).is_some_and(|seen| seen.contradicts));
-        let numbering = shown(0).zip(shown(1)).map(|(left, right)| left.numbering(right));
+        let structure_of = |index: usize| seen[index].as_ref().and_then(|seen| seen.as_ref().ok());
+        let is_contradicted = [0, 1].map(|index| structure_of(index).is_some_and(|seen| seen.contradicts));
+        let numbering = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.numbering(right));
         let reported = [a, b].map(|side| side.topology.as_ref());
         let trusted = [0, 1].map(|index| reported[index].filter(|_| !is_contradicted[index]));
         // By what is reported where that is trusted, else by levels that both show, else by what somebody reports.
         let by_number = |trusted: Option<&Topology>| {
-            let levels = shown(0).zip(shown(1)).map(|(left, right)| left.common_levels(right));
-            let levels = levels.filter(|levels| levels.shown().is_some());
+            let levels = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.common_levels(right));
+            let levels = levels.filter(|levels| levels.observed().is_some());
             let reported = reported[0].or(reported[1]).filter(|topology| !topology.domains().is_empty());
             Alignment::by_number(match (trusted, levels, reported) {
                 (Some(topology), ..) | (None, None, Some(topology)) => Levels::reported(topology.clone()),
@@ -196,7 +196,7 @@ impl Alignment {
             return nothing(Obstacle::Unseen(errors), [a, b].map(Levels::of));
         };
         let grouped = [left, right].map(|seen| !seen.structure.levels.is_empty());
-        let levels = [left, right].map(|seen| Levels::shown_by(&seen.structure));
+        let levels = [left, right].map(|seen| Levels::observed_in(&seen.structure));
         let pairing = match grouped {
             [false, false] if left.is_uniform() && right.is_uniform() => Pairing::Levels(Likeness::Flat),
             [false, false] => return nothing(Obstacle::Patterns, levels),

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Kinds<'a> {
     sides: &'a [(&'a Side, Levels)],
     /// For each side whose groups are those that its latencies show, the number of its kind, from 1.
-    shown: Vec<Option<usize>>,
+    observed: Vec<Option<usize>>,
     /// For each column of relations, its sides by what these mean.
     reported: BTreeMap<String, Vec<Vec<usize>>>,
 }
@@ -23,9 +23,9 @@ impl<'a> Kinds<'a> {
     /// Puts every side with the first kind all of which it is aligned with.
     pub fn of(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
         let mut kinds: Vec<Vec<(usize, Nest)>> = Vec::new();
-        let mut shown = vec![None; sides.len()];
+        let mut observed = vec![None; sides.len()];
         for (position, (side, levels)) in sides.iter().enumerate() {
-            let Some(nest) = levels.shown().and_then(|_| nest(side)) else { continue };
+            let Some(nest) = levels.observed().and_then(|_| nest(side)) else { continue };
             let alike = kinds.iter().position(|kind| {
                 kind.iter().all(|(other, known)| {
                     (*known == nest || known.is_like(&nest)) && are_aligned(sides[*other].0, side)
@@ -36,9 +36,9 @@ impl<'a> Kinds<'a> {
                 kinds.len() - 1
             });
             kinds[number].push((position, nest));
-            shown[position] = Some(number + 1);
+            observed[position] = Some(number + 1);
         }
-        Kinds { sides, shown, reported: BTreeMap::new() }
+        Kinds { sides, observed, reported: BTreeMap::new() }
     }
 
     /// Takes down that a side has something in a column, in which CPUs lie to each other by these levels.
@@ -68,7 +68,7 @@ impl<'a> Kinds<'a> {
             }
             // What a test has told is known by its name.
             _ if levels.iter().all(|level| relation(level).is_some()) => None,
-            _ => self.shown[side].filter(|_| self.shown.iter().flatten().any(|kind| *kind > 1)),
+            _ => self.observed[side].filter(|_| self.observed.iter().flatten().any(|kind| *kind > 1)),
         }
     }
 }

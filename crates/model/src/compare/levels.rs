@@ -17,14 +17,14 @@ enum Source {
     /// The nearest thing that two CPUs share, as the system reports it.
     Reported(Box<Topology>),
     /// Groups that the latencies show, finest first.
-    Shown(Vec<ShownLevel>),
+    Observed(Vec<ObservedLevel>),
     /// Nothing is known: all pairs are one level.
     One,
 }
 
 /// A level that latencies show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShownLevel {
+pub struct ObservedLevel {
     /// `group-1` the finest, or `smt` where its pairs are known to be threads of a core.
     pub name: String,
     /// Its groups, by lowest CPU.
@@ -41,7 +41,7 @@ const ALL: &str = "all";
 const RANKS: u32 = 64;
 
 /// Whether threads of a core may be meant: pairs, and CPUs alone beside them.
-fn is_of_twos(level: &ShownLevel) -> bool {
+fn is_of_twos(level: &ObservedLevel) -> bool {
     level.groups.iter().all(|group| group.len() <= 2)
 }
 
@@ -64,14 +64,14 @@ impl Levels {
         let is_trusted = !seen.as_ref().is_some_and(|seen| seen.contradicts);
         match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {
             (Some(topology), _) => Levels::reported(topology.clone()),
-            (None, Some(seen)) if !seen.structure.levels.is_empty() => Levels::shown_by(&seen.structure),
+            (None, Some(seen)) if !seen.structure.levels.is_empty() => Levels::observed_in(&seen.structure),
             // What is reported may be false, and nothing better is known.
             (None, _) => reported.map_or_else(Levels::one, |topology| Levels::reported(topology.clone())),
         }
     }
 
     /// The levels of a structure; all pairs in one where there are none.
-    pub(super) fn shown_by(structure: &Structure) -> Levels {
+    pub(super) fn observed_in(structure: &Structure) -> Levels {
         Levels::of_some(structure, structure.levels.iter())
     }
 
@@ -82,19 +82,19 @@ impl Levels {
     ) -> Levels {
         let of = |level: &InferredLevel| {
             let grouped: usize = level.groups.iter().map(CpuSet::len).sum();
-            ShownLevel {
+            ObservedLevel {
                 name: level.name.clone(),
                 groups: level.groups.clone(),
                 alone: structure.cpus.len().saturating_sub(grouped),
             }
         };
-        let levels: Vec<ShownLevel> = levels.map(of).collect();
-        Levels { source: if levels.is_empty() { Source::One } else { Source::Shown(levels) } }
+        let levels: Vec<ObservedLevel> = levels.map(of).collect();
+        Levels { source: if levels.is_empty() { Source::One } else { Source::Observed(levels) } }
     }
 
     /// Two sides whose levels mean the same call them the same: by number, unless both have the same name for one.
     pub(super) fn under_common_names(mut levels: [Levels; 2]) -> [Levels; 2] {
-        if let [Source::Shown(left), Source::Shown(right)] =
+        if let [Source::Observed(left), Source::Observed(right)] =
             levels.each_mut().map(|levels| &mut levels.source)
         {
             for ((left, right), number) in left.iter_mut().zip(right).zip(1..) {
@@ -108,9 +108,9 @@ impl Levels {
     }
 
     /// Groups that the latencies show, finest first, where these are the levels.
-    pub fn shown(&self) -> Option<&[ShownLevel]> {
+    pub fn observed(&self) -> Option<&[ObservedLevel]> {
         match &self.source {
-            Source::Shown(levels) => Some(levels),
+            Source::Observed(levels) => Some(levels),
             _ => None,
         }
     }
@@ -119,7 +119,7 @@ impl Levels {
     pub fn topology(&self) -> Option<&Topology> {
         match &self.source {
             Source::Reported(topology) => Some(topology),
-            Source::Shown(_) | Source::One => None,
+            Source::Observed(_) | Source::One => None,
         }
     }
 
@@ -127,12 +127,14 @@ impl Levels {
     pub fn of_subject(&self, subject: &Subject) -> (u32, String) {
         match (subject, &self.source) {
             (Subject::Series(series), _) => (u32::MAX, series.name.clone()),
-            (Subject::Pair([a, b]), Source::Shown(_) | Source::One) if a == b => (0, "same-cpu".to_owned()),
+            (Subject::Pair([a, b]), Source::Observed(_) | Source::One) if a == b => {
+                (0, "same-cpu".to_owned())
+            }
             (Subject::Pair([a, b]), Source::Reported(topology)) => {
                 let relation = topology.relation(*a, *b);
                 (topology.nearness(relation) as u32, relation.name().to_owned())
             }
-            (Subject::Pair([a, b]), Source::Shown(levels)) => {
+            (Subject::Pair([a, b]), Source::Observed(levels)) => {
                 let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
                 match levels.iter().position(|level| level.groups.iter().any(both)) {
                     Some(level) => (level as u32 + 1, levels[level].name.clone()),
@@ -187,12 +189,13 @@ impl Levels {
     /// threads of a core, have a column of their own, and larger ones follow in their order.
     pub(super) fn column(&self, level: &str) -> (u32, String) {
         let relation = Relation::ALL.into_iter().find(|relation| relation.name() == level);
-        let known =
-            self.shown().and_then(|shown| Some((shown, shown.iter().position(|known| known.name == level)?)));
+        let known = self
+            .observed()
+            .and_then(|observed| Some((observed, observed.iter().position(|known| known.name == level)?)));
         match (relation, known) {
             (Some(relation), _) => (RANKS * relation as u32, level.to_owned()),
-            (None, Some((shown, position))) => {
-                let has_twos = usize::from(is_of_twos(&shown[0]));
+            (None, Some((observed, position))) => {
+                let has_twos = usize::from(is_of_twos(&observed[0]));
                 match (position + 1).saturating_sub(has_twos) {
                     0 => (RANKS * Relation::Smt as u32 + 1, "groups-of-2".to_owned()),
                     larger => {
@@ -208,7 +211,7 @@ impl Levels {
 
     /// CPUs in each group of a level that latencies show, fewest first; empty for any other.
     pub(super) fn sizes(&self, level: &str) -> Vec<usize> {
-        let known = self.shown().and_then(|shown| shown.iter().find(|known| known.name == level));
+        let known = self.observed().and_then(|observed| observed.iter().find(|known| known.name == level));
         let mut sizes: Vec<usize> =
             known.map_or(Vec::new(), |level| level.groups.iter().map(CpuSet::len).collect());
         sizes.sort_unstable();

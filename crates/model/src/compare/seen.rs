@@ -309,7 +309,7 @@ mod tests {
         let (clear, weak) = (with_pairs(0.78, 0.01, 1), with_pairs(0.86, 0.01, 2));
         assert_eq!([&clear, &weak].map(|seen| seen.structure.levels.len()), [2, 1]);
         assert_eq!(clear.numbering(&weak), Numbering::Same);
-        assert_eq!(clear.common_levels(&weak).shown().unwrap().len(), 1);
+        assert_eq!(clear.common_levels(&weak).observed().unwrap().len(), 1);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct Agreement {
     /// nothing in common. `None` without an inferred level, or where the index is not defined.
     pub rand_index: Option<f64>,
     /// Reported groups that some inferred level has exactly.
-    pub shown: usize,
+    pub matched: usize,
     /// Median of the pairs that share a reported group, in the unit of the matrix.
     pub inside: Option<f64>,
     /// Median of the pairs that leave one, in the unit of the matrix.
@@ -151,8 +151,8 @@ impl Sides<'_> {
         let settled = self.structure.all_but_one().any(|(hint, _)| {
             hint.cpus.len() + 1 == self.structure.cpus.len() && self.reported == [hint.cpus.clone()]
         });
-        let shown = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
-        let shown = shown.max(usize::from(settled));
+        let matched = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
+        let matched = matched.max(usize::from(settled));
         let crossing = nearest(&|groups| crosses(groups, self.reported));
         let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
             (Standing::Agree, Some(equal))
@@ -162,7 +162,7 @@ impl Sides<'_> {
             (Standing::Conflict, crossing)
         } else if leaves_out {
             (Standing::Coarser, nearest(&|groups| lies_within(groups, self.reported)))
-        } else if shown > 0 || levels.iter().any(|level| lies_within(self.reported, &level.groups)) {
+        } else if matched > 0 || levels.iter().any(|level| lies_within(self.reported, &level.groups)) {
             (Standing::Finer, nearest(&|_| true))
         } else {
             (Standing::NotVisible, nearest(&|_| true))
@@ -177,7 +177,7 @@ impl Sides<'_> {
             standing,
             against,
             rand_index: against.and_then(index_of),
-            shown,
+            matched,
             inside,
             across,
             moved: conflict.map_or(CpuSet::new(), |index| moved(self.reported, &levels[index].groups)),
@@ -206,13 +206,13 @@ impl Sides<'_> {
     /// Cells on which the two sides disagree, furthest from what the source lets expect first.
     fn evidence(&self, index: usize, together: &dyn Fn(CpuId, CpuId) -> bool) -> Vec<Evidence> {
         let inferred = labels(&self.structure.levels[index].groups);
-        let shown =
+        let observed =
             |a: CpuId, b: CpuId| inferred.get(&a).is_some_and(|label| inferred.get(&b) == Some(label));
-        let [inside, across] = self.medians(&shown);
+        let [inside, across] = self.medians(&observed);
         let (Some(inside), Some(across)) = (inside, across) else { return Vec::new() };
         let mut cells: Vec<Evidence> = self
             .pairs()
-            .filter(|([a, b], _)| together(*a, *b) != shown(*a, *b))
+            .filter(|([a, b], _)| together(*a, *b) != observed(*a, *b))
             .map(|(pair, value)| Evidence {
                 pair,
                 value,
@@ -384,7 +384,7 @@ mod tests {
         let (mut structure, observed) = measured();
         structure.levels[0].groups.remove(3);
         let held = agreement(&topology(&[(Level::Core, CORES)]), &structure, &observed);
-        assert_eq!((held[0].standing, held[0].shown), (Standing::Finer, 7));
+        assert_eq!((held[0].standing, held[0].matched), (Standing::Finer, 7));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! [`Alike`]: trials that differ in their CPUs alone. Of many pairs they are a map, of few a table.
 
 use super::summary::headline;
-use super::{SeriesSettings, TimeUnit, TrialResult, shown, unit_of_value};
+use super::{SeriesSettings, TimeUnit, TrialResult, displayed_value, unit_of_value};
 use crate::Flag;
 
 /// More pairs than this are a map.
@@ -52,8 +52,8 @@ impl<'a> Alike<'a> {
     }
 
     /// What they are shown by: the name of a distribution or a value.
-    pub fn shown(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
-        self.told().find_map(|trial| shown(settings, trial))
+    pub fn displayed_value(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
+        self.told().find_map(|trial| displayed_value(settings, trial))
     }
 
     /// The headlines of trials that are shown by times.
@@ -66,7 +66,7 @@ impl<'a> Alike<'a> {
         let is_time = |name: &str| {
             self.trials.iter().any(|trial| trial.medians_ns.contains_key(name)) || unit_of_value(name) == "ns"
         };
-        if let Some(name) = self.shown(settings).filter(|name| !is_time(name)) {
+        if let Some(name) = self.displayed_value(settings).filter(|name| !is_time(name)) {
             return MapUnit { name: unit_of_value(name), divisor: 1.0 };
         }
         let TimeUnit { name, ns } = TimeUnit::of(self.medians_ns(settings));

@@ -2,7 +2,7 @@
 
 use super::headline::{headline, named_headline, said};
 use super::resolution::half_step_of;
-use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, shown};
+use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::stats::Estimate;
 use crate::{Flag, Grade, flags, grade};
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub(super) fn judge(
     };
     // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
     // interval may be far wider than was asked for.
-    let told = shown(settings, result).and_then(|name| result.values.get(name));
+    let told = displayed_value(settings, result).and_then(|name| result.values.get(name));
     let (width, flags) = match told.map(Estimate::relative_half_width).filter(|of_told| *of_told > width) {
         Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
         Some(of_told) => (of_told, result.flags),

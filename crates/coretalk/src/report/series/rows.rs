@@ -7,7 +7,7 @@ use crate::report::trial_words::{half_width, median_width, places};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
-use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, shown};
+use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
 /// From this width on a table has every percentile.
@@ -71,7 +71,7 @@ fn part(
     let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
     let mut columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
     // What trials are shown by comes first.
-    let first: Vec<&str> = trials.iter().filter_map(|trial| shown(settings, trial)).collect();
+    let first: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
     columns.sort_by_key(|column| match column {
         Column::Parameter(..) | Column::Count(..) => usize::MAX,
         Column::Percentiles(name, _) | Column::Value(name, _) => {

@@ -1,9 +1,9 @@
 //! Advice: where threads should live, what that gains, and what to type.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::map::{OFF, cells};
 use super::{held, unheld};
 use coretalk_model::{CpuId, CpuSet, Relation};
@@ -143,7 +143,7 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
             reader.fail("advice", format!("the document has no {}", row[0]));
             continue;
         };
-        let price = Shown::read(&row[1]).unwrap();
+        let price = Printed::read(&row[1]).unwrap();
         reader.is("advice", price, of["mean"].as_f64(), "the price");
         if let Some([source, truth]) =
             mean(reader, &cpus(&of["cpus"])).filter(|_| !cpus(&of["cpus"]).is_empty())
@@ -154,14 +154,14 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
             reader.is_near("advice", price, truth, OFF, "the mean of its pairs");
         }
         if let Some((low, high)) = row[2].split_once(" and ") {
-            reader.is("advice", Shown::read(low).unwrap(), of["bounds"][0].as_f64(), "the lower bound");
-            reader.is("advice", Shown::read(high).unwrap(), of["bounds"][1].as_f64(), "the upper bound");
+            reader.is("advice", Printed::read(low).unwrap(), of["bounds"][0].as_f64(), "the lower bound");
+            reader.is("advice", Printed::read(high).unwrap(), of["bounds"][1].as_f64(), "the upper bound");
         }
         let against = row.get(3).cloned().unwrap_or_default();
         let excess = of["excess_percent"].as_f64().map(|percent| percent / 100.0);
         match () {
             () if against.starts_with("slowest pair") => {
-                let worst = against.split_whitespace().nth(2).and_then(Shown::read).unwrap();
+                let worst = against.split_whitespace().nth(2).and_then(Printed::read).unwrap();
                 reader.is("advice", worst, told["worst"].as_f64(), "the slowest pair");
             }
             () if against == "the same CPUs" => {
@@ -182,7 +182,7 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
                 };
                 reader.is(
                     "advice",
-                    Shown::read(&text).unwrap(),
+                    Printed::read(&text).unwrap(),
                     excess.map(|excess| excess + plus),
                     "what it costs more",
                 );
@@ -192,7 +192,7 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
                 for (end, index) in ends.into_iter().flat_map(|(low, high)| [(low, 0), (high, 1)]) {
                     let exact =
                         of["excess_bounds_percent"][index].as_f64().map(|percent| percent / 100.0 + plus);
-                    reader.is("advice", Shown::read(end).unwrap(), exact, "an end of what it costs more");
+                    reader.is("advice", Printed::read(end).unwrap(), exact, "an end of what it costs more");
                 }
             }
         }

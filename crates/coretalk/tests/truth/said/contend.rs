@@ -1,9 +1,9 @@
 //! Contention: tables of methods by threads, and whether the counts were exact.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::trials::placed;
 use super::{held, unheld};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub const PATTERNS: &[Pattern] = &[
 ];
 
 fn section(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let ns = |hole: &str| Shown::time(said.text(hole)).map_or(0.0, |time| (time.value * 1e9).round());
+    let ns = |hole: &str| Printed::time(said.text(hole)).map_or(0.0, |time| (time.value * 1e9).round());
     let (inside, outside) = match said.sentence.starts_with("No work") {
         true => (0.0, 0.0),
         false => (ns("inside"), ns("outside")),
@@ -66,7 +66,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     let detail = heading.iter().any(|title| title == "M ops/s");
     for row in &table.rows[1..] {
         for (title, cell) in heading.iter().zip(row).skip(1) {
-            let Some(number) = Shown::read(cell) else { continue };
+            let Some(number) = Printed::read(cell) else { continue };
             let threads = if detail {
                 reader.level.parse().ok()
             } else {

@@ -1,9 +1,9 @@
 //! Comparisons of two runs.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words, reported};
-use super::super::shown::Shown;
 use super::map::cells as values_of;
 use super::{held, unheld};
 use coretalk_model::stats::median;
@@ -90,12 +90,12 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
             reader.fail("compare", format!("the document has no level {}", row[0]));
             continue;
         };
-        if let Some(pairs) = at("pairs").and_then(|at| Shown::read(&row[at])) {
+        if let Some(pairs) = at("pairs").and_then(|at| Printed::read(&row[at])) {
             reader.is("compare", pairs, told["pairs"].as_f64(), "the number of pairs");
         }
         let relation = Relation::ALL.into_iter().find(|relation| told["level"] == relation.name());
         for (title, key, side) in [("A ", "a", 0), ("B ", "b", 1)] {
-            let Some(number) = at(title).and_then(|at| Shown::read(&row[at])) else { continue };
+            let Some(number) = at(title).and_then(|at| Printed::read(&row[at])) else { continue };
             reader.is("compare", number, told[key].as_f64(), title);
             let own = reader
                 .run
@@ -109,7 +109,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
                 });
             }
         }
-        let shift = at("shift").and_then(|at| Shown::read(&row[at])).unwrap();
+        let shift = at("shift").and_then(|at| Printed::read(&row[at])).unwrap();
         reader.is(
             "compare",
             shift,
@@ -117,7 +117,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
             "the shift",
         );
         let [a, b] = ["A ", "B "].map(|title| {
-            at(title).and_then(|at| Shown::read(&row[at])).map_or(f64::NAN, |number| number.value)
+            at(title).and_then(|at| Printed::read(&row[at])).map_or(f64::NAN, |number| number.value)
         });
         // Shifts are in cycles of the core where both sides know them, and the medians of cells that move alike.
         reader.holds("shift", (b / a - 1.0 - shift.value).abs() < 0.04, || {
@@ -127,7 +127,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
             for (end, index) in [(low, 0), (high, 1)] {
                 reader.is(
                     "compare",
-                    Shown::read(end).unwrap(),
+                    Printed::read(end).unwrap(),
                     told["ci"][index].as_f64().map(|percent| percent / 100.0),
                     "an end of its interval",
                 );
@@ -141,7 +141,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
             _ => verdict.starts_with("cannot tell"),
         };
         reader.holds("compare", is_so, || format!("the document says {}", told["verdict"]));
-        if let Some(within) = verdict.strip_prefix("same within ").and_then(Shown::read) {
+        if let Some(within) = verdict.strip_prefix("same within ").and_then(Printed::read) {
             reader.is(
                 "compare",
                 within,
@@ -168,7 +168,7 @@ pub fn cells(reader: &mut Reader<'_>, table: &Table) {
             (3, told["b"].as_f64()),
             (4, told["shift_percent"].as_f64().map(|percent| percent / 100.0)),
         ] {
-            if let Some(number) = row.get(cell).and_then(|cell| Shown::read(cell)) {
+            if let Some(number) = row.get(cell).and_then(|cell| Printed::read(cell)) {
                 reader.is("compare", number, exact, "a number of this pair");
             }
         }
@@ -208,11 +208,11 @@ fn named(reader: &mut Reader<'_>, said: &Said<'_>, verdict: &str) {
         reader.holds("compare", told["verdict"] == verdict, || {
             format!("the document says {} of {words}", told["verdict"])
         });
-        let shift = Shown::read(shift.trim_end_matches(')')).unwrap();
+        let shift = Printed::read(shift.trim_end_matches(')')).unwrap();
         reader.is("compare", shift, told["shift_percent"].as_f64().map(|percent| percent / 100.0), words);
         let in_table =
             reader.tables.iter().flat_map(|table| &table.rows).find(|row| row[0] == words).cloned();
-        let agrees = in_table.is_some_and(|row| row.iter().any(|cell| Shown::read(cell) == Some(shift)));
+        let agrees = in_table.is_some_and(|row| row.iter().any(|cell| Printed::read(cell) == Some(shift)));
         reader.holds("compare", agrees, || format!("the table says something else of {words}"));
         if verdict != "cannot-tell" {
             let relation = Relation::ALL.into_iter().find(|relation| told["level"] == relation.name());

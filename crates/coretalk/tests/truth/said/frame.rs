@@ -1,8 +1,8 @@
 //! What stands around the results: how a run ended, what to type next, and remarks.
 
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::{held, unheld};
 use coretalk_model::stats::gate::GATE_MARGIN;
 
@@ -33,7 +33,7 @@ fn scenario(reader: &mut Reader<'_>, said: &Said<'_>) {
             .count();
         reader.holds(
             "count",
-            Shown::read(more).is_some_and(|more| more.value < doubts.max(1) as f64 + 0.5),
+            Printed::read(more).is_some_and(|more| more.value < doubts.max(1) as f64 + 0.5),
             || format!("{doubts} findings are grave"),
         );
     }
@@ -48,14 +48,14 @@ fn gates(reader: &mut Reader<'_>, said: &Said<'_>) {
         let Some((_, rest)) = part.split_once(": ") else { continue };
         let words: Vec<&str> = rest.split(", ").collect();
         let bias = words[0].trim_end_matches(" against alone");
-        reader.is("gate", Shown::read(bias).unwrap(), gate["bias"].as_f64(), "the bias");
-        let margin = words[1].split('±').nth(1).and_then(Shown::read);
+        reader.is("gate", Printed::read(bias).unwrap(), gate["bias"].as_f64(), "the bias");
+        let margin = words[1].split('±').nth(1).and_then(Printed::read);
         if let Some(margin) = margin.filter(|_| reader.probe == "latency") {
             reader.is("gate", margin, Some(GATE_MARGIN), "the margin");
         }
         let proven = !words[1].starts_with("not ");
         reader.holds("gate", gate["equivalent"] == proven, || format!("equivalent: {}", gate["equivalent"]));
-        let pairs = words[2].split(" pair").next().and_then(Shown::read).unwrap();
+        let pairs = words[2].split(" pair").next().and_then(Printed::read).unwrap();
         reader.is("gate", pairs, gate["pairs"].as_f64(), "pairs at once");
     }
 }

@@ -1,8 +1,8 @@
 //! Groups that the system reports, and what staying inside one gains.
 
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::map::{OFF, cells};
 use super::{held, unheld};
 use coretalk_model::stats::median;
@@ -128,7 +128,7 @@ fn values(reader: &mut Reader<'_>, said: &Said<'_>) {
         && reader.level != "node"
         && reader.level != "package";
     if let Some(row) = rows.iter().find(|row| row[0] == reach).filter(|_| one_kernel)
-        && let Some(line) = row.get(2).and_then(|cell| Shown::read(cell.split('±').next()?))
+        && let Some(line) = row.get(2).and_then(|cell| Printed::read(cell.split('±').next()?))
     {
         reader.is_near("contrast", said.number("inside"), line.value, 0.06, "the line of the ladder");
     }
@@ -194,10 +194,11 @@ fn by_value(reader: &mut Reader<'_>, said: &Said<'_>) {
     let mut told = 0.0;
     for range in &ranges {
         let Some((ends, many)) = range.split_once(" ns (") else { continue };
-        let many = Shown::read(many.trim_end_matches(')').trim_end_matches("pairs").trim_end_matches("pair"))
-            .unwrap();
+        let many =
+            Printed::read(many.trim_end_matches(')').trim_end_matches("pairs").trim_end_matches("pair"))
+                .unwrap();
         let (low, high) = ends.split_once('–').unwrap_or((ends, ends));
-        let [low, high] = [low, high].map(|end| Shown::read(end).unwrap());
+        let [low, high] = [low, high].map(|end| Printed::read(end).unwrap());
         let inside = values
             .iter()
             .filter(|ns| **ns >= low.value - low.half * 1.1 && **ns <= high.value + high.half * 1.1);

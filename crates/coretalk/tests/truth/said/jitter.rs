@@ -1,9 +1,9 @@
 //! Quiet and noisy CPUs.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::held;
 use serde_json::Value;
 
@@ -121,24 +121,24 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         for (title, cell) in table.heading().to_vec().iter().zip(row).skip(1) {
             let share = |name: &str| trial["values"][name].as_f64().map(|part| part / point);
             let (number, exact) = match title.as_str() {
-                "lost" => (Shown::read(cell), Some(point)),
+                "lost" => (Printed::read(cell), Some(point)),
                 "±" => {
                     let interval = &trial["intervals"]["lost_share"];
                     let reach = interval[1]
                         .as_f64()
                         .zip(interval[0].as_f64())
                         .map(|(high, low)| (high - point).max(point - low));
-                    (Shown::read(cell), reach)
+                    (Printed::read(cell), reach)
                 }
-                "gaps/s" => (Shown::read(cell), trial["values"]["gaps_per_s"].as_f64()),
+                "gaps/s" => (Printed::read(cell), trial["values"]["gaps_per_s"].as_f64()),
                 "p50" | "p99.9" | "longest" => {
                     let key = match title.as_str() {
                         "longest" => "100",
                         percentile => percentile.trim_start_matches('p'),
                     };
-                    (Shown::time(cell), trial["percentiles"][key].as_f64().map(|ns| ns * 1e-9))
+                    (Printed::time(cell), trial["percentiles"][key].as_f64().map(|ns| ns * 1e-9))
                 }
-                cause => (Shown::read(cell), share(&format!("{cause}_share"))),
+                cause => (Printed::read(cell), share(&format!("{cause}_share"))),
             };
             match number {
                 // What is left of a share in a document of four digits is not exact to its last one.

@@ -1,9 +1,9 @@
 //! The ladder, and the table of kinds of cores.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
-use super::super::shown::Shown;
 use super::held;
 use super::map::{OFF, cells};
 use coretalk_measure::probes::kernel_by_id;
@@ -38,7 +38,7 @@ fn one(reader: &mut Reader<'_>, said: &Said<'_>) {
 /// `futex and pipe: until a thread that slept 1.0 ms runs again`.
 fn asleep(reader: &mut Reader<'_>, said: &Said<'_>) {
     let Some((_, time)) = said.text("rest").split_once("until a thread that slept ") else { return };
-    let time = Shown::time(time.split(" runs again").next().unwrap_or_default()).unwrap();
+    let time = Printed::time(time.split(" runs again").next().unwrap_or_default()).unwrap();
     let wakes = list(&reader.run.document["series"]).iter().filter(|trial| trial["probe"] == "wake");
     let gaps: Vec<f64> = wakes.filter_map(|trial| trial["parameters"]["gap_ns"].as_f64()).collect();
     reader.holds("ladder", gaps.iter().any(|gap| time.reads(gap * 1e-9)), || {
@@ -82,7 +82,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
             match first.as_str() {
                 "pairs" => {
                     let pairs = of_row.iter().filter_map(|told| told["pairs"].as_f64()).fold(0.0, f64::max);
-                    reader.is("ladder", Shown::read(cell).unwrap(), Some(pairs), "the number of pairs");
+                    reader.is("ladder", Printed::read(cell).unwrap(), Some(pairs), "the number of pairs");
                 }
                 "range" => {
                     let told = of_row.iter().find(|told| told["kernel"] == line.as_str());
@@ -90,7 +90,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                         for (end, index) in [(low, 0), (high, 1)] {
                             reader.is(
                                 "ladder",
-                                Shown::read(end).unwrap(),
+                                Printed::read(end).unwrap(),
                                 told["range"][index].as_f64(),
                                 "an end of the range",
                             );
@@ -112,14 +112,14 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                                 && kernel_by_id(&kernel).is_none()
                     });
                     let (point, width) = cell.split_once('±').unwrap_or((cell, ""));
-                    let Some(number) = Shown::read(point) else {
+                    let Some(number) = Printed::read(point) else {
                         let is_empty = told.is_none_or(|told| told["median"].is_null());
                         reader.holds("ladder", is_empty, || format!("{kernel} is known"));
                         continue;
                     };
                     let exact = told.and_then(|told| told["median"].as_f64());
                     reader.is("ladder", number, exact, &kernel);
-                    if let (Some(width), Some(told), Some(exact)) = (Shown::read(width), told, exact) {
+                    if let (Some(width), Some(told), Some(exact)) = (Printed::read(width), told, exact) {
                         let half = told["ci"][1]
                             .as_f64()
                             .zip(told["ci"][0].as_f64())
@@ -219,22 +219,22 @@ pub fn classes(reader: &mut Reader<'_>, table: &Table) {
             .collect();
         let values: Vec<f64> = of.iter().map(|cell| cell.2).collect();
         let truth: Vec<f64> = of.iter().map(|(a, b, _)| run.true_ns(kernel, *a, *b)[0]).collect();
-        let pairs = Shown::read(&row[2]).unwrap();
+        let pairs = Printed::read(&row[2]).unwrap();
         told += pairs.value;
         reader.is("classes", pairs, Some(values.len() as f64), "the number of pairs");
-        let middle = Shown::read(&row[3]).unwrap();
+        let middle = Printed::read(&row[3]).unwrap();
         reader.is("classes", middle, median(&values), "the median");
         reader.is_near("classes", middle, median(&truth).unwrap_or(f64::NAN), OFF, "the median");
         if let Some((low, high)) = row.get(4).and_then(|range| range.split_once('–')) {
             reader.is(
                 "classes",
-                Shown::read(low).unwrap(),
+                Printed::read(low).unwrap(),
                 values.iter().copied().reduce(f64::min),
                 "the least",
             );
             reader.is(
                 "classes",
-                Shown::read(high).unwrap(),
+                Printed::read(high).unwrap(),
                 values.iter().copied().reduce(f64::max),
                 "the most",
             );

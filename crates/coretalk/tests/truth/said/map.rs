@@ -1,9 +1,9 @@
 //! The map of latencies: its title, question and legend, its cells, and its extremes.
 
 use super::super::page::{Map, Table};
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
-use super::super::shown::Shown;
 use super::{held, unheld};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag};
@@ -69,14 +69,14 @@ fn title(reader: &mut Reader<'_>, said: &Said<'_>) {
     for part in said.text("rest").split([',', '·']).map(str::trim) {
         if let Some(time) = part.strip_prefix("watched for ") {
             let watched = run.document["watch"]["watched_s"].as_f64();
-            let time = Shown::time(time).unwrap();
+            let time = Printed::time(time).unwrap();
             reader.holds("time", watched.is_none_or(|watched| time.reads(watched)), || {
                 format!("the document says {watched:?} s")
             });
             continue;
         }
         let Some((number, noun)) = part.split_once(' ') else { continue };
-        let Some(number) = Shown::read(number) else { continue };
+        let Some(number) = Printed::read(number) else { continue };
         let truth = run.machine.topology_of_title(noun);
         reader.holds("title", truth == Some(number.value as usize), || format!("{noun}: {truth:?} in truth"));
     }
@@ -131,7 +131,7 @@ fn question(reader: &mut Reader<'_>, said: &Said<'_>) {
         rest.contains(" pause") == (rest.contains(" with 1 pause") || rest.contains(" without pause"));
     reader.holds("question", words, || "no code has so many pauses".to_owned());
     if let Some((_, together)) = rest.split_once(", up to ") {
-        let pairs = together.split(" pair").next().and_then(Shown::read).unwrap();
+        let pairs = together.split(" pair").next().and_then(Printed::read).unwrap();
         let told = matrix["parameters"]["parallel_pairs"].as_str().and_then(|pairs| pairs.parse().ok());
         reader.is("question", pairs, told, "pairs at the same time");
         reader.holds("question", matrix["regime"] == "parallel", || "the regime was serial".to_owned());
@@ -194,7 +194,7 @@ pub fn map(reader: &mut Reader<'_>, map: &Map) {
             let all: Vec<&Value> = list(&matrix["cells"]).iter().filter(belongs).collect();
             let values: Vec<f64> = all.iter().filter_map(|cell| cell["median"].as_f64()).collect();
             let where_of = format!("the cell of {from:?} and {to:?}");
-            let Some(number) = Shown::read(shown) else {
+            let Some(number) = Printed::read(shown) else {
                 reader.holds("map", values.is_empty(), || {
                     format!("{where_of} holds {values:?}, and shows `{shown}`")
                 });
@@ -243,7 +243,7 @@ pub fn listed(reader: &mut Reader<'_>, table: &Table) {
         let words = relation_words(relation, &reader.run.reported);
         reader.holds("list", row[1] == words, || format!("these share: {words}"));
         let (point, reach) = row[2].split_once('±').unwrap_or((&row[2], ""));
-        if let Some(point) = Shown::read(point) {
+        if let Some(point) = Printed::read(point) {
             reader.is("list", point, cell["median"].as_f64(), "the median");
             let truth = nearest(
                 &reader.run.true_ns(matrix["kernel"].as_str().unwrap_or_default(), pair[0], pair[1]),
@@ -251,7 +251,7 @@ pub fn listed(reader: &mut Reader<'_>, table: &Table) {
             );
             reader.is_near("list", point, truth, OFF, "the pair");
         }
-        if let (Some(reach), Some(point)) = (Shown::read(reach), cell["median"].as_f64()) {
+        if let (Some(reach), Some(point)) = (Printed::read(reach), cell["median"].as_f64()) {
             let ends = [0, 1].map(|end| cell["ci"][end].as_f64().unwrap_or(point));
             reader.is(
                 "list",
@@ -260,7 +260,7 @@ pub fn listed(reader: &mut Reader<'_>, table: &Table) {
                 "the reach of the interval",
             );
         }
-        if let Some(fastest) = Shown::read(&row[3]) {
+        if let Some(fastest) = Printed::read(&row[3]) {
             reader.is("list", fastest, cell["min"].as_f64(), "the fastest batch");
         }
     }
@@ -313,7 +313,7 @@ fn extremes(reader: &mut Reader<'_>, said: &Said<'_>) {
         .nth(reader.matrix)
         .into_iter()
         .filter(|map| map.cpus.iter().all(|cpus| cpus.len() == 1))
-        .flat_map(|map| map.cells.iter().flatten().filter_map(|cell| Shown::read(cell)))
+        .flat_map(|map| map.cells.iter().flatten().filter_map(|cell| Printed::read(cell)))
         .map(|number| number.value)
         .collect();
     if let (Some(low), Some(high)) =
@@ -340,7 +340,7 @@ fn in_doubt(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.is("count", said.number("n"), Some(of_pairs().count() as f64), "pairs");
     for part in said.text("flags").split(", ") {
         let Some((name, many)) = part.split_once(' ') else { continue };
-        let many = Shown::read(many.trim_end_matches("pairs").trim_end_matches("pair")).unwrap();
+        let many = Printed::read(many.trim_end_matches("pairs").trim_end_matches("pair")).unwrap();
         let with = of_pairs().filter(|cell| list(&cell["flags"]).iter().any(|flag| flag == name)).count();
         reader.is("count", many, Some(with as f64), name);
     }

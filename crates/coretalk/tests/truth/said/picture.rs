@@ -1,8 +1,8 @@
 //! Pictures made of characters: what stands beside their glyphs.
 
+use super::super::printed::Printed;
 use super::super::reader::Reader;
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::groups::level_of;
 use coretalk_model::CpuSet;
 use regex::Regex;
@@ -26,7 +26,7 @@ pub fn picture(reader: &mut Reader<'_>, line: &str) {
     if let Some(found) = STATE.captures(line) {
         let state = found[1].as_bytes()[0] - b'A';
         let told = &reader.run.document["watch"]["states"][usize::from(state)]["kernels"][0]["median"];
-        reader.is("states", Shown::read(&found[2]).unwrap(), told.as_f64(), "the time of this state");
+        reader.is("states", Printed::read(&found[2]).unwrap(), told.as_f64(), "the time of this state");
     }
 }
 
@@ -49,5 +49,5 @@ fn busy(reader: &mut Reader<'_>, cpu: &str, mean: &str) {
     let shares: Vec<f64> =
         of.map_or(&[][..], |of| list(&of["load"])).iter().filter_map(|share| share.as_f64()).collect();
     let told = shares.iter().sum::<f64>() / shares.len() as f64;
-    reader.is("load", Shown::read(mean).unwrap(), told.is_finite().then_some(told), "the mean of this CPU");
+    reader.is("load", Printed::read(mean).unwrap(), told.is_finite().then_some(told), "the mean of this CPU");
 }

@@ -1,9 +1,9 @@
 //! Comparisons of placements.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::held;
 use coretalk_measure::pricing::Pricing;
 use coretalk_model::place::Workload;
@@ -103,7 +103,7 @@ fn structure(reader: &mut Reader<'_>, text: &str, set: &CpuSet) {
     };
     for part in text.split(", ") {
         let Some((shown, noun)) = part.split_once(' ') else { continue };
-        let Some(shown) = Shown::read(shown) else { continue };
+        let Some(shown) = Printed::read(shown) else { continue };
         let exact = match noun.trim_end_matches('s') {
             "CPU" => set.len(),
             "core" => number(Level::Core),
@@ -153,7 +153,7 @@ pub fn comparison(reader: &mut Reader<'_>, table: &Table) {
             now = of.pop().unwrap_or(&Value::Null);
         }
         let told = placement(now, &row[1]);
-        if let Some(median) = Shown::read(&row[2]) {
+        if let Some(median) = Printed::read(&row[2]) {
             reader.is("place", median, told["median"].as_f64(), "the median");
             if let Some(truth) = truth(reader, now, &row[1]) {
                 reader.is_near("place", median, truth, 0.08, "the work there");
@@ -168,14 +168,14 @@ pub fn comparison(reader: &mut Reader<'_>, table: &Table) {
             for (end, index) in [(low.as_str(), 0), (high, 1)] {
                 reader.is(
                     "place",
-                    Shown::read(end).unwrap(),
+                    Printed::read(end).unwrap(),
                     told["ci"][index].as_f64(),
                     "an end of its interval",
                 );
             }
         }
         let (shift, reach) = row[4].split_once('±').unwrap_or((&row[4], ""));
-        if let Some(shift) = Shown::read(shift) {
+        if let Some(shift) = Printed::read(shift) {
             let of_pair = |pair: &&Value| pair["a"] == row[1].as_str() || pair["b"] == row[1].as_str();
             let reference = now["winner"].as_str().or(now["placements"][0]["name"].as_str());
             let pair = list(&now["pairs"])
@@ -193,10 +193,10 @@ pub fn comparison(reader: &mut Reader<'_>, table: &Table) {
                 Some(if pair["a"].as_str() == reference { ends } else { [turned(ends[1]), turned(ends[0])] })
             });
             let exact = ends.zip(delta).map(|([low, high], delta)| (high - delta).max(delta - low));
-            if let Some(reach) = Shown::read(reach) {
+            if let Some(reach) = Printed::read(reach) {
                 reader.is("place", reach, exact, "the reach of the difference");
             }
-            if let Some(p) = row.get(5).and_then(|p| Shown::read(p)) {
+            if let Some(p) = row.get(5).and_then(|p| Printed::read(p)) {
                 reader.is("place", p, pair.and_then(|pair| pair["p_value"].as_f64()), "p");
             }
         }
@@ -225,7 +225,7 @@ fn wins(reader: &mut Reader<'_>, said: &Said<'_>) {
         reader.is_near("place", share, (theirs / mine - 1.0).abs(), 0.1, "the difference");
     }
     let p = of["p_value"].as_f64();
-    match said.text("p").strip_prefix("= ").and_then(Shown::read) {
+    match said.text("p").strip_prefix("= ").and_then(Printed::read) {
         Some(shown) => reader.is("place", shown, p, "p"),
         None => reader.holds("place", p.is_some_and(|p| p < 0.0001), || format!("p is {p:?}")),
     }

@@ -1,8 +1,8 @@
 //! Trials that fall onto plateaus: how many, which, and between which values.
 
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::held;
 use super::suite::is_part;
 use super::trials::placed;
@@ -119,9 +119,10 @@ fn told(reader: &mut Reader<'_>, said: &Said<'_>) {
             Some((digits, "times")) => (digits, 1.0),
             _ => (point, 1.0),
         };
-        let read =
-            |text: &str| Shown::read(text).map(|it| Shown { value: it.value * scale, half: it.half * scale });
-        let (share, point) = (Shown::read(share).unwrap(), read(digits).unwrap());
+        let read = |text: &str| {
+            Printed::read(text).map(|it| Printed { value: it.value * scale, half: it.half * scale })
+        };
+        let (share, point) = (Printed::read(share).unwrap(), read(digits).unwrap());
         let is_it = |state: &&&Value| {
             let values = state["values"].as_object().into_iter().flatten().map(|(_, value)| value);
             let mut values = values.chain([&state["median"]]).filter_map(Value::as_f64);

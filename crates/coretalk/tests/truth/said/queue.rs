@@ -1,9 +1,9 @@
 //! Queues: maps of rates, rates by relation, what a message costs, and what follows in words.
 
 use super::super::page::{Map, Table};
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
-use super::super::shown::Shown;
 use super::{held, unheld};
 use coretalk_measure::pricing::Pricing;
 use coretalk_model::stats::median;
@@ -96,7 +96,7 @@ fn named(reader: &mut Reader<'_>, said: &Said<'_>) {
 /// Every number of a map is that of the document.
 pub fn map(reader: &mut Reader<'_>, map: &Map) {
     let (queue, capacity) = match map.title.strip_prefix("capacity ") {
-        Some(capacity) => (reader.place.clone(), Shown::read(capacity).map(|number| number.value)),
+        Some(capacity) => (reader.place.clone(), Printed::read(capacity).map(|number| number.value)),
         None => {
             let queue = map.title.split(',').next().unwrap_or_default().to_owned();
             let of = list(&reader.run.document["matrices"])
@@ -126,7 +126,7 @@ pub fn map(reader: &mut Reader<'_>, map: &Map) {
             reader.holds("queue", shown.ends_with('!') == doubted(cell), || {
                 format!("doubt in {from:?} → {to:?}: {}", doubted(cell))
             });
-            if let Some(number) = Shown::read(shown) {
+            if let Some(number) = Printed::read(shown) {
                 reader.is("queue", number, rate(cell).map(|rate| rate / 1e6), &format!("{from:?} → {to:?}"));
                 reader.holds("queue", number.value > 0.0, || "reads as nothing at all".to_owned());
             }
@@ -136,8 +136,11 @@ pub fn map(reader: &mut Reader<'_>, map: &Map) {
 
 pub fn by_relation(reader: &mut Reader<'_>, table: &Table) {
     let heading = table.heading().to_vec();
-    let titles: Vec<(usize, f64)> =
-        heading.iter().enumerate().filter_map(|(at, title)| Some((at, Shown::read(title)?.value))).collect();
+    let titles: Vec<(usize, f64)> = heading
+        .iter()
+        .enumerate()
+        .filter_map(|(at, title)| Some((at, Printed::read(title)?.value)))
+        .collect();
     let first = titles.first().map_or(0, |(at, _)| *at);
     for row in &table.rows[1..] {
         let (queue, relation) = (row[0].clone(), row[2].clone());
@@ -147,12 +150,12 @@ pub fn by_relation(reader: &mut Reader<'_>, table: &Table) {
             .map_or(Vec::new(), |matrix| {
                 list(&matrix["cells"]).iter().filter(|cell| relation_of(reader, cell) == relation).collect()
             });
-        if let Some(pairs) = Shown::read(&row[first - 1]) {
+        if let Some(pairs) = Printed::read(&row[first - 1]) {
             reader.is("queue", pairs, Some(cells.len() as f64), "the number of pairs");
         }
         for (at, capacity) in &titles {
             let exact = by_relation_of(reader, &queue, *capacity, &relation);
-            match Shown::read(&row[*at]) {
+            match Printed::read(&row[*at]) {
                 Some(number) => {
                     reader.is("queue", number, exact.map(|rate| rate / 1e6), "the median of these pairs")
                 }
@@ -192,7 +195,7 @@ pub fn costs(reader: &mut Reader<'_>, table: &Table) {
                 "batch" => "mean_batch",
                 _ => "cpu_load",
             };
-            if let Some(number) = Shown::read(shown) {
+            if let Some(number) = Printed::read(shown) {
                 reader.is("queue", number, cell[key].as_f64(), title);
             }
         }
@@ -225,11 +228,11 @@ fn switches(reader: &mut Reader<'_>, said: &Said<'_>) {
     if let Some((low, high)) = within.split_once(" to ") {
         for (end, index) in [(low, 0), (high, 1)] {
             let exact = rate(&cell["ci"][index]).unwrap_or(f64::NAN);
-            reader.is_near("queue", Shown::read(end).unwrap(), exact, 0.005, "an end of its interval");
+            reader.is_near("queue", Printed::read(end).unwrap(), exact, 0.005, "an end of its interval");
         }
     }
     let least =
-        within.split_once(" to ").and_then(|(low, _)| Shown::read(low)).unwrap_or(said.number("rate"));
+        within.split_once(" to ").and_then(|(low, _)| Printed::read(low)).unwrap_or(said.number("rate"));
     reader.is_near("queue", said.number("us"), 1e3 / least.value, 0.003, "the inverse of the least rate");
     let truth = reader.run.machine.bare_stage(&[]).costs().switch_ns / 1e3;
     let most = said.number("us");
@@ -252,14 +255,14 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
     };
     let known: Vec<(f64, f64)> =
         capacities.iter().filter_map(|capacity| Some((*capacity, of(reader, *capacity)?))).collect();
-    let ratios: Vec<Shown> = said.text("ratios").split(", ").filter_map(Shown::read).collect();
+    let ratios: Vec<Printed> = said.text("ratios").split(", ").filter_map(Printed::read).collect();
     reader.holds("queue", ratios.len() == known.len(), || format!("{} capacities have a ratio", known.len()));
     for (shown, (capacity, exact)) in ratios.iter().zip(&known) {
         reader.is("queue", *shown, Some(*exact), &format!("the ratio at {capacity}"));
     }
     for verdict in said.text("verdicts").split("; ") {
         let Some((words, at)) = verdict.split_once(" at capacity ") else { continue };
-        for capacity in at.split(", ").filter_map(Shown::read) {
+        for capacity in at.split(", ").filter_map(Printed::read) {
             let ratio = known
                 .iter()
                 .find(|(known, _)| *known == capacity.value)
@@ -287,7 +290,7 @@ fn most(reader: &mut Reader<'_>, said: &Said<'_>) {
         let Some((queue, at)) = winner.split_once(" at ") else { continue };
         for text in at.split(", ") {
             let clear = !text.contains("(not clearly)");
-            let capacity = Shown::read(text.split(" (").next().unwrap_or_default())
+            let capacity = Printed::read(text.split(" (").next().unwrap_or_default())
                 .map_or(f64::NAN, |number| number.value);
             let of = |queue: &str| by_relation_of(reader, queue, capacity, &relation);
             let best = queues

@@ -1,9 +1,9 @@
 //! Creations of threads and processes.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::trials::{placed, width};
 use super::unheld;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     for row in &table.rows[1..] {
         let cell = |title: &str| table.column(title).map_or("", |at| row[at].as_str());
         let place = cell("CPUs").replace(" → any", "").replace(" → ", " ");
-        let pause = Shown::time(cell("pause")).map_or(0.0, |time| (time.value * 1e9).round());
+        let pause = Printed::time(cell("pause")).map_or(0.0, |time| (time.value * 1e9).round());
         let of = |view: &str| {
             list(&reader.run.document["series"]).iter().find(|trial| {
                 let parameters = &trial["parameters"];
@@ -35,7 +35,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
             ("max", "latency", "100"),
             ("joined", "join", "50"),
         ] {
-            if let Some(number) = Shown::read(cell(title)) {
+            if let Some(number) = Printed::read(cell(title)) {
                 let exact = of(view).and_then(|trial| trial["percentiles"][key].as_f64()).map(|ns| ns / 1e3);
                 reader.is("spawn", number, exact, title);
             }
@@ -53,17 +53,17 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 for (end, index) in [(low, 0), (high, 1)] {
                     reader.is(
                         "spawn",
-                        Shown::read(end).unwrap(),
+                        Printed::read(end).unwrap(),
                         us(&difference["intervals"]["after_return_ns"][index]),
                         "an end of C−B",
                     );
                 }
             }
             None => {
-                if let Some(number) = Shown::read(&shown) {
+                if let Some(number) = Printed::read(&shown) {
                     reader.is("spawn", number, us(&difference["values"]["after_return_ns"]), "C−B");
-                    let [runs, cost] =
-                        ["runs", "cost µs"].map(|title| Shown::read(cell(title)).map(|number| number.value));
+                    let [runs, cost] = ["runs", "cost µs"]
+                        .map(|title| Printed::read(cell(title)).map(|number| number.value));
                     if let (Some(runs), Some(cost)) = (runs, cost) {
                         let off = (runs - cost - number.value).abs();
                         reader.holds("spawn beside", off <= 0.04 * runs + 0.3, || {

@@ -1,9 +1,9 @@
 //! One pair over time, and a machine that changes its state.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
-use super::super::shown::Shown;
 use super::held;
 use super::map::{OFF, nearest};
 use coretalk_model::{CpuId, Relation};
@@ -58,8 +58,8 @@ fn still(reader: &mut Reader<'_>, said: &Said<'_>) {
     for (hole, told) in [("value", cell), ("cycles", &cell["cycles"])] {
         let (point, width) = said.text(hole).split_once('±').unwrap_or((said.text(hole), ""));
         let exact = told["median"].as_f64();
-        reader.is("pair", Shown::read(point).unwrap(), exact, hole);
-        if let Some(width) = Shown::read(width) {
+        reader.is("pair", Printed::read(point).unwrap(), exact, hole);
+        if let Some(width) = Printed::read(width) {
             reader.is(
                 "pair",
                 width,
@@ -70,7 +70,7 @@ fn still(reader: &mut Reader<'_>, said: &Said<'_>) {
     }
     reader.is("pair", said.number("ghz"), cell["core_ghz"].as_f64(), "the clock");
     let kernel = reader.run.document["matrices"][reader.matrix]["kernel"].as_str().unwrap_or_default();
-    let value = Shown::read(said.text("value").split('±').next().unwrap_or_default()).unwrap();
+    let value = Printed::read(said.text("value").split('±').next().unwrap_or_default()).unwrap();
     let truth = nearest(&reader.run.true_ns(kernel, said.cpu("a"), said.cpu("b")), value.value);
     reader.is_near("pair", value, truth, OFF, "this pair");
 }
@@ -111,7 +111,7 @@ fn changed(reader: &mut Reader<'_>, said: &Said<'_>) {
     let times = match words.as_str() {
         "once" => 1.0,
         "twice" => 2.0,
-        more => more.strip_suffix(" times").and_then(Shown::read).map_or(f64::NAN, |number| number.value),
+        more => more.strip_suffix(" times").and_then(Printed::read).map_or(f64::NAN, |number| number.value),
     };
     reader
         .holds("states", times == visits.saturating_sub(1) as f64, || format!("there were {visits} visits"));
@@ -150,10 +150,10 @@ fn pairs_changed(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 /// The time of the drawn code in each state, by its letter, as the table says it.
-fn levels(reader: &Reader<'_>) -> Vec<(String, Shown)> {
+fn levels(reader: &Reader<'_>) -> Vec<(String, Printed)> {
     let table = reader.tables.iter().rev().find(|table| table.column("share of passes").is_some());
     let rows = table.into_iter().flat_map(|table| table.rows[1..].iter());
-    rows.filter_map(|row| Some((row[0].clone(), Shown::read(row.get(4)?.split('±').next()?)?))).collect()
+    rows.filter_map(|row| Some((row[0].clone(), Printed::read(row.get(4)?.split('±').next()?)?))).collect()
 }
 
 fn differ(reader: &mut Reader<'_>, said: &Said<'_>) {
@@ -168,7 +168,7 @@ fn differ_elsewhere(reader: &mut Reader<'_>, said: &Said<'_>) {
     let table = reader.tables.iter().rev().find(|table| table.column("share of passes").is_some());
     let rows: Vec<Vec<String>> = table.map_or(Vec::new(), |table| table.rows[1..].to_vec());
     let ratio = |column: usize| {
-        let read = |row: &Vec<String>| Some(Shown::read(row.get(column)?.split('±').next()?)?.value);
+        let read = |row: &Vec<String>| Some(Printed::read(row.get(column)?.split('±').next()?)?.value);
         let all: Vec<f64> = rows.iter().filter_map(read).collect();
         all.iter().copied().fold(0.0, f64::max) / all.iter().copied().fold(f64::INFINITY, f64::min)
     };
@@ -221,20 +221,20 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     });
     let heading = table.heading().to_vec();
     for (row, state) in table.rows[1..].iter().zip(states) {
-        reader.is("states", Shown::read(&row[1]).unwrap(), state["share"].as_f64(), "the share");
-        reader.is("states", Shown::read(&row[2]).unwrap(), state["visits"].as_f64(), "visits");
-        reader.is("states", Shown::time(&row[3]).unwrap(), state["longest_s"].as_f64(), "the longest stay");
+        reader.is("states", Printed::read(&row[1]).unwrap(), state["share"].as_f64(), "the share");
+        reader.is("states", Printed::read(&row[2]).unwrap(), state["visits"].as_f64(), "visits");
+        reader.is("states", Printed::time(&row[3]).unwrap(), state["longest_s"].as_f64(), "the longest stay");
         for (title, cell) in heading.iter().zip(row).skip(4) {
             let kernel = title.trim_end_matches(" ns");
             let told = list(&state["kernels"]).iter().find(|told| told["kernel"] == kernel);
             let (point, width) = cell.split_once('±').unwrap_or((cell, ""));
-            let Some(point) = Shown::read(point) else {
+            let Some(point) = Printed::read(point) else {
                 reader.holds("states", told.is_none(), || format!("{kernel} is known"));
                 continue;
             };
             let exact = told.and_then(|told| told["median"].as_f64());
             reader.is("states", point, exact, kernel);
-            if let (Some(width), Some(told), Some(exact)) = (Shown::read(width), told, exact) {
+            if let (Some(width), Some(told), Some(exact)) = (Printed::read(width), told, exact) {
                 reader.is("states", width, reach(&told["ci"], exact), "the reach of its interval");
             }
         }

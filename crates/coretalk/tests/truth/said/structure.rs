@@ -1,9 +1,9 @@
 //! What the latencies show of the structure, and what work shows of shared units.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::groups::{level_of, named_groups};
 use super::map::{OFF, cells};
 use super::{held, unheld};
@@ -316,7 +316,7 @@ fn closest(reader: &mut Reader<'_>, said: &Said<'_>) {
 pub fn size(reader: &mut Reader<'_>, said: &Said<'_>) {
     for part in said.sentence.split(", ") {
         let Some((number, noun)) = part.rsplit_once(' ') else { continue };
-        let Some(number) = Shown::read(number) else { continue };
+        let Some(number) = Printed::read(number) else { continue };
         let is = match noun {
             "CPU" | "CPUs" => reader.run.reported.cpus().len(),
             level => level_of(level).map_or(0, |level| reader.run.reported.level(level).len()),
@@ -347,7 +347,7 @@ pub fn listing(reader: &mut Reader<'_>, table: &Table) {
             reader.run.reported.level(level).iter().map(|domain| domain.cpus.clone()).collect();
         let rest = row[1..].join(" ");
         let mut words = rest.split_whitespace().filter(|word| *word != "…");
-        let number = words.next().and_then(Shown::read).unwrap();
+        let number = words.next().and_then(Printed::read).unwrap();
         reader.is("size", number, Some(groups.len() as f64), level.name());
         let words: Vec<&str> = words.collect();
         let several: std::collections::BTreeSet<&&str> = words.iter().collect();
@@ -372,13 +372,13 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
             format!("the document has {}", level["name"])
         });
         for (cell, key) in [(&row[1], "median"), (&row[2], "across")] {
-            if let Some(number) = Shown::read(cell) {
+            if let Some(number) = Printed::read(cell) {
                 reader.is("structure", number, level[key].as_f64(), key);
             }
         }
         let lists = row.last().cloned().unwrap_or_default();
         let (number, groups) = lists.split_once(':').unwrap_or(("", ""));
-        let many = Shown::read(number).map_or(0, |number| number.value as usize);
+        let many = Printed::read(number).map_or(0, |number| number.value as usize);
         let of_truth = truth.iter().find(|(_, groups)| counts(groups).contains(&many));
         reader.holds("structure", of_truth.is_some(), || format!("truly there are {truth:?}"));
         let Some((_, truly)) = of_truth else { continue };
@@ -391,7 +391,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
         let alone: CpuSet = truly.iter().filter(|group| group.len() == 1).flat_map(CpuSet::iter).collect();
         reader.holds("structure", single == alone, || format!("single CPUs are {alone} in truth"));
         let inside = truth_inside(reader, truly);
-        if let (Some(number), Some(inside)) = (Shown::read(&row[1]), inside) {
+        if let (Some(number), Some(inside)) = (Printed::read(&row[1]), inside) {
             reader.is_near("structure", number, inside, OFF + 0.02, "the median inside");
         }
     }
@@ -424,7 +424,7 @@ pub fn agreement(reader: &mut Reader<'_>, table: &Table) {
             continue;
         };
         for (column, key) in [(inside, "inside"), (across, "across"), (rand, "rand_index")] {
-            if let Some(number) = column.and_then(|column| Shown::read(&row[column])) {
+            if let Some(number) = column.and_then(|column| Printed::read(&row[column])) {
                 reader.is("structure", number, held[key].as_f64(), key);
             }
         }
@@ -436,14 +436,14 @@ pub fn agreement(reader: &mut Reader<'_>, table: &Table) {
             .map(|domain| domain.cpus.intersection(&measured))
             .filter(|group| !group.is_empty())
             .collect();
-        if let Some(number) = table.column("groups").and_then(|column| Shown::read(&row[column])) {
+        if let Some(number) = table.column("groups").and_then(|column| Printed::read(&row[column])) {
             let told = number.value as usize;
             reader.holds("structure", counts(&groups).contains(&told), || {
                 format!("there are {:?}", counts(&groups))
             });
         }
         let [inside, across] =
-            [inside, across].map(|column| column.and_then(|column| Shown::read(&row[column])));
+            [inside, across].map(|column| column.and_then(|column| Printed::read(&row[column])));
         if let Some((inside, across)) =
             inside.zip(across).filter(|_| row.last().is_some_and(|last| last.starts_with("show nothing")))
         {

@@ -1,10 +1,10 @@
 //! The short tables of `suite`, and their extremes in words.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
 use super::super::run::relation_words;
-use super::super::shown::Shown;
 use super::held;
 use super::trials::reads_as;
 use coretalk_model::CpuId;
@@ -41,8 +41,8 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 Some((digits, "ms" | "M/s")) => (digits, 1e6),
                 _ => (text, 1.0),
             };
-            let Some(number) = Shown::read(digits) else { continue };
-            let number = Shown { value: number.value * scale, half: number.half * scale };
+            let Some(number) = Printed::read(digits) else { continue };
+            let number = Printed { value: number.value * scale, half: number.half * scale };
             let here = |placement: &[CpuId]| -> bool {
                 match placement {
                     _ if place.starts_with("on ")
@@ -115,7 +115,7 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
     };
     let column = table.column(place);
     let Some(column) = column else { return reader.fail("suite", format!("no column {place}")) };
-    let ns = |cell: &str| Shown::time(cell.trim_end_matches([' ', '!'])).map(|time| time.value);
+    let ns = |cell: &str| Printed::time(cell.trim_end_matches([' ', '!'])).map(|time| time.value);
     let mut all: Vec<(String, f64)> = Vec::new();
     for row in &table.rows[1..] {
         let name = match numbers.is_empty() {
@@ -130,7 +130,7 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
         }
     }
     for (name, value) in [("first", "a"), ("last", "b")] {
-        let shown = Shown::time(said.text(value)).map_or(f64::NAN, |time| time.value);
+        let shown = Printed::time(said.text(value)).map_or(f64::NAN, |time| time.value);
         let told = all.iter().find(|(of, _)| *of == said.text(name)).map(|(_, ns)| *ns);
         reader.holds("suite", told.is_some_and(|told| (told / shown - 1.0).abs() < 1e-6), || {
             format!("the table has {told:?} s of {}", said.text(name))
@@ -144,7 +144,7 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
             all.iter().filter(|(name, _)| !mark(name) && name != "clock").map(|(_, ns)| *ns).collect();
         let ends = [fair.iter().copied().reduce(f64::min), fair.iter().copied().reduce(f64::max)];
         for (hole, end) in [("a", ends[0]), ("b", ends[1])] {
-            let shown = Shown::time(said.text(hole)).map(|time| time.value);
+            let shown = Printed::time(said.text(hole)).map(|time| time.value);
             reader.holds(
                 "suite",
                 shown.zip(end).is_some_and(|(shown, end)| (shown / end - 1.0).abs() < 1e-6),

@@ -1,9 +1,9 @@
 //! Trials: where they run, tables and maps of percentiles, and their doubts.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{Run, list, relation_words};
-use super::super::shown::Shown;
 use super::{held, unheld};
 use coretalk_model::CpuId;
 use serde_json::Value;
@@ -96,7 +96,7 @@ pub fn reads_as(name: &str, value: &Value) -> String {
 
 /// Holds a printed half width against the interval of a number; `?` and what is too wide to be told are left.
 pub fn width(reader: &mut Reader<'_>, cell: &str, point: Option<f64>, interval: &Value) {
-    let Some(number) = Shown::read(cell).filter(|_| !cell.starts_with('>')) else { return };
+    let Some(number) = Printed::read(cell).filter(|_| !cell.starts_with('>')) else { return };
     let ends = interval[0].as_f64().zip(interval[1].as_f64());
     let exact = ends.zip(point).map_or(f64::NAN, |((low, high), point)| (high - low) / 2.0 / point);
     // A document tells the median of all samples, and an interval around the median of passes.
@@ -156,8 +156,8 @@ pub fn percentiles(reader: &mut Reader<'_>, table: &Table) {
                 };
                 width(reader, wide, fitting[0]["values"][name].as_f64(), &fitting[0]["intervals"][name]);
             }
-            let Some(number) = Shown::read(point) else { continue };
-            let number = Shown { value: number.value * scale, half: number.half * scale };
+            let Some(number) = Printed::read(point) else { continue };
+            let number = Printed { value: number.value * scale, half: number.half * scale };
             let of = |key: &str| -> Vec<f64> {
                 fitting.iter().filter_map(|trial| trial["percentiles"][key].as_f64()).collect()
             };
@@ -179,7 +179,7 @@ pub fn percentiles(reader: &mut Reader<'_>, table: &Table) {
                 "events" => {
                     let counts: Vec<f64> =
                         fitting.iter().filter_map(|trial| trial["count"].as_f64()).collect();
-                    let bare = Shown::read(cell).unwrap();
+                    let bare = Printed::read(cell).unwrap();
                     reader.holds("trials", counts.iter().any(|count| bare.reads(*count)), || {
                         format!("{counts:?} events")
                     });
@@ -189,7 +189,7 @@ pub fn percentiles(reader: &mut Reader<'_>, table: &Table) {
                 "p50" | "p90" | "p99" | "p99.9" => of(title.trim_start_matches('p')),
                 "max" => of("100"),
                 _ => {
-                    let bare = Shown::read(point).unwrap();
+                    let bare = Printed::read(point).unwrap();
                     let key = match title.as_str() {
                         "ns both" => Some("shared_ns"),
                         "ns alone" => Some("alone_ns"),
@@ -220,7 +220,7 @@ pub fn map(reader: &mut Reader<'_>, map: &super::super::page::Map) {
     let alone = map.cpus.iter().all(|cpus| cpus.len() == 1);
     for (row, from) in map.cpus.iter().enumerate().filter(|_| alone) {
         for (column, to) in map.cpus.iter().enumerate() {
-            let Some(number) = Shown::read(&map.cells[row][column]) else { continue };
+            let Some(number) = Printed::read(&map.cells[row][column]) else { continue };
             let pair = format!("{} {}", from[0], to[0]);
             let medians: Vec<f64> = list(&reader.run.document["series"])
                 .iter()
@@ -259,8 +259,8 @@ fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
         let ends = [slow.iter().copied().reduce(f64::min), slow.iter().copied().reduce(f64::max)];
         let text = said.text(hole).trim_end_matches(" times").to_owned();
         let (low, high) = text.split_once(" to ").unwrap_or((&text, &text));
-        reader.is("sharing", Shown::read(low).unwrap(), ends[0], "the least slowdown");
-        reader.is("sharing", Shown::read(high).unwrap(), ends[1], "the most slowdown");
+        reader.is("sharing", Printed::read(low).unwrap(), ends[0], "the least slowdown");
+        reader.is("sharing", Printed::read(high).unwrap(), ends[1], "the most slowdown");
     }
 }
 

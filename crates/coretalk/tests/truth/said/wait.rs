@@ -1,9 +1,9 @@
 //! Ways of waiting: tables of trips, and from which wait on sleeping is cheaper.
 
 use super::super::page::Table;
+use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
-use super::super::shown::Shown;
 use super::held;
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 }
                 _ => continue,
             };
-            let Some(number) = Shown::read(shown) else {
+            let Some(number) = Printed::read(shown) else {
                 // Percentiles of few events are told only where they tell something.
                 continue;
             };

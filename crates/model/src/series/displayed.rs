@@ -1,4 +1,4 @@
-//! [`shown`]: the number that a trial is shown by. Tables put it first, and pictures draw it: both read this choice.
+//! [`displayed_value`]: the number that a trial is shown by. Tables put it first, and pictures draw it: both read this choice.
 
 use super::{SeriesSettings, TrialResult, named_headline};
 use crate::{Flag, contend, jitter};
@@ -8,7 +8,7 @@ use crate::{Flag, contend, jitter};
 /// That is the name by which it is judged, with two exceptions. Trials of `jitter` are judged by how long they watched,
 /// which is no property of the machine. The wall time between two operations of all threads, by which `contend` is judged,
 /// falls with the number of threads however much they are in each other's way; what one thread spends does not.
-pub fn shown<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
+pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
     let of_probe = match trial.spec.probe.as_str() {
         jitter::names::PROBE => Some(jitter::names::LOST),
         contend::names::PROBE => Some(contend::names::THREAD_NS),
@@ -69,11 +69,11 @@ mod tests {
             (trial("jitter", &["gaps"], &["lost_share", "watched_share"]), Some("lost_share")),
             (trial("wake", &[], &[]), None),
         ] {
-            assert_eq!(shown(&settings, &trial), name, "{trial:?}");
+            assert_eq!(displayed_value(&settings, &trial), name, "{trial:?}");
         }
         let mut late = trial("queue", &[], &["messages_per_s"]);
-        assert_eq!(shown(&settings, &late), Some("messages_per_s"));
+        assert_eq!(displayed_value(&settings, &late), Some("messages_per_s"));
         late.flags.set(Flag::Saturated);
-        assert_eq!(shown(&settings, &late), None);
+        assert_eq!(displayed_value(&settings, &late), None);
     }
 }
