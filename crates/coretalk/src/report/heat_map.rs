@@ -27,7 +27,7 @@ pub struct HeatMap<'a> {
 
 /// How a picture was drawn, for the words around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Drawn {
+pub enum MapFormat {
     /// A number for each cell.
     Numbers,
     /// A pixel, or a glyph, for several rows and columns of the map.
@@ -96,9 +96,9 @@ impl<'a> HeatMap<'a> {
     }
 
     /// The picture line by line, none wider than the look, and how it was drawn.
-    pub fn draw(&self, look: &Look) -> (Vec<String>, Drawn) {
+    pub fn draw(&self, look: &Look) -> (Vec<String>, MapFormat) {
         if let Some(lines) = numbers::draw(self, look) {
-            return (lines, Drawn::Numbers);
+            return (lines, MapFormat::Numbers);
         }
         pixels::draw(self, look)
     }

@@ -1,6 +1,6 @@
 //! Sentences about a run: what it is, what it found, what to doubt, what to type next.
 
-use super::heat_map::Drawn;
+use super::heat_map::MapFormat;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
 use super::saved::Screen;
 use super::text::{
@@ -136,7 +136,7 @@ pub fn legend(
     report: &RunReport,
     map: &LatencyMap,
     threads_per_core: usize,
-    drawn: Drawn,
+    format: MapFormat,
     width: usize,
 ) -> Vec<String> {
     let precision = report.settings.precision_of(map.protocol);
@@ -145,7 +145,7 @@ pub fn legend(
         parts.push("cell: median over the pairs of threads".to_owned());
         parts.push("diagonal: threads of one core".to_owned());
     }
-    if let Drawn::Pixels { rows, columns } = drawn
+    if let MapFormat::Pixels { rows, columns } = format
         && rows > 1
     {
         let what = if rows == columns { "pixel" } else { "glyph" };
@@ -153,7 +153,7 @@ pub fn legend(
         parts.extend(hidden_words(&report.topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
-    let marked = drawn == Drawn::Numbers;
+    let marked = format == MapFormat::Numbers;
     parts.push(match report.settings.counts {
         Counts::Adaptive => {
             let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };

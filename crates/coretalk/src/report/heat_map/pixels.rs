@@ -1,7 +1,7 @@
 //! The map as pixels of half a character's height, or as glyphs that grow denser.
 
 use super::axis::{Axis, bar_levels};
-use super::{Drawn, HeatMap, Look};
+use super::{HeatMap, Look, MapFormat};
 use crate::report::ColorDepth;
 use crate::report::palette::{self, Scale, Steps};
 use crate::report::text::{columns, flow, left, right, short_ns};
@@ -12,15 +12,15 @@ use coretalk_model::{CpuId, Level};
 const MOST_BARS: usize = 8;
 
 /// The lines, and how much of the map shares a pixel.
-pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, Drawn) {
+pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
     let (axis, each) = fitting(map, look.width.saturating_sub(gutter).max(4));
     match look.depth {
         ColorDepth::None => {
             let rows = if axis.parts.len() > 1 { 2 * each } else { each };
-            (shaded(map, look, &axis, gutter), Drawn::Pixels { rows, columns: each })
+            (shaded(map, look, &axis, gutter), MapFormat::Pixels { rows, columns: each })
         }
-        _ => (half_blocks(map, look, &axis, gutter), Drawn::Pixels { rows: each, columns: each }),
+        _ => (half_blocks(map, look, &axis, gutter), MapFormat::Pixels { rows: each, columns: each }),
     }
 }
 
