@@ -8,7 +8,7 @@
 
 use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
-use coretalk::report::{ColorDepth, Look, Screen, latency_screen};
+use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
 use coretalk::store::{NewRun, RunWriter};
 use coretalk::{RunHeader, RunReport};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
@@ -79,8 +79,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     drop(machine);
     let begun = Cost::now();
-    let look = Look { depth: ColorDepth::TrueColor, ..Look::default() };
-    let screen = latency_screen(&report, Screen::Measured(Saved::Not), &look);
+    let style = Style { depth: ColorDepth::TrueColor, ..Style::default() };
+    let screen = latency_screen(&report, Screen::Measured(Saved::Not), &style);
     let screen_cost = Cost::now() - begun;
     let begun = Cost::now();
     let mut out = BufWriter::new(File::create(json.as_deref().unwrap_or("/dev/null"))?);

@@ -19,7 +19,7 @@ pub use jsonl::write_jsonl;
 
 use crate::RunReport;
 use crate::document::Identity;
-use crate::report::Look;
+use crate::report::Style;
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::series::Gathering;
 use coretalk_model::{Matrix, Protocol};
@@ -99,10 +99,10 @@ pub struct Export<'a> {
     pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
-    /// Name of the run and look, for `text`.
+    /// Name of the run, for `text`.
     pub name: &'a str,
     /// How `text` is drawn.
-    pub look: Look,
+    pub style: Style,
 }
 
 /// Why a run cannot be written in a format.

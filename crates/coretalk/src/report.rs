@@ -1,6 +1,6 @@
 //! What a person reads: screens, heat map, words. Pure functions from a run to text; computes no statistic.
 //!
-//! Every line fits the width of the [`Look`], and nothing is said in colour alone.
+//! Every line fits the width of the [`Style`], and nothing is said in colour alone.
 
 pub mod advise;
 pub mod alignment;
@@ -23,7 +23,6 @@ mod labels;
 pub mod ladder;
 pub mod lint;
 mod load;
-pub mod look;
 pub mod overview;
 mod padding;
 pub mod pairs;
@@ -44,6 +43,7 @@ pub mod spawn;
 pub mod spectra;
 pub mod states;
 pub mod structure;
+pub mod style;
 mod suite;
 pub mod table;
 pub mod tails;
@@ -56,8 +56,8 @@ pub mod wait;
 pub mod words;
 
 pub use depth::{ColorChoice, ColorDepth};
-pub use look::{By, Look, Order};
 pub use progress::Progress;
 pub use saved::{Saved, Screen};
 pub use screen::latency_screen;
+pub use style::{By, Order, Style};
 pub use text::plain;

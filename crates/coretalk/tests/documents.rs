@@ -6,7 +6,7 @@ mod samples;
 use coretalk::RunReport;
 use coretalk::document::{Document, Identity, schema};
 use coretalk::export::{Export, ExportError, Format, export, write_imitations};
-use coretalk::report::Look;
+use coretalk::report::Style;
 use coretalk_model::latency::{Cell, Imitated, ImitatedCell, ImitationError};
 use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> R
     let mut bytes = Vec::new();
     let identity = Identity::Hidden;
     let what =
-        Export { report, file: None, protocol, probe: None, identity, name: "k3f9", look: Look::default() };
+        Export { report, file: None, protocol, probe: None, identity, name: "k3f9", style: Style::default() };
     export(format, &what, &mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap())
 }

@@ -4,19 +4,19 @@
 mod samples;
 
 use coretalk::report::text::{columns, strip};
-use coretalk::report::{By, ColorDepth, Look, Order, Saved, Screen, latency_screen};
+use coretalk::report::{By, ColorDepth, Order, Saved, Screen, Style, latency_screen};
 use coretalk::{RunReport, report};
 use coretalk_model::latency::{Cell, PairChoice};
 use coretalk_model::{CpuId, Flag};
 
 const SAVED: Screen<'static> = Screen::Measured(Saved::As("k3f9"));
 
-fn at(width: usize) -> Look {
-    Look { width, ..Look::default() }
+fn at(width: usize) -> Style {
+    Style { width, ..Style::default() }
 }
 
-fn screen(report: &RunReport, look: &Look) -> String {
-    latency_screen(report, SAVED, look)
+fn screen(report: &RunReport, style: &Style) -> String {
+    latency_screen(report, SAVED, style)
 }
 
 #[test]
@@ -41,12 +41,12 @@ fn coloured_screens_are_stable() {
     for (depth, name) in
         [(ColorDepth::TrueColor, "true"), (ColorDepth::Ansi256, "256"), (ColorDepth::Ansi16, "16")]
     {
-        let look = Look { depth, ..at(80) };
-        let text = screen(&samples::laptop(), &look).replace('\x1b', "␛");
+        let style = Style { depth, ..at(80) };
+        let text = screen(&samples::laptop(), &style).replace('\x1b', "␛");
         insta::assert_snapshot!(format!("laptop-{name}"), text);
     }
-    let look = Look { depth: ColorDepth::Ansi16, ..at(80) };
-    insta::assert_snapshot!("mesh-16", screen(&samples::mesh(), &look).replace('\x1b', "␛"));
+    let style = Style { depth: ColorDepth::Ansi16, ..at(80) };
+    insta::assert_snapshot!("mesh-16", screen(&samples::mesh(), &style).replace('\x1b', "␛"));
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn no_line_is_wider_than_the_screen() {
         for &width in widths {
             for depth in [ColorDepth::None, ColorDepth::TrueColor] {
                 for (by, order) in [(By::Core, Order::Topology), (By::Thread, Order::Id)] {
-                    let look = Look { width, depth, by, order };
-                    for line in screen(report, &look).lines() {
+                    let style = Style { width, depth, by, order };
+                    for line in screen(report, &style).lines() {
                         assert!(columns(line) <= width, "{name} at {width}, {depth:?}: {line}");
                     }
                 }
@@ -71,11 +71,11 @@ fn no_line_is_wider_than_the_screen() {
 #[test]
 fn every_depth_shows_the_same_numbers() {
     for report in [samples::desktop(), samples::laptop(), samples::hybrid(), samples::floating_guest()] {
-        let look = at(160);
-        let without = screen(&report, &look);
+        let style = at(160);
+        let without = screen(&report, &style);
         for depth in [ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor] {
             // A coloured cell keeps its last blank, which is ground and not text.
-            let with = strip(&screen(&report, &Look { depth, ..look }));
+            let with = strip(&screen(&report, &Style { depth, ..style }));
             assert!(with.lines().map(str::trim_end).eq(without.lines()), "{depth:?}:\n{with}");
         }
     }
@@ -336,7 +336,7 @@ fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
 
 #[test]
 fn doubtful_and_missing_cells_are_marked_and_explained() {
-    let text = screen(&samples::desktop(), &Look { by: By::Thread, ..at(250) });
+    let text = screen(&samples::desktop(), &Style { by: By::Thread, ..at(250) });
     assert!(text.contains("! 1 of 495 pairs in doubt: drift 1 pair"), "{text}");
     assert!(text.contains("1 pair not measured: CPU 9 was taken away during the run"), "{text}");
     assert!(text.lines().any(|line| line.contains('│') && line.contains('!')), "{text}");
@@ -386,7 +386,7 @@ fn every_command_that_a_screen_names_exists() {
 fn the_measured_order_brings_fast_pairs_together() {
     let mut report = samples::desktop();
     report.topology = coretalk_model::Topology::flat("0-31".parse().unwrap());
-    let text = screen(&report, &Look { order: Order::Measured, ..at(250) });
+    let text = screen(&report, &Style { order: Order::Measured, ..at(250) });
     let head = text.lines().find(|line| line.trim_start().starts_with("CPU ")).unwrap();
     let ids: Vec<&str> = head.split_whitespace().skip(1).take(2).collect();
     assert_eq!(ids, ["0", "16"], "{head}");
@@ -396,7 +396,7 @@ fn the_measured_order_brings_fast_pairs_together() {
 fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
     let report = samples::huge();
     let begun = std::time::Instant::now();
-    let text = screen(&report, &Look { depth: ColorDepth::TrueColor, ..at(160) });
+    let text = screen(&report, &Style { depth: ColorDepth::TrueColor, ..at(160) });
     // A bound that only a wrong order of growth misses.
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     assert!(text.contains("128 L3, 0-7, 8-15 … 1016-1023"), "{}", strip(&text));

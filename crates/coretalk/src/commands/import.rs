@@ -74,7 +74,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-fn screen(file: &Path, imported: &ImportedMatrix, look: &Look) -> String {
+fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let cpus = imported.matrix.cpus();
     let title = imported.title.as_ref().map_or(String::new(), |title| format!(" · {}", text::plain(title)));
     let head = format!(
@@ -84,22 +84,22 @@ fn screen(file: &Path, imported: &ImportedMatrix, look: &Look) -> String {
         cpus.len(),
         imported.unit
     );
-    let mut lines = text::wrap(&head, look.width, 2);
+    let mut lines = text::wrap(&head, style.width, 2);
     lines.extend(text::wrap(
         "Somebody else's numbers: nothing of them was checked by coretalk.",
-        look.width,
+        style.width,
         2,
     ));
     lines.push(String::new());
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let topology = Topology::flat(cpus.iter().copied().collect::<CpuSet>());
-    let (drawn, _) = HeatMap::new(&readings, &topology, look).draw(look);
+    let (drawn, _) = HeatMap::new(&readings, &topology, style).draw(style);
     lines.extend(drawn);
     lines.push(String::new());
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let (unit, values) = (imported.unit, text::count(values as u64, "value"));
         let words = format!(" {least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
-        lines.extend(text::wrap(&words, look.width, 1));
+        lines.extend(text::wrap(&words, style.width, 1));
     }
     lines.join("\n") + "\n"
 }

@@ -129,7 +129,7 @@ fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,
     };
-    Drawing { order: look.order, by: look.by, scale }
+    Drawing { order: style.order, by: style.by, scale }
 }
 
 fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Failure> {

@@ -10,7 +10,7 @@ mod pixels;
 pub use axis::{Axis, bar_levels, ordered};
 
 use super::ladder::relation_words;
-use super::{By, Look};
+use super::{By, Style};
 use coretalk_model::latency::summary::{Reading, Table};
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
 
@@ -68,10 +68,10 @@ pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
 }
 
 impl<'a> HeatMap<'a> {
-    /// Arranges the map as the look asks.
-    pub fn new(readings: &'a Matrix<Option<Reading>>, topology: &'a Topology, look: &Look) -> HeatMap<'a> {
-        let order = ordered(readings, topology, look.order);
-        let rows = match look.by {
+    /// Arranges the map as the style asks.
+    pub fn new(readings: &'a Matrix<Option<Reading>>, topology: &'a Topology, style: &Style) -> HeatMap<'a> {
+        let order = ordered(readings, topology, style.order);
+        let rows = match style.by {
             By::Core => axis::cores(&order, topology),
             By::Thread => order.iter().map(|&cpu| vec![cpu]).collect(),
         };
@@ -95,11 +95,11 @@ impl<'a> HeatMap<'a> {
         self.threads_per_core
     }
 
-    /// The picture line by line, none wider than the look, and how it was drawn.
-    pub fn draw(&self, look: &Look) -> (Vec<String>, MapFormat) {
-        if let Some(lines) = numbers::draw(self, look) {
+    /// The picture line by line, none wider than the style allows, and how it was drawn.
+    pub fn draw(&self, style: &Style) -> (Vec<String>, MapFormat) {
+        if let Some(lines) = numbers::draw(self, style) {
             return (lines, MapFormat::Numbers);
         }
-        pixels::draw(self, look)
+        pixels::draw(self, style)
     }
 }

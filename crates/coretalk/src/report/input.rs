@@ -7,7 +7,7 @@ use super::palette::Scale;
 use super::text::{plain, started};
 use super::trial_maps::{map_words, maps, number_of_map};
 use super::view::{MatrixView, View, bare, json_parameter};
-use super::{By, Look, Order, words};
+use super::{By, Order, Style, words};
 use crate::document::{Columns, Document, Identity};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
@@ -277,8 +277,8 @@ impl Map {
         topology: &Topology,
         drawing: Drawing,
     ) -> Vec<Vec<CpuId>> {
-        let look = Look { order: drawing.order, by: drawing.by, ..Look::default() };
-        HeatMap::new(readings, topology, &look).rows().to_vec()
+        let style = Style { order: drawing.order, by: drawing.by, ..Style::default() };
+        HeatMap::new(readings, topology, &style).rows().to_vec()
     }
 
     /// What the colours span.

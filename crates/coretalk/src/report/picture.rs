@@ -1,7 +1,7 @@
 //! [`Picture`]: shapes with a size, written as SVG or as PNG.
 //!
 //! Every drawing of a report is made once as a picture. Colours are roles ([`Ink`]), so that the same drawing follows
-//! the light and the dark look of a page, and has fixed colours in a file.
+//! the light and the dark theme of a page, and has fixed colours in a file.
 
 mod glyphs;
 mod png;

@@ -1,7 +1,7 @@
 //! [`Progress`]: how far a run is and the map filling in. Draws in commit slots only; no thread, no ticker.
 
 use super::heat_map::HeatMap;
-use super::look::Look;
+use super::style::Style;
 use super::text::{cut, duration};
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
@@ -42,7 +42,7 @@ pub struct Progress<W, C> {
     out: W,
     clock: C,
     audience: Audience,
-    look: Look,
+    style: Style,
     topology: Topology,
     cells: Vec<[CpuId; 2]>,
     filling: Matrix<Option<Reading>>,
@@ -59,7 +59,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         out: W,
         clock: C,
         audience: Audience,
-        look: Look,
+        style: Style,
         topology: Topology,
         cpus: &[CpuId],
         cells: Vec<[CpuId; 2]>,
@@ -70,7 +70,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             out,
             clock,
             audience,
-            look,
+            style,
             topology,
             cells,
             filling,
@@ -125,7 +125,8 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 let _ = writeln!(self.out, "{line}");
             }
             Audience::Terminal { rows } => {
-                let (mut lines, _) = HeatMap::new(&self.filling, &self.topology, &self.look).draw(&self.look);
+                let (mut lines, _) =
+                    HeatMap::new(&self.filling, &self.topology, &self.style).draw(&self.style);
                 // One pair has no map, and one that scrolls would not be drawn over.
                 if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
@@ -158,14 +159,14 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 format!(" ▕{}{}▏{words}", "█".repeat(full), " ".repeat(24 - full))
             }
         };
-        cut(&line, self.look.width)
+        cut(&line, self.style.width)
     }
 }
 
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn remark(&mut self, text: &str) {
         self.clear();
-        for line in super::text::wrap(&format!("coretalk: {}", super::plain(text)), self.look.width, 2) {
+        for line in super::text::wrap(&format!("coretalk: {}", super::plain(text)), self.style.width, 2) {
             let _ = writeln!(self.out, "{line}");
         }
     }
@@ -244,7 +245,7 @@ mod tests {
         let topology = Topology::flat("0-2".parse().unwrap());
         let cells = vec![[CPUS[0], CPUS[1]], [CPUS[0], CPUS[2]], [CPUS[1], CPUS[2]]];
         let mut progress =
-            Progress::new(&mut out, || now.get(), audience, Look::default(), topology, &CPUS, cells);
+            Progress::new(&mut out, || now.get(), audience, Style::default(), topology, &CPUS, cells);
         progress.event(Event::Phase { purpose: Purpose::Map });
         for (index, &second) in seconds.iter().enumerate() {
             now.set(Duration::from_secs(second));

@@ -1,8 +1,8 @@
 //! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
 
 use super::ladder::relation_words;
-use super::look::Look;
 use super::palette::{self, Scale};
+use super::style::Style;
 use super::table::{Align, Columns};
 use super::text::{columns, count, grouped, ns, percent, plain, right, wrap};
 use super::words;
@@ -22,13 +22,13 @@ const MOST_ROWS: usize = 32;
 const MAP_SHARE: f64 = 0.5;
 
 /// Everything about the matrices of a run; nothing where it has none.
-pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> Vec<String> {
+pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
         return Vec::new();
     }
     let shapes = rates(&matrices, &report.topology);
-    let width = look.width;
+    let width = style.width;
     let precision = percent(series.settings.precision);
     let together = match &series.result.regime {
         Regime::Serial => String::new(),
@@ -47,14 +47,14 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> V
     lines.push(String::new());
     if shapes.iter().all(|shape| shape.rows.len() == 1) {
         let title = |matrix: &QueueMatrix<'_>| format!("{}, {}", matrix.queue, matrix.payload);
-        lines.extend(maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, look, title));
+        lines.extend(maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, style, title));
     } else {
         for shape in &shapes {
             let of =
                 |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
             let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
             let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
-            let maps = maps(&mine, &series.settings.cpus, look, title);
+            let maps = maps(&mine, &series.settings.cpus, style, title);
             if !maps.is_empty() {
                 lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
             }
@@ -153,7 +153,7 @@ fn spins(shape: &ShapeRates<'_>) -> bool {
 fn maps(
     matrices: &[&QueueMatrix<'_>],
     cpus: &[CpuId],
-    look: &Look,
+    style: &Style,
     title: impl Fn(&QueueMatrix<'_>) -> String,
 ) -> Vec<String> {
     let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
@@ -168,19 +168,19 @@ fn maps(
     let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
-    let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= look.width) else {
+    let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
         let text = format!(" (the maps need {} columns)", needed(widest));
-        return wrap(&text, look.width, 1).into_iter().chain([String::new()]).collect();
+        return wrap(&text, style.width, 1).into_iter().chain([String::new()]).collect();
     };
     let block_width = needed(cell_width);
     let step = titles.iter().map(|title| columns(title) + 2).max().unwrap_or(0).max(block_width) + 2;
     let blocks: Vec<Vec<String>> = matrices
         .iter()
         .zip(&titles)
-        .map(|(matrix, title)| block(matrix, title, cpus, cell_width, scale, look))
+        .map(|(matrix, title)| block(matrix, title, cpus, cell_width, scale, style))
         .collect();
     let mut lines = Vec::new();
-    for row in blocks.chunks((look.width / step).max(1)) {
+    for row in blocks.chunks((style.width / step).max(1)) {
         for line in 0..row[0].len() {
             let parts: Vec<String> = row
                 .iter()
@@ -203,7 +203,7 @@ fn block(
     cpus: &[CpuId],
     cell_width: usize,
     scale: Option<Scale>,
-    look: &Look,
+    style: &Style,
 ) -> Vec<String> {
     let mut head = " CPU ".to_owned();
     for cpu in cpus {
@@ -221,7 +221,7 @@ fn block(
             match (rate, scale) {
                 (Some(rate), Some(scale)) => {
                     let position = scale.position(1e9 / rate.point);
-                    line.push_str(&palette::on(look.depth, position, &padded));
+                    line.push_str(&palette::on(style.depth, position, &padded));
                 }
                 _ => line.push_str(&padded),
             }

@@ -1,10 +1,10 @@
 //! The screens: what a person sees after a run, put together from its parts.
 
 use super::heat_map::HeatMap;
-use super::look::Look;
 use super::place::place_screen;
 use super::saved::Screen;
 use super::series::series_screen;
+use super::style::Style;
 use super::{execution, ladder, pairs, states, structure, tails, words};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
@@ -20,58 +20,58 @@ use coretalk_model::stats::gate::GATE_MARGIN;
 const MOST_LISTED: usize = 12;
 
 /// The screen of a run, whatever it measured, with a line end after each line.
-pub fn of(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
+pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
     match (&report.series, &report.place) {
-        (_, Some(place)) => place_screen(report, place, screen, look.width),
+        (_, Some(place)) => place_screen(report, place, screen, style.width),
         (Some(series), None) => match series.settings.gathering() {
-            None => series_screen(report, series, screen, look),
-            Some(Gathering::QuickLook) => latency_screen(report, screen, look),
-            Some(Gathering::Suite) => suite_screen(report, series, screen, look),
+            None => series_screen(report, series, screen, style),
+            Some(Gathering::QuickLook) => latency_screen(report, screen, style),
+            Some(Gathering::Suite) => suite_screen(report, series, screen, style),
         },
-        (None, None) => latency_screen(report, screen, look),
+        (None, None) => latency_screen(report, screen, style),
     }
 }
 
 /// The screen of a map with a line end after each line.
-pub fn latency_screen(report: &RunReport, screen: Screen<'_>, look: &Look) -> String {
-    let mut lines = words::heading(report, screen, look.width);
-    lines.extend(map_lines(report, look));
+pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
+    let mut lines = words::heading(report, screen, style.width);
+    lines.extend(map_lines(report, style));
     if let Some(series) = &report.series {
-        lines.extend(super::series::overview_beside(series, look.width));
+        lines.extend(super::series::overview_beside(series, style.width));
     }
     let saved = screen.saved().name();
-    lines.extend(words::ending(report, saved, look.width));
-    lines.extend(words::isolated(report, look.width));
-    lines.extend(words::doubt(report, look.width));
-    lines.extend(words::next(report, saved, look.width));
+    lines.extend(words::ending(report, saved, style.width));
+    lines.extend(words::isolated(report, style.width));
+    lines.extend(words::doubt(report, style.width));
+    lines.extend(words::next(report, saved, style.width));
     lines.join("\n") + "\n"
 }
 
 /// The screen of a run of everything.
-fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
-    let mut lines = words::heading(report, screen, look.width);
+fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, style: &Style) -> String {
+    let mut lines = words::heading(report, screen, style.width);
     if !report.settings.ask_for_nothing() {
-        lines.extend(map_lines(report, look));
+        lines.extend(map_lines(report, style));
     }
-    lines.extend(super::suite::lines(report, series, look));
+    lines.extend(super::suite::lines(report, series, style));
     lines.push(String::new());
-    lines.extend(super::doubts::of_trials(&series.result.trials, look.width));
+    lines.extend(super::doubts::of_trials(&series.result.trials, style.width));
     let saved = screen.saved();
     if !report.settings.ask_for_nothing() {
-        lines.extend(words::ending(report, saved.name(), look.width));
+        lines.extend(words::ending(report, saved.name(), style.width));
     }
-    lines.extend(super::series::ending(report, series, saved, look.width));
-    lines.extend(words::isolated(report, look.width));
-    lines.extend(words::doubt(report, look.width));
-    lines.extend(super::series::next(series, saved, look.width));
+    lines.extend(super::series::ending(report, series, saved, style.width));
+    lines.extend(words::isolated(report, style.width));
+    lines.extend(words::doubt(report, style.width));
+    lines.extend(super::series::next(series, saved, style.width));
     lines.join("\n") + "\n"
 }
 
 /// The maps, the ladder, and everything in words about them.
-fn map_lines(report: &RunReport, look: &Look) -> Vec<String> {
+fn map_lines(report: &RunReport, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     for map in &report.result.maps {
-        map_part(report, map, look, &mut lines);
+        map_part(report, map, style, &mut lines);
     }
     if report.result.maps.is_empty() && report.result.imitated.is_empty() {
         let text = match report.settings.cpus[..] {
@@ -81,72 +81,72 @@ fn map_lines(report: &RunReport, look: &Look) -> Vec<String> {
             ),
             _ => " This run holds no cell.".to_owned(),
         };
-        lines.extend(super::text::wrap(&text, look.width, 1));
+        lines.extend(super::text::wrap(&text, style.width, 1));
     }
     if !report.result.ladder.is_empty() {
         lines.push(String::new());
         let line = report.result.maps.first().map(|map| &map.kernel);
-        lines.extend(ladder::ladder(&report.result.ladder, line, &report.topology, look.width));
-        lines.extend(ladder::footnote(&report.result, look.width));
+        lines.extend(ladder::ladder(&report.result.ladder, line, &report.topology, style.width));
+        lines.extend(ladder::footnote(&report.result, style.width));
     }
     if !report.result.tails.is_empty() {
         lines.push(String::new());
-        lines.extend(tails::tail_table(&report.result.tails, look.width));
+        lines.extend(tails::tail_table(&report.result.tails, style.width));
     }
     lines.push(String::new());
     for map in &report.result.maps {
-        summary_part(report, map, look, &mut lines);
+        summary_part(report, map, style, &mut lines);
     }
     // Some pairs that were asked for say nothing about groups.
     if report.settings.pairs == PairChoice::All
         && let Some(findings) = Findings::of_run(&report.result, &report.topology)
     {
-        lines.extend(structure::sentence(&findings, look.width));
+        lines.extend(structure::sentence(&findings, style.width));
     }
-    lines.extend(execution::sentences(&report.result.execution, Some(&report.topology), look.width));
+    lines.extend(execution::sentences(&report.result.execution, Some(&report.topology), style.width));
     lines
 }
 
-fn map_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<String>) {
-    lines.extend(words::question(map, look.width));
+fn map_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
+    lines.extend(words::question(map, style.width));
     if let Some((pair, value)) = the_only_pair(map) {
         lines.push(String::new());
-        lines.extend(states::pair(report, pair, value, look));
+        lines.extend(states::pair(report, pair, value, style));
         return;
     }
     if let Some(listed) = listed(report) {
         lines.push(String::new());
-        lines.extend(pairs::pair_table(report, map, listed, look.width));
+        lines.extend(pairs::pair_table(report, map, listed, style.width));
         return;
     }
     let classes = class_pairs(map, &report.topology);
     if !classes.is_empty() {
         lines.push(String::new());
-        lines.extend(words::class_table(&classes, &report.topology, look.width));
+        lines.extend(words::class_table(&classes, &report.topology, style.width));
     }
     let readings = readings(map);
-    let picture = HeatMap::new(&readings, &report.topology, look);
-    let (drawn, how) = picture.draw(look);
-    lines.extend(words::legend(report, map, picture.threads_per_core(), how, look.width));
+    let picture = HeatMap::new(&readings, &report.topology, style);
+    let (drawn, how) = picture.draw(style);
+    lines.extend(words::legend(report, map, picture.threads_per_core(), how, style.width));
     lines.push(String::new());
     lines.extend(drawn);
 }
 
-fn summary_part(report: &RunReport, map: &LatencyMap, look: &Look, lines: &mut Vec<String>) {
+fn summary_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
     let all = overall(map);
     if the_only_pair(map).is_none() {
         if report.result.maps.len() > 1 {
             lines.push(format!(" {}:", map.kernel));
         }
-        lines.extend(overview(report, map, &all, look.width));
+        lines.extend(overview(report, map, &all, style.width));
         // What was watched is the first map: its pairs, its values.
         let is_first = report.result.maps.first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.result.watch.as_ref().filter(|_| is_first && map.protocol.is_latency()) {
-            lines.extend(states::of_map(watch, all.measured, &report.topology, look));
+            lines.extend(states::of_map(watch, all.measured, &report.topology, style));
         }
-        lines.extend(words::cell_doubts(&all, look.width));
+        lines.extend(words::cell_doubts(&all, style.width));
     }
-    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, look.width));
+    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, style.width));
 }
 
 /// A whole map in sentences: its extremes and its groups.

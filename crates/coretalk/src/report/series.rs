@@ -6,12 +6,12 @@ use super::contend;
 use super::doubts;
 use super::idle;
 use super::jitter;
-use super::look::Look;
 use super::padding;
 use super::plateaus;
 use super::queue;
 use super::saved::{Saved, Screen};
 use super::spawn;
+use super::style::Style;
 use super::text::{count, duration, flow, ns, percent, plain, spaced, wrap};
 use super::trial_maps::map;
 use super::trial_words::{places, question};
@@ -31,14 +31,14 @@ use rows::{table, times_beside};
 const MOST_HEAPS: usize = 4;
 
 /// The whole screen of a run of series, with a line end after each line.
-pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, look: &Look) -> String {
-    let width = look.width;
+pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, style: &Style) -> String {
+    let width = style.width;
     let mut lines = words::heading(report, screen, width);
     let saved = screen.saved();
     for name in &series.settings.probes {
         lines.extend(probes::series_by_id(name).map(|probe| question(probe, width)).unwrap_or_default());
         lines.push(String::new());
-        lines.extend(found(report, series, name, look));
+        lines.extend(found(report, series, name, style));
     }
     lines.push(String::new());
     lines.extend(doubts::of_trials(&series.result.trials, width));
@@ -49,42 +49,42 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
 }
 
 /// What one probe found: its tables, and what is to be said below them.
-pub fn found(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
-    spaced(found_with(report, series, name, look, queue::lines))
+pub fn found(report: &RunReport, series: &SeriesReport, name: &str, style: &Style) -> Vec<String> {
+    spaced(found_with(report, series, name, style, queue::lines))
 }
 
 /// The same on a page, which draws the maps of queues and says in its summary what follows from them.
-pub fn found_on_a_page(report: &RunReport, series: &SeriesReport, name: &str, look: &Look) -> Vec<String> {
-    let queues = |report: &_, series: &_, look: &Look| queue::tables(report, series, look.width);
-    spaced(found_with(report, series, name, look, queues))
+pub fn found_on_a_page(report: &RunReport, series: &SeriesReport, name: &str, style: &Style) -> Vec<String> {
+    let queues = |report: &_, series: &_, style: &Style| queue::tables(report, series, style.width);
+    spaced(found_with(report, series, name, style, queues))
 }
 
 fn found_with(
     report: &RunReport,
     series: &SeriesReport,
     name: &str,
-    look: &Look,
-    queues: impl FnOnce(&RunReport, &SeriesReport, &Look) -> Vec<String>,
+    style: &Style,
+    queues: impl FnOnce(&RunReport, &SeriesReport, &Style) -> Vec<String>,
 ) -> Vec<String> {
     let Some(probe) = probes::series_by_id(name) else {
-        return wrap(&format!(" This version has no probe `{}`.", plain(name)), look.width, 1);
+        return wrap(&format!(" This version has no probe `{}`.", plain(name)), style.width, 1);
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !QueueCell::holds(trial)).collect();
     let mut lines = match name {
-        coretalk_model::contend::names::PROBE => contend::lines(probe, &series.result, look.width),
-        coretalk_model::jitter::names::PROBE => jitter::lines(&trials, look.width),
-        spawn::PROBE => spawn::lines(probe, &trials, look.width),
-        wait::PROBE => wait::lines(report, series, &listed, look),
+        coretalk_model::contend::names::PROBE => contend::lines(probe, &series.result, style.width),
+        coretalk_model::jitter::names::PROBE => jitter::lines(&trials, style.width),
+        spawn::PROBE => spawn::lines(probe, &trials, style.width),
+        wait::PROBE => wait::lines(report, series, &listed, style),
         names::PROBE => {
-            let mut lines = queues(report, series, look);
-            lines.extend(body(report, series, probe, &listed, look));
+            let mut lines = queues(report, series, style);
+            lines.extend(body(report, series, probe, &listed, style));
             lines
         }
-        _ => body(report, series, probe, &listed, look),
+        _ => body(report, series, probe, &listed, style),
     };
-    lines.extend(plateaus::lines(series, &trials, look.width));
+    lines.extend(plateaus::lines(series, &trials, style.width));
     lines
 }
 
@@ -113,26 +113,26 @@ fn body(
     series: &SeriesReport,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
-    look: &Look,
+    style: &Style,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
     for kind in alike(trials.iter().copied()) {
         match kind.is_map() {
-            true => lines.extend(map(report, series, &kind, look)),
+            true => lines.extend(map(report, series, &kind, style)),
             false => listed.extend(kind.trials),
         }
     }
     if !listed.is_empty() {
-        lines.extend(table(report, &series.settings, probe, &listed, look.width));
+        lines.extend(table(report, &series.settings, probe, &listed, style.width));
     }
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
     for remark in probe.remarks(&specs) {
-        lines.extend(wrap(&format!(" {}", plain(&remark)), look.width, 3));
+        lines.extend(wrap(&format!(" {}", plain(&remark)), style.width, 3));
     }
-    lines.extend(idle::lines(trials, look.width));
-    lines.extend(padding::lines(&report.topology, trials, look.width));
-    lines.extend(heaps(report, series, trials, &listed, look.width));
+    lines.extend(idle::lines(trials, style.width));
+    lines.extend(padding::lines(&report.topology, trials, style.width));
+    lines.extend(heaps(report, series, trials, &listed, style.width));
     lines
 }
 

@@ -1,7 +1,7 @@
 //! One pair over time: a machine that changes its state has no single number, and one that held still says so.
 
 use super::ladder::relation_words;
-use super::look::Look;
+use super::style::Style;
 use super::table::{Align, Columns};
 use super::text::{HEIGHTS, count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
@@ -17,10 +17,10 @@ pub fn letter(index: usize) -> char {
 }
 
 /// The story of one pair: one number where it held still, else its states over time.
-pub fn pair(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue, look: &Look) -> Vec<String> {
+pub fn pair(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue, style: &Style) -> Vec<String> {
     match &report.result.watch {
-        Some(watch) if watch.states.len() > 1 => changing(report, [a, b], watch, look),
-        watch => still(report, [a, b], value, watch.as_ref(), look),
+        Some(watch) if watch.states.len() > 1 => changing(report, [a, b], watch, style),
+        watch => still(report, [a, b], value, watch.as_ref(), style),
     }
 }
 
@@ -29,7 +29,7 @@ fn still(
     [a, b]: [CpuId; 2],
     value: &CellValue,
     watch: Option<&StateWatch>,
-    look: &Look,
+    style: &Style,
 ) -> Vec<String> {
     let latency = &value.latency_ns;
     let mark = if value.flags.has_doubt() { " !" } else { "" };
@@ -37,7 +37,7 @@ fn still(
     if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
         text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
     }
-    let mut lines = wrap(&text, look.width, 2);
+    let mut lines = wrap(&text, style.width, 2);
     let shares = relation_words(report.topology.relation(a, b), &report.topology);
     // Passes that are disturbed, and too few for a state of their own.
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
@@ -62,47 +62,47 @@ fn still(
     };
     lines.extend(wrap(
         &format!(" {over}; fastest batch {} ns; the system reports: {shares}.", ns(value.min_ns)),
-        look.width,
+        style.width,
         1,
     ));
-    lines.extend(wrap(&format!(" {held}."), look.width, 1));
+    lines.extend(wrap(&format!(" {held}."), style.width, 1));
     if let Some(penalty) = value.home_penalty {
         lines.extend(wrap(
             &format!(
                 " Lines live on the better node ({}); on the other, {penalty:.2} × as long.",
                 value.home.0
             ),
-            look.width,
+            style.width,
             1,
         ));
     }
-    lines.extend(doubts(value, look.width));
+    lines.extend(doubts(value, style.width));
     lines
 }
 
 /// The story of one pair in sentences only, for a report that draws the plot and the table by itself.
-pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue, look: &Look) -> Vec<String> {
+pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue, style: &Style) -> Vec<String> {
     match &report.result.watch {
         Some(watch) if watch.states.len() > 1 => {
-            [changes(report, pair, watch, look), conclusion(report, pair, watch, look)].concat()
+            [changes(report, pair, watch, style), conclusion(report, pair, watch, style)].concat()
         }
-        watch => still(report, pair, value, watch.as_ref(), look),
+        watch => still(report, pair, value, watch.as_ref(), style),
     }
 }
 
-fn changing(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
-    let mut lines = changes(report, pair, watch, look);
+fn changing(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
+    let mut lines = changes(report, pair, watch, style);
     lines.push(String::new());
-    lines.extend(plot(watch, look));
+    lines.extend(plot(watch, style));
     lines.push(String::new());
-    lines.extend(state_table(watch, look.width));
+    lines.extend(state_table(watch, style.width));
     lines.push(String::new());
-    lines.extend(conclusion(report, pair, watch, look));
+    lines.extend(conclusion(report, pair, watch, style));
     lines
 }
 
 /// How often the pair changed its level.
-fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
+fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
         0 | 1 => "once".to_owned(),
@@ -122,18 +122,18 @@ fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, look: &Lo
     };
     wrap(
         &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
-        look.width,
+        style.width,
         2,
     )
 }
 
 /// What the states contradict, and what to plan for.
-fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &Look) -> Vec<String> {
+fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
     let guest = match &report.environment.hypervisor {
         Some(_) => "; pinning inside the guest does not help",
         None => "",
     };
-    let mut lines = topology_words(&report.topology, pair, watch, look.width);
+    let mut lines = topology_words(&report.topology, pair, watch, style.width);
     if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
         let text = if common.point == worst.point {
             format!(
@@ -147,14 +147,14 @@ fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, look: &L
                 ns(worst.point)
             )
         };
-        lines.extend(wrap(&text, look.width, 1));
+        lines.extend(wrap(&text, style.width, 1));
     }
     lines
 }
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
 /// the deviation from the state's median, ± 8 % from bottom to top.
-pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
+pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
     let mut rows: Vec<(usize, f64)> = watch
         .states
         .iter()
@@ -166,7 +166,7 @@ pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
     // The letter is that of the table below: states may differ under another kernel than the one that is drawn.
     let label = |state: usize, level: f64| format!("{} {}", letter(state), right(&ns(level), 4));
     let labels = rows.iter().map(|&(state, level)| label(state, level).chars().count()).max().unwrap_or(4);
-    let room = look.width.saturating_sub(labels + 3).clamp(8, 160);
+    let room = style.width.saturating_sub(labels + 3).clamp(8, 160);
     let span = last.0.saturating_sub(first.0);
     let place = |at: Picos| {
         let passed = at.saturating_sub(first.0).0 as f64 / span.0.max(1) as f64;
@@ -174,7 +174,7 @@ pub fn plot(watch: &StateWatch, look: &Look) -> Vec<String> {
     };
     let mut lines = wrap(
         &format!("{}  half round trip; a glyph is one pass", right("ns", labels)),
-        look.width,
+        style.width,
         labels + 2,
     );
     for (state, level) in &rows {
@@ -290,23 +290,23 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, w
 
 /// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.
 /// `measured` is the number of pairs with a value.
-pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, look: &Look) -> Vec<String> {
+pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, style: &Style) -> Vec<String> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut lines = wrap(&change_of_map(watch, measured), look.width, 1);
+    let mut lines = wrap(&change_of_map(watch, measured), style.width, 1);
     if !levels_changed(watch) {
         return lines;
     }
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
-        lines.extend(wrap(&format!(" The pair that changed most{who}:"), look.width, 1));
-        lines.extend(plot(watch, look));
+        lines.extend(wrap(&format!(" The pair that changed most{who}:"), style.width, 1));
+        lines.extend(plot(watch, style));
     }
-    lines.extend(state_table(watch, look.width));
+    lines.extend(state_table(watch, style.width));
     if let Some(pair) = watch.pair {
-        lines.extend(topology_words(topology, pair, watch, look.width));
+        lines.extend(topology_words(topology, pair, watch, style.width));
     }
     lines
 }

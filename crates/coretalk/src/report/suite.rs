@@ -1,7 +1,7 @@
 //! A run of everything: a short table for each probe, and its extremes in words.
 
 use super::ladder::relation_words;
-use super::look::Look;
+use super::style::Style;
 use super::table::{Align, Columns};
 use super::text::{chosen_time, count, ns, plain, wrap};
 use super::trial_words::question;
@@ -22,30 +22,30 @@ const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", M
 const MASK: &str = "mask";
 
 /// A table and some words for each probe of a run.
-pub(super) fn lines(report: &RunReport, series: &SeriesReport, look: &Look) -> Vec<String> {
+pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
     let mut lines = Vec::new();
     for name in &series.settings.probes {
         let Some(probe) = probes::series_by_id(name) else { continue };
         let trials: Vec<&TrialResult> =
             series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
         lines.push(String::new());
-        lines.extend(question(probe, look.width));
+        lines.extend(question(probe, style.width));
         if *name == coretalk_model::jitter::names::PROBE {
-            lines.extend(jitter::one_line(&trials, look.width));
+            lines.extend(jitter::one_line(&trials, style.width));
             continue;
         }
-        lines.extend(table(report, series, &trials, probe, look.width));
-        lines.extend(plateaus::lines(series, &trials, look.width));
+        lines.extend(table(report, series, &trials, probe, style.width));
+        lines.extend(plateaus::lines(series, &trials, style.width));
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
             let text = " s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
-            lines.extend(wrap(text, look.width, 1));
+            lines.extend(wrap(text, style.width, 1));
         }
         if *name == coretalk_model::wait::names::PROBE {
-            lines.extend(crossovers(report, series, look.width));
+            lines.extend(crossovers(report, series, style.width));
         }
         if *name == coretalk_model::queue::names::PROBE {
-            lines.extend(queue::words(report, series, look.width));
+            lines.extend(queue::words(report, series, style.width));
         }
     }
     lines

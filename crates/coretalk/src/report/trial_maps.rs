@@ -2,7 +2,7 @@
 
 use super::heat_map::HeatMap;
 use super::ladder::relation_words;
-use super::look::Look;
+use super::style::Style;
 use super::text::{count, ns, plain, wrap};
 use super::view::{parameters, title_of};
 use crate::{RunReport, SeriesReport};
@@ -57,7 +57,7 @@ pub fn number_of_map<'a>(
 }
 
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
-pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &Look) -> Vec<String> {
+pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, style: &Style) -> Vec<String> {
     let unit = kind.unit(&series.settings);
     let told: Vec<&TrialResult> = kind.told().collect();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
@@ -68,8 +68,8 @@ pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &L
         let doubtful = trial.flags.has_doubt();
         Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
-    let mut lines = wrap(&format!(" {}", map_words(series, kind)), look.width, 1);
-    lines.extend(HeatMap::new(&readings, &report.topology, look).in_unit(&unit.name).draw(look).0);
+    let mut lines = wrap(&format!(" {}", map_words(series, kind)), style.width, 1);
+    lines.extend(HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0);
     let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
         .into_iter()
         .map(|(relation, value, pairs)| {
@@ -78,7 +78,7 @@ pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, look: &L
             format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
         })
         .collect();
-    lines.extend(wrap(&format!(" {}", relations.join(", ")), look.width, 1));
+    lines.extend(wrap(&format!(" {}", relations.join(", ")), style.width, 1));
     lines.push(String::new());
     lines
 }

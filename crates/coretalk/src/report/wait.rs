@@ -1,6 +1,6 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
-use super::look::Look;
+use super::style::Style;
 use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
 use super::trial_maps::map;
@@ -21,14 +21,14 @@ pub(super) fn lines(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
-    look: &Look,
+    style: &Style,
 ) -> Vec<String> {
-    let width = look.width;
+    let width = style.width;
     let mut lines = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
     for kind in alike(trials.iter().copied()) {
         match kind.is_map() {
-            true => lines.extend(map(report, series, &kind, look)),
+            true => lines.extend(map(report, series, &kind, style)),
             false => listed.extend(kind.trials),
         }
     }

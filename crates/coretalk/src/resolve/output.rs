@@ -147,7 +147,7 @@ fn drawn_on(options: &OutputOptions, output: Output) -> Look {
         ColorWord::Always => ColorChoice::Always,
         ColorWord::Never => ColorChoice::Never,
     };
-    Look {
+    Style {
         width: depth::width(output, variable),
         depth: ColorDepth::detect(choice, output, variable),
         order: match options.order {

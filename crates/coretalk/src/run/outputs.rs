@@ -79,7 +79,7 @@ fn write(
         probe: None,
         identity,
         name: name.unwrap_or("unsaved"),
-        look,
+        style,
     };
     // JSON lines were written while the trials were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
@@ -89,7 +89,7 @@ fn write(
         FormatWord::Jsonl => Ok(()),
         FormatWord::Text if report.result.imitated.is_empty() => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&screen::of(report, Screen::Measured(saved), &look))
+            outputs.result.text(&screen::of(report, Screen::Measured(saved), &style))
         }
         format => out::write_run(&mut outputs.result, format, &what),
     }

@@ -230,7 +230,7 @@ fn write(
         probe: None,
         identity,
         name: name.unwrap_or("unsaved"),
-        look,
+        style,
     };
     // JSON lines were written while the runs were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
@@ -240,7 +240,7 @@ fn write(
         (FormatWord::Jsonl, _) => Ok(()),
         (FormatWord::Text, Some(place)) => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), look.width))
+            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), style.width))
         }
         (format, _) => out::write_run(&mut outputs.result, format, &what),
     }

@@ -103,7 +103,7 @@ impl Results for TrialOutputs {
             probe: None,
             identity,
             name: name.unwrap_or("unsaved"),
-            look,
+            style,
         };
         for (format, place) in self.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
             write_to(place, *format, &what)?;
@@ -112,7 +112,7 @@ impl Results for TrialOutputs {
             (_, FormatWord::Jsonl) => Ok(()),
             (Place::One(out), FormatWord::Text) => {
                 let saved = name.map_or(Saved::Not, Saved::As);
-                out.text(&screen::of(report, Screen::Measured(saved), &look))
+                out.text(&screen::of(report, Screen::Measured(saved), &style))
             }
             (place, format) => write_to(place, format, &what),
         }

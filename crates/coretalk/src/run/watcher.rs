@@ -54,7 +54,7 @@ impl<'a> Watcher<'a> {
                 io::stderr(),
                 clock,
                 audience,
-                look,
+                style,
                 topology.clone(),
                 &settings.cpus,
                 cells.clone(),

@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use coretalk::args::family::Family;
 use coretalk::args::parse::{Typed, parse};
 use coretalk::args::{Cli, Command};
-use coretalk::report::look::Look;
+use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::resolve::machine;
 use coretalk::resolve::trials::{SeriesRequested, request};
@@ -142,7 +142,7 @@ fn heaps_are_told_in_the_unit_of_their_table() {
         two.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
     }
     report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), two);
-    let text = screen::of(&report, Screen::Shown(Saved::As("heaps")), &Look::default());
+    let text = screen::of(&report, Screen::Shown(Saved::As("heaps")), &Style::default());
     assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
 }
 

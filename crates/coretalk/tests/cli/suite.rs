@@ -1,7 +1,7 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
 use super::tool::Tool;
-use coretalk::report::look::Look;
+use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
 use coretalk_measure::probes::REGISTRY;
@@ -94,7 +94,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     let path = tool.done(&["runs", "path", "all"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
     report.series.as_mut().unwrap().result.complete = false;
-    let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Look::default());
+    let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Style::default());
     assert_eq!(interrupted.matches("Interrupted").count(), 1, "{interrupted}");
     for probe in REGISTRY.iter().filter(|probe| probe.series().is_some()) {
         let question = &probe.spec().question[1..20];

@@ -1,7 +1,7 @@
 //! The map as numbers on coloured ground.
 
 use super::axis::{Axis, bar_levels};
-use super::{By, HeatMap, Look, names_of_diagonal};
+use super::{By, HeatMap, Style, names_of_diagonal};
 use crate::report::palette::{self, Scale};
 use crate::report::text::{columns, left, right, short_ns, wrap};
 use coretalk_model::CpuId;
@@ -11,7 +11,7 @@ use coretalk_model::latency::summary::{Table, TableCell, table};
 const MOST_ROWS: usize = 48;
 
 /// The lines, or `None` where they would not fit the width.
-pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
+pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Vec<String>> {
     if map.rows.len() > MOST_ROWS {
         return None;
     }
@@ -30,15 +30,15 @@ pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> Option<Vec<String>> {
             let own = if cells.has_own() { own_width(map, cell_width) } else { 0 };
             gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own
         };
-        let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= look.width)?;
+        let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= style.width)?;
         Some((axis, cell_width))
     })?;
-    Some(lines(map, look, &cells, &axis, &labels, gutter, cell_width))
+    Some(lines(map, style, &cells, &axis, &labels, gutter, cell_width))
 }
 
 fn lines(
     map: &HeatMap<'_>,
-    look: &Look,
+    style: &Style,
     cells: &Table,
     axis: &Axis,
     labels: &[(String, String)],
@@ -47,11 +47,11 @@ fn lines(
 ) -> Vec<String> {
     let scale = Scale::over(cells.values());
     let colored = |value: Option<f64>, padded: &str| match value.zip(scale) {
-        Some((value, scale)) => palette::on(look.depth, scale.position(value), padded),
+        Some((value, scale)) => palette::on(style.depth, scale.position(value), padded),
         None => padded.to_owned(),
     };
     let [own_name, pair_name] = names_of_diagonal(map.topology);
-    let title = match (map.threads_per_core > 1, look.by) {
+    let title = match (map.threads_per_core > 1, style.by) {
         (true, By::Core) => "core CPUs",
         _ => " CPU",
     };
@@ -85,7 +85,7 @@ fn lines(
     }
     if cells.has_own() {
         let text = format!(" Behind ┃ is {own_name}; on the diagonal are {pair_name}.");
-        lines.extend(wrap(&text, look.width, 1));
+        lines.extend(wrap(&text, style.width, 1));
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! The map as pixels of half a character's height, or as glyphs that grow denser.
 
 use super::axis::{Axis, bar_levels};
-use super::{HeatMap, Look, MapFormat};
+use super::{HeatMap, MapFormat, Style};
 use crate::report::ColorDepth;
 use crate::report::palette::{self, Scale, Steps};
 use crate::report::text::{columns, flow, left, right, short_ns};
@@ -12,15 +12,15 @@ use coretalk_model::{CpuId, Level};
 const MOST_BARS: usize = 8;
 
 /// The lines, and how much of the map shares a pixel.
-pub(super) fn draw(map: &HeatMap<'_>, look: &Look) -> (Vec<String>, MapFormat) {
+pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
-    let (axis, each) = fitting(map, look.width.saturating_sub(gutter).max(4));
-    match look.depth {
+    let (axis, each) = fitting(map, style.width.saturating_sub(gutter).max(4));
+    match style.depth {
         ColorDepth::None => {
             let rows = if axis.parts.len() > 1 { 2 * each } else { each };
-            (shaded(map, look, &axis, gutter), MapFormat::Pixels { rows, columns: each })
+            (shaded(map, style, &axis, gutter), MapFormat::Pixels { rows, columns: each })
         }
-        _ => (half_blocks(map, look, &axis, gutter), MapFormat::Pixels { rows: each, columns: each }),
+        _ => (half_blocks(map, style, &axis, gutter), MapFormat::Pixels { rows: each, columns: each }),
     }
 }
 
@@ -45,9 +45,9 @@ fn largest(map: &HeatMap<'_>, level: Level) -> usize {
     rows.runs().iter().map(ExactSizeIterator::len).max().unwrap_or(0)
 }
 
-fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
+fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
     let cells = table(map.readings, &axis.parts, &axis.parts);
-    let Some(tones) = Tones::of(&cells, look.depth) else {
+    let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let position = |cell: TableCell| cell.median_ns.map(|ns| tones.position(ns));
@@ -66,13 +66,13 @@ fn half_blocks(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Ve
                 if position(above).is_none() && position(below).is_none() {
                     line.push_str(if above.missing + below.missing > 0 { "·" } else { " " });
                 } else {
-                    line.push_str(&palette::half_blocks(look.depth, position(above), position(below)));
+                    line.push_str(&palette::half_blocks(style.depth, position(above), position(below)));
                 }
             }
             lines.push(line.trim_end().to_owned());
         }
     }
-    lines.extend(tones.legend(map.unit, look, gutter));
+    lines.extend(tones.legend(map.unit, style, gutter));
     lines
 }
 
@@ -98,44 +98,44 @@ impl Tones {
         }
     }
 
-    fn legend(&self, unit: &str, look: &Look, gutter: usize) -> Vec<String> {
+    fn legend(&self, unit: &str, style: &Style, gutter: usize) -> Vec<String> {
         let steps = match self {
-            Tones::Even(scale) => return vec![even_legend(*scale, unit, look, gutter)],
+            Tones::Even(scale) => return vec![even_legend(*scale, unit, style, gutter)],
             Tones::Few(steps) => steps,
         };
         let mut legend = vec![format!("{}{unit}:", " ".repeat(gutter))];
         for [low, high] in steps.ranges() {
             let position = steps.position(*low);
-            let tone = match look.depth {
+            let tone = match style.depth {
                 ColorDepth::None => palette::shade(position).to_string(),
                 depth => palette::on(depth, position, "  "),
             };
             let (low, high) = (short_ns(*low), short_ns(*high));
             legend.push(if low == high { format!("{tone} {low}") } else { format!("{tone} {low}–{high}") });
         }
-        flow(legend.iter().map(String::as_str), "  ", look.width, gutter)
+        flow(legend.iter().map(String::as_str), "  ", style.width, gutter)
     }
 }
 
-fn even_legend(scale: Scale, unit: &str, look: &Look, gutter: usize) -> String {
+fn even_legend(scale: Scale, unit: &str, style: &Style, gutter: usize) -> String {
     let (low, high) = (short_ns(scale.low), short_ns(scale.high));
     let around =
         gutter + columns(&low) + columns(&high) + " ".len() + columns(unit) + "  , logarithmic".len();
-    let steps = look.width.saturating_sub(around).clamp(2, 24);
+    let steps = style.width.saturating_sub(around).clamp(2, 24);
     let bar: String =
-        (0..steps).map(|step| palette::on(look.depth, step as f64 / (steps - 1) as f64, " ")).collect();
+        (0..steps).map(|step| palette::on(style.depth, step as f64 / (steps - 1) as f64, " ")).collect();
     format!("{}{low} {bar} {high} {unit}, logarithmic", " ".repeat(gutter))
 }
 
 /// One glyph for two rows of pixels, so that the picture stays about square.
-fn shaded(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<String> {
+fn shaded(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
     let rows: Vec<Vec<CpuId>> = axis
         .runs()
         .into_iter()
         .flat_map(|run| axis.parts[run].chunks(2).map(<[Vec<CpuId>]>::concat).collect::<Vec<_>>())
         .collect();
     let cells = table(map.readings, &rows, &axis.parts);
-    let Some(tones) = Tones::of(&cells, look.depth) else {
+    let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let mut lines = vec![heading(axis, gutter)];
@@ -159,7 +159,7 @@ fn shaded(map: &HeatMap<'_>, look: &Look, axis: &Axis, gutter: usize) -> Vec<Str
             row += 1;
         }
     }
-    lines.extend(tones.legend(map.unit, look, gutter));
+    lines.extend(tones.legend(map.unit, style, gutter));
     lines
 }
 

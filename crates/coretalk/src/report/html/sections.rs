@@ -12,7 +12,7 @@ use crate::report::input::ReportInput;
 use crate::report::structure::{far_inside, why_alone};
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
-use crate::report::{Look, screen, states, words};
+use crate::report::{Style, screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::stats::gate::GATE_MARGIN;
@@ -20,7 +20,7 @@ use coretalk_model::{CpuId, CpuSet, Level, Relation, Verdict};
 use std::fmt::Write;
 
 /// Sentences are not wrapped: the page does that.
-const ONE_LINE: Look = Look {
+const ONE_LINE: Style = Style {
     width: 100_000,
     depth: crate::report::ColorDepth::None,
     order: crate::report::Order::Topology,
@@ -28,7 +28,7 @@ const ONE_LINE: Look = Look {
 };
 
 /// Tables as a terminal shows them, as wide as a section has room for.
-const TERMINAL: Look = Look { width: 116, ..ONE_LINE };
+const TERMINAL: Style = Style { width: 116, ..ONE_LINE };
 
 /// Whether the heat maps of a run stand among its sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

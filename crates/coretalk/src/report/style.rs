@@ -1,10 +1,10 @@
-//! [`Look`]: how a screen is to be drawn: width, colours, order of the map.
+//! [`Style`]: how a screen is to be drawn: width, colours, order of the map.
 
 use super::ColorDepth;
 
 /// How a screen is to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// Columns that a line may take.
     pub width: usize,
     /// Colours that may be used.
@@ -15,10 +15,10 @@ pub struct Look {
     pub by: By,
 }
 
-impl Default for Look {
+impl Default for Style {
     /// 100 columns without colour, in the reported order, by core.
-    fn default() -> Look {
-        Look { width: 100, depth: ColorDepth::None, order: Order::Topology, by: By::Core }
+    fn default() -> Style {
+        Style { width: 100, depth: ColorDepth::None, order: Order::Topology, by: By::Core }
     }
 }
 
