@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use coretalk_model::stats::{
-    Key, LineScratch, Look, Pass, drift_interval, fixed_interval, median_in_place, passes_interval,
+    Analysis, Key, LineScratch, Pass, drift_interval, fixed_interval, median_in_place, passes_interval,
     summarize_lines,
 };
 
@@ -32,7 +32,7 @@ fn main() {
     });
     for n in [8, 24] {
         ns(&format!("passes_interval of {n}"), baseline, |i| {
-            black_box(passes_interval(&passes[i % 256][..n], Look::at(n, 2), 1.0, 0.02));
+            black_box(passes_interval(&passes[i % 256][..n], Analysis::at(n, 2), 1.0, 0.02));
         });
         ns(&format!("fixed_interval of {n}"), baseline, |i| {
             black_box(fixed_interval(&passes[i % 256][..n]));

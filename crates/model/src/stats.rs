@@ -35,4 +35,4 @@ pub(crate) use mean::student;
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
-pub use stopping::{Decision, LOOKS, Look, MOST_LOOKS, decide, spent_alpha};
+pub use stopping::{ANALYSES, Analysis, Decision, MOST_ANALYSES, decide, spent_alpha};

@@ -12,7 +12,7 @@ use crate::resolve::trials::possible;
 use coretalk_measure::{Machine, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
-use coretalk_model::stats::{LOOKS, MOST_LOOKS};
+use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
 use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Topology};
 
 /// The half-width asked for where nothing was said.
@@ -154,7 +154,7 @@ fn settings(
         lines: args.lines,
         parallel: parallel(args.parallel, cpus.len())?,
         precision: global.precision.unwrap_or(PRECISION),
-        looks: looks(global, measuring),
+        analyses: analyses(global, measuring),
         budget: global.budget.unwrap_or(budget),
         spacing,
         seed,
@@ -222,11 +222,11 @@ fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing
     }
 }
 
-/// How many looks a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a budget. That
-/// of a suite is for all of its probes.
-fn looks(global: &Global, measuring: Measuring<'_>) -> u32 {
+/// How many analyses a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a
+/// budget. That of a suite is for all of its probes.
+fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
     let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
-    if global.precision.is_some() || has_budget { MOST_LOOKS } else { LOOKS.len() as u32 }
+    if global.precision.is_some() || has_budget { MOST_ANALYSES } else { ANALYSES.len() as u32 }
 }
 
 /// Formats of one matrix refuse a run that has several, before anything is measured.

@@ -12,7 +12,7 @@ use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Machine, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
-use coretalk_model::stats::LOOKS;
+use coretalk_model::stats::ANALYSES;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 
 /// The half-width asked for where nothing was said.
@@ -143,10 +143,11 @@ pub fn possible(
     }
 }
 
-/// What trials with long passes add to a budget that nobody chose: their first look, and no more than a person waits for.
+/// What trials with long passes add to a budget that nobody chose: their first analysis, and no more than a person
+/// waits for.
 fn of_long_passes(trials: &[TrialSpec]) -> Picos {
     const LONG: Picos = Picos::from_ms(250);
     const MOST: Picos = Picos::from_ms(90_000);
     let long = trials.iter().map(least_span).filter(|span| *span > LONG);
-    Picos(long.map(|span| span.0 * LOOKS[0] as u64).sum::<u64>()).min(MOST)
+    Picos(long.map(|span| span.0 * ANALYSES[0] as u64).sum::<u64>()).min(MOST)
 }

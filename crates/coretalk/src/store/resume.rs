@@ -6,7 +6,7 @@ use super::writer::{Budgets, MapEnd, RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
-use coretalk_model::stats::MOST_LOOKS;
+use coretalk_model::stats::MOST_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
 use std::path::Path;
 
@@ -116,7 +116,7 @@ impl RunWriter {
             budget.map(|whole| Budgets::shared(whole, settings.budget, trials, !settings.ask_for_nothing()));
         if let Some(budgets) = budgets {
             settings.budget = budgets.map;
-            settings.looks = MOST_LOOKS;
+            settings.analyses = MOST_ANALYSES;
         }
         let topology = file.topology()?;
         let record = file.record()?;

@@ -86,7 +86,7 @@ fn sample(id: &str) -> Sample {
             tails: Some(Tails { rate_per_s: 1e6 }),
             imitate: vec![Tool::C2clatW],
             ladder: true,
-            looks: 5,
+            analyses: 5,
             keep_raw: true,
         },
         allowed: cpus,

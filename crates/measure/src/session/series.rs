@@ -17,7 +17,7 @@ use coretalk_model::series::{
     CompanyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
     SeriesSettings, TrialSpec, analyse_series, is_done,
 };
-use coretalk_model::stats::{Key, LOOKS};
+use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -123,10 +123,10 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         let sweep = Picos::from_secs(Picos(sweep).secs() / pace);
         Picos(sweep.max(PASS_GAP).0 * passes as u64)
     };
-    let first = sweeps(LOOKS[0], shares.pace, &|probe| shares.first(probe));
+    let first = sweeps(ANALYSES[0], shares.pace, &|probe| shares.first(probe));
     // Where company turns out to change what is measured, nothing more is made in company.
     let second =
-        sweeps(LOOKS[1] - LOOKS[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
+        sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
     let times = [first, Picos(first.0 + second.0)].map(|time| time.min(settings.budget));
     let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(SHORTEST_PASS);
     SeriesPlan {
@@ -138,8 +138,8 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             .any(|(probe, spec)| probe.in_company(spec) == InCompany::IfProven),
         pass,
         passes: match settings.gathering() {
-            Some(Gathering::QuickLook) => [LOOKS[0] as u32; 2],
-            _ => LOOKS.map(|look| look as u32),
+            Some(Gathering::QuickLook) => [ANALYSES[0] as u32; 2],
+            _ => ANALYSES.map(|passes| passes as u32),
         },
         probes: settings
             .probes
@@ -166,23 +166,24 @@ pub fn least_span(spec: &TrialSpec) -> Picos {
     probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
-/// Share of the budget for the first look: the rest is for trials that are wide then. 1,280 cells of a queue (16 simulated
-/// CPUs, five capacities, ± 5 %, a minute): with six tenths and passes of one length 101 ended wide, with a third and long
-/// ones 45. All of them go now at one pace, now at another, so that only long passes agree with each other.
-const FIRST_LOOK: f64 = 1.0 / 3.0;
-/// The same where there is no second look: trials end with their samples, or are made beside a map.
-const ONLY_LOOK: f64 = 0.9;
-/// A pass of the second look takes so many times one of the first at most.
+/// Share of the budget for the first analysis: the rest is for trials that are wide then. 1,280 cells of a queue (16
+/// simulated CPUs, five capacities, ± 5 %, a minute): with six tenths and passes of one length 101 ended wide, with a
+/// third and long ones 45. All of them go now at one pace, now at another, so that only long passes agree with each
+/// other.
+const FIRST_ANALYSIS: f64 = 1.0 / 3.0;
+/// The same where there is no second analysis: trials end with their samples, or are made beside a map.
+const ONLY_ANALYSIS: f64 = 0.9;
+/// A pass of the second analysis takes so many times one of the first at most.
 const LONGER: u64 = 12;
 
-/// Trials of each probe, and how long a pass of its first look should take, so that all of them get all of those within
-/// its share. Every probe of a run gets the same of the budget, however many trials it has, so that one with many does
-/// not starve the others.
+/// Trials of each probe, and how long a pass of its first analysis should take, so that all of them get all of those
+/// within its share. Every probe of a run gets the same of the budget, however many trials it has, so that one with
+/// many does not starve the others.
 #[derive(Debug)]
 struct Shares {
     /// What a pass alone has of the budget, however short that is.
     of: BTreeMap<String, (usize, Picos)>,
-    /// Trials made at the same time, in the mean of the first look.
+    /// Trials made at the same time, in the mean of the first analysis.
     pace: f64,
     /// How long company makes passes at most.
     longest: Picos,
@@ -198,8 +199,8 @@ impl Shares {
         let is_quick = settings.gathering() == Some(Gathering::QuickLook);
         let share = |(probe, trials): (String, usize)| {
             let ends = probes::series_by_id(&probe).is_some_and(SeriesProbe::ends_with_samples);
-            let look = if ends || is_quick { ONLY_LOOK } else { FIRST_LOOK };
-            (probe, (trials, Picos::from_secs(each_secs * look / (trials * LOOKS[0]) as f64)))
+            let share = if ends || is_quick { ONLY_ANALYSIS } else { FIRST_ANALYSIS };
+            (probe, (trials, Picos::from_secs(each_secs * share / (trials * ANALYSES[0]) as f64)))
         };
         Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: LONGEST_PASS }
     }
@@ -212,7 +213,7 @@ impl Shares {
         }
     }
 
-    /// A pass of the first look.
+    /// A pass of the first analysis.
     fn first(&self, probe: &str) -> Picos {
         let alone = self.alone(probe);
         if self.pace <= 1.0 {
@@ -233,7 +234,7 @@ impl Shares {
     }
 }
 
-/// How long a pass of the second look should take, so that so many passes fit into what is left.
+/// How long a pass of the second analysis should take, so that so many passes fit into what is left.
 fn late_span(first: Picos, left: Picos, owed: f64) -> Picos {
     let fitting = Picos::from_secs(left.secs() * 0.95 / owed.max(1.0));
     fitting.min(Picos(first.0 * LONGER)).clamp(SHORTEST_PASS, LONGEST_PASS)
@@ -351,7 +352,8 @@ impl<'a> Driver<'a> {
             if open.is_empty() {
                 return Ok(Ended::Complete);
             }
-            // A trial with long passes leaves time to the others: every look is made of those with short ones first.
+            // A trial with long passes leaves time to the others: the passes up to each analysis are made of those with
+            // short ones first.
             let first = open.iter().map(|&trial| self.precedence(trial)).min();
             let open: Vec<usize> =
                 open.into_iter().filter(|&trial| Some(self.precedence(trial)) == first).collect();
@@ -385,9 +387,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// What a trial waits for: looks before its own, and in them passes that are shorter than its own can be.
+    /// What a trial waits for: analyses before its own, and in them passes that are shorter than its own can be.
     fn precedence(&self, trial: usize) -> (bool, Picos) {
-        let second = self.counting(trial) as usize >= LOOKS[0];
+        let second = self.counting(trial) as usize >= ANALYSES[0];
         (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(LONGEST_PASS))
     }
 
@@ -396,11 +398,11 @@ impl<'a> Driver<'a> {
         let left = self.left();
         let spans = self.shares.of.keys().map(|probe| {
             let first = self.shares.first(probe);
-            let span = if fewest as usize >= LOOKS[0] {
-                late_span(first, left, self.owed(open, LOOKS[1]) / pace)
+            let span = if fewest as usize >= ANALYSES[0] {
+                late_span(first, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.lacks_company(trial)) {
-                // The first look once more, alone: as long as it would have been without company, where that fits.
-                late_span(first, left, self.owed(open, LOOKS[0])).min(self.shares.alone(probe))
+                // The first analysis once more, alone: as long as it would have been without company, where that fits.
+                late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
             };
@@ -526,17 +528,17 @@ impl<'a> Driver<'a> {
         self.pending.push(entry);
     }
 
-    /// Passes that open trials may still get until this look.
-    fn owed(&self, open: &[usize], look: usize) -> f64 {
-        open.iter().map(|&trial| look.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
+    /// Passes that open trials may still get until this analysis.
+    fn owed(&self, open: &[usize], passes: usize) -> f64 {
+        open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
     }
 
-    /// Whether a trial has had its first look in company, and company was refused.
+    /// Whether a trial has had its first analysis in company, and company was refused.
     fn lacks_company(&self, trial: usize) -> bool {
-        self.made(trial) as usize >= LOOKS[0] && self.gate.refuses(trial)
+        self.made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 
-    /// Passes made that bring a trial nearer to its next look, those that said nothing among them.
+    /// Passes made that bring a trial nearer to its next analysis, those that said nothing among them.
     fn counting(&self, trial: usize) -> u32 {
         if !self.lacks_company(trial) {
             return self.made(trial);
@@ -554,12 +556,13 @@ impl<'a> Driver<'a> {
         if self.failures[trial] >= PATIENCE {
             return false;
         }
-        // Beside a map a first look is all there is time for.
-        if self.settings.gathering() == Some(Gathering::QuickLook) && self.made(trial) as usize >= LOOKS[0] {
+        // Beside a map a first analysis is all there is time for.
+        if self.settings.gathering() == Some(Gathering::QuickLook) && self.made(trial) as usize >= ANALYSES[0]
+        {
             return false;
         }
         let ends = self.probes[trial].ends_with_samples();
-        let enough = ends && self.made(trial) as usize >= LOOKS[0];
+        let enough = ends && self.made(trial) as usize >= ANALYSES[0];
         if !enough && !is_done(self.settings, &self.gate, &self.watch, &self.record, trial) {
             return true;
         }
@@ -625,13 +628,13 @@ impl<'a> Driver<'a> {
         let mut left = Picos::ZERO;
         for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
             let made = self.counting(trial) as usize;
-            let look = if made < LOOKS[0] { LOOKS[0] } else { LOOKS[1] };
+            let due = if made < ANALYSES[0] { ANALYSES[0] } else { ANALYSES[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
             let spec = &self.settings.trials[trial];
             let pass = known
                 .or(typical)
                 .unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
-            left += Picos(pass.0 * look.saturating_sub(made) as u64);
+            left += Picos(pass.0 * due.saturating_sub(made) as u64);
         }
         elapsed + Picos::from_secs(left.secs() / self.pace)
     }

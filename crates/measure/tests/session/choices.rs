@@ -6,7 +6,7 @@ use coretalk_measure::session::latency::Past;
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime, Spacing, Tails,
 };
-use coretalk_model::stats::MOST_LOOKS;
+use coretalk_model::stats::MOST_ANALYSES;
 use coretalk_model::{Flag, Hint, Home, Picos, Protocol, Relation, Tool};
 
 /// Twelve pairs of a large machine with two nodes: every setting can show.
@@ -32,7 +32,7 @@ fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings
         counts,
         parallel,
         precision,
-        looks,
+        analyses,
         budget,
         spacing,
         seed,
@@ -59,7 +59,7 @@ fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings
         with("counts", &|s| s.counts = Counts::Fixed { samples: 10, iterations: 100 }),
         with("parallel", &|s| s.parallel = Parallel::AtMost(4)),
         with("precision", &|s| s.precision = precision / 10.0),
-        with("looks", &|s| s.looks = looks + 1),
+        with("analyses", &|s| s.analyses = analyses + 1),
         with("budget", &|s| s.budget = Picos(budget.0 / 200)),
         with("spacing", &|s| s.spacing = Spacing::Watch),
         with("seed", &|s| s.seed = seed + 1),
@@ -85,10 +85,10 @@ fn every_setting_changes_what_is_performed() {
 
 #[test]
 fn a_budget_is_spent_where_intervals_are_wide() {
-    let with = |looks, budget_ms| {
+    let with = |analyses, budget_ms| {
         run(builtin("chiplet-16"), 3, |settings| {
             settings.cpus.truncate(8);
-            (settings.precision, settings.looks, settings.ladder) = (0.003, looks, false);
+            (settings.precision, settings.analyses, settings.ladder) = (0.003, analyses, false);
             settings.budget = Picos::from_ms(budget_ms);
         })
     };
@@ -97,11 +97,11 @@ fn a_budget_is_spent_where_intervals_are_wide() {
     let most = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
     let usual = with(2, 60_000);
     assert!(wide(&usual) > 0 && most(&usual) == 24, "{} {}", wide(&usual), most(&usual));
-    let all = with(MOST_LOOKS, 60_000);
+    let all = with(MOST_ANALYSES, 60_000);
     assert!(wide(&all) == 0 && most(&all) > 24, "{} {}", wide(&all), most(&all));
     assert!(!all.result.budget_ended && all.took < Picos::from_ms(60_000));
-    // What does not reach as far as the next look is not begun, and said to be why.
-    let short = with(MOST_LOOKS, 4_000);
+    // What does not reach as far as the next analysis is not begun, and said to be why.
+    let short = with(MOST_ANALYSES, 4_000);
     assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), most(&short));
     assert!([24, 48].contains(&most(&short)) && wide(&short) <= wide(&usual), "{}", most(&short));
 }

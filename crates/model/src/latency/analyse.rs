@@ -8,7 +8,7 @@ use super::{
     watch,
 };
 use crate::grade;
-use crate::stats::{self, Correlation, LOOKS, MadScale, Pass, Pool};
+use crate::stats::{self, ANALYSES, Correlation, MadScale, Pass, Pool};
 use crate::{
     CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
 };
@@ -287,7 +287,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
             value.flags.set(Flag::VcpuUnpinned);
         }
         cell::grade(value, repeats);
-        if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < LOOKS[0]) {
+        if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0]) {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
             value.reason = Some(format!("{lost}; what is shown was measured before"));

@@ -3,8 +3,8 @@
 use super::record::{CellPasses, PassHead, SlotValue};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Correlation, Detector, Estimate, Look, Pass, Pool, drift_interval, holds_still, passes_interval,
-    split_states_jointly,
+    self, Analysis, Correlation, Detector, Estimate, Pass, Pool, drift_interval, holds_still,
+    passes_interval, split_states_jointly,
 };
 use crate::{Flag, Flags, Grade, Home, flags, grade};
 
@@ -280,7 +280,7 @@ fn interval_of(passes: &[Pass], settings: &LatencySettings, correlation: Correla
             let design_effect = correlation.design_effect(values.len());
             passes_interval(
                 &values,
-                Look::at(values.len(), settings.looks),
+                Analysis::at(values.len(), settings.analyses),
                 design_effect,
                 FLOOR.min(settings.precision),
             )

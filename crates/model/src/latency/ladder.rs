@@ -4,7 +4,7 @@
 
 use super::record::SlotId;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
-use crate::stats::{self, Detector, Estimate, Look, passes_interval};
+use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
 use crate::{CpuId, Hint, Home, KernelId, Protocol, Relation, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -204,5 +204,10 @@ fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let by_pass: Vec<f64> = (0..passes)
         .filter_map(|pass| stats::median(&by_pair.values().map(|values| values[pass]).collect::<Vec<_>>()))
         .collect();
-    passes_interval(&by_pass, Look::at(by_pass.len(), stats::LOOKS.len() as u32), 1.0, super::cell::FLOOR)
+    passes_interval(
+        &by_pass,
+        Analysis::at(by_pass.len(), stats::ANALYSES.len() as u32),
+        1.0,
+        super::cell::FLOOR,
+    )
 }

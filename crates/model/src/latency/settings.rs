@@ -1,6 +1,6 @@
 //! [`LatencySettings`]: what is meant by a latency run, after every default is resolved. Stored in the run.
 
-use crate::stats::LOOKS;
+use crate::stats::ANALYSES;
 use crate::{CpuId, Home, Picos, Protocol, Tool};
 
 /// What to measure, as meant: every CPU exists and may be used, every default is filled in.
@@ -25,10 +25,10 @@ pub struct LatencySettings {
     pub parallel: Parallel,
     /// Half-width of the interval to reach, relative (0.02 is ± 2 %).
     pub precision: f64,
-    /// How many looks a cell gets at most whose interval is still wide: two, or as many as the budget allows where a
+    /// How many analyses a cell gets at most whose interval is still wide: two, or as many as the budget allows where a
     /// precision or a budget was asked for.
-    #[cfg_attr(feature = "serde", serde(default = "usual_looks"))]
-    pub looks: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "looks", default = "usual_analyses"))]
+    pub analyses: u32,
     /// Upper bound of machine time.
     pub budget: Picos,
     /// How passes are spread over time.
@@ -85,7 +85,7 @@ impl LatencySettings {
             counts: Counts::Adaptive,
             parallel: Parallel::Auto,
             precision: LatencySettings::PRECISION,
-            looks: usual_looks(),
+            analyses: usual_analyses(),
             budget: Picos::from_ms(60_000),
             spacing: Spacing::Brief,
             seed: 1,
@@ -98,8 +98,8 @@ impl LatencySettings {
 }
 
 /// Runs of older versions had no others.
-fn usual_looks() -> u32 {
-    LOOKS.len() as u32
+fn usual_analyses() -> u32 {
+    ANALYSES.len() as u32
 }
 
 /// Which pairs are measured.
@@ -142,7 +142,7 @@ pub enum HomeSetting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Counts {
-    /// Until the precision or the budget is reached, at fixed looks.
+    /// Until the precision or the budget is reached, at fixed analyses.
     Adaptive,
     /// So many samples of so many round trips for each cell, whatever comes out.
     Fixed {

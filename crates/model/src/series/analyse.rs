@@ -9,7 +9,7 @@ use super::{
     TrialState, load_curve,
 };
 use crate::latency::cell::TAINTED_SHARE;
-use crate::stats::{Decision, Estimate, LOOKS, Look, decide, mean_interval, median, passes_interval};
+use crate::stats::{ANALYSES, Analysis, Decision, Estimate, decide, mean_interval, median, passes_interval};
 use crate::{CpuId, Flag, Flags, Histogram, Topology, jitter};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const CLOCK_DRIFT: f32 = 0.02;
 /// Time lost to the hypervisor or interrupts above this share of a pass is said.
 const STEAL_SHARE: f64 = 0.01;
 
-/// Passes of the second look that take so many times those of the first are passes of another kind.
+/// Passes of the second analysis that take so many times those of the first are passes of another kind.
 const MUCH_LONGER: f64 = 1.5;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
@@ -37,7 +37,7 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
     }
 }
 
-/// Whether a trial has enough passes, at one of the two looks (8 and 24 passes): its headline is as narrow as asked
+/// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
 /// for, or more passes would not help. Passes in company count where the gate lets them, and those of the largest state.
 pub fn is_done(
     settings: &SeriesSettings,
@@ -50,11 +50,11 @@ pub fn is_done(
     if biased {
         return false;
     }
-    if passes.len() >= LOOKS[1] {
+    if passes.len() >= ANALYSES[1] {
         return true;
     }
-    // Eight passes are the first look: before it nothing can be done.
-    if passes.len() < LOOKS[0] {
+    // The first analysis is at eight passes: before it nothing can be done.
+    if passes.len() < ANALYSES[0] {
         return false;
     }
     // What hangs on time slices gets no narrower, and is no property of what was asked about.
@@ -71,7 +71,7 @@ pub fn is_done(
     let medians = estimates(&by_name(&main, medians), settings.precision);
     let values = values(&spec.probe, &main, settings.precision);
     let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
-    decide(passes.len(), width, settings.precision, LOOKS.len() as u32) != Decision::More
+    decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
 fn trial(
@@ -265,27 +265,27 @@ fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<St
     values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
 }
 
-/// Positions of the passes that a median is taken over: those of the second look alone where they are much longer. Order
-/// statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second look was
-/// decided by the others.
+/// Positions of the passes that a median is taken over: those of the second analysis alone where they are much longer.
+/// Order statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second
+/// analysis was decided by the others.
 fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
     let all: Vec<usize> = (0..passes.len()).collect();
-    second_look(passes, &all).to_vec()
+    second_analysis(passes, &all).to_vec()
 }
 
 /// The same of the passes of a state.
 fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
-    second_look(all, &part.passes).iter().map(|&pass| all[pass]).collect()
+    second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
 }
 
-/// Of some passes, by their positions, those of the second look where they are to speak alone.
-fn second_look<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
-    let (first, second) = some.split_at(some.partition_point(|&pass| pass < LOOKS[0]));
+/// Of some passes, by their positions, those of the second analysis where they are to speak alone.
+fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
+    let (first, second) = some.split_at(some.partition_point(|&pass| pass < ANALYSES[0]));
     // Medians: a pass that was held up is no longer one.
     let typical =
         |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
-        (Some(short), Some(long)) if second.len() >= LOOKS[0] && long >= MUCH_LONGER * short => second,
+        (Some(short), Some(long)) if second.len() >= ANALYSES[0] && long >= MUCH_LONGER * short => second,
         _ => some,
     }
 }
@@ -294,7 +294,7 @@ fn second_look<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
 fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     // Values that never change need no floor: a ratio of 0 or a count is exact.
     let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
-    passes_interval(values, Look::at(values.len(), LOOKS.len() as u32), 1.0, floor)
+    passes_interval(values, Analysis::at(values.len(), ANALYSES.len() as u32), 1.0, floor)
 }
 
 /// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
@@ -504,7 +504,7 @@ mod tests {
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(
             !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &wide, 0),
-            "a second look is due"
+            "a second analysis is due"
         );
     }
 

@@ -5,7 +5,7 @@ use super::{PassOutcome, SeriesRecord, SeriesSettings};
 use crate::latency::{GateOutcome, Regime};
 use crate::stats::compare::Equivalence;
 use crate::stats::gate::{GATE_MARGIN, parallel_bias};
-use crate::stats::{LOOKS, median};
+use crate::stats::{ANALYSES, median};
 use crate::{Flag, Relation, Topology};
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub fn company_margin(settings: &SeriesSettings) -> f64 {
 
 /// What is known of company: whether passes made beside other trials say what passes made alone say.
 ///
-/// Only passes of the first look judge, so that a verdict holds from then on.
+/// Only passes of the first analysis judge, so that a verdict holds from then on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompanyGate {
     /// The relation of each trial of two roles; none where a trial hangs on time slices, which is no number that company
@@ -80,14 +80,14 @@ impl CompanyGate {
     }
 
     /// The passes of a trial that count: all of them where company is proven harmless; else those made alone, once there
-    /// is a first look of them, and those in company until then.
+    /// is a first analysis of them, and those in company until then.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
         if !self.refuses(trial) {
             return Counted { passes, biased: false };
         }
         let (alone, company): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.company == 0);
-        if alone.len() >= LOOKS[0] || company.is_empty() {
+        if alone.len() >= ANALYSES[0] || company.is_empty() {
             Counted { passes: alone, biased: false }
         } else {
             Counted { passes: company, biased: true }
@@ -136,9 +136,9 @@ fn judge(
     }
 }
 
-/// What a trial is judged by, as the median over passes of the first look in company and alone.
+/// What a trial is judged by, as the median over passes of the first analysis in company and alone.
 fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
-    let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < LOOKS[0]);
+    let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < ANALYSES[0]);
     let passes: Vec<&PassOutcome> = first.filter_map(|entry| entry.outcome.as_ref().ok()).collect();
     let probe = settings.trials.get(trial)?.probe.as_str();
     let of = |alone: bool| {

@@ -7,23 +7,23 @@
 use super::estimate::Estimate;
 use super::location::median;
 use super::order_statistic::{exact_median_interval, interpolated_median_interval};
-use super::stopping::Look;
+use super::stopping::Analysis;
 
-/// The adaptive interval: `passes` in time order, the look they are read at, and the least half-width that the
+/// The adaptive interval: `passes` in time order, the analysis they are read at, and the least half-width that the
 /// machine is trusted with, relative to the point (0.02 is ± 2 %). `None` for no passes.
 ///
-/// Hull of the exact order statistic at the look's share of the error and of the block medians, widened to the floor.
-/// At eight passes that is minimum to maximum. Where passes are known to resemble each other (a `design_effect` above
-/// 1, see [`super::Correlation`]), the hull also takes in the 95 % interval of independent passes, stretched by its root.
-/// Its confidence is 95 % over both looks together; below six passes minimum to maximum has less, and says so, as does
-/// the effective number of passes.
+/// Hull of the exact order statistic at the analysis's share of the error and of the block medians, widened to the
+/// floor. At eight passes that is minimum to maximum. Where passes are known to resemble each other (a `design_effect`
+/// above 1, see [`super::Correlation`]), the hull also takes in the 95 % interval of independent passes, stretched by
+/// its root. Its confidence is 95 % over both analyses together; below six passes minimum to maximum has less, and says
+/// so, as does the effective number of passes.
 pub fn passes_interval(
     passes: &[f64],
-    look: Look,
+    analysis: Analysis,
     design_effect: f64,
     floor_relative: f64,
 ) -> Option<Estimate> {
-    let order = exact_median_interval(passes, look.alpha())?;
+    let order = exact_median_interval(passes, analysis.alpha())?;
     let (mut low, mut high) = medians_of_blocks(passes, BLOCKS)
         .fold((order.low, order.high), |(low, high), block| (low.min(block), high.max(block)));
     if design_effect > 1.0 {
@@ -66,17 +66,17 @@ mod tests {
     #[test]
     fn eight_passes_reach_from_minimum_to_maximum() {
         let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
-        let found = passes_interval(&passes, Look::FIRST, 1.0, 0.0).unwrap();
+        let found = passes_interval(&passes, Analysis::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (21.7, 22.4, 0.95));
         assert!((found.point - 22.075).abs() < 1e-12);
-        let floored = passes_interval(&passes, Look::FIRST, 1.0, 0.02).unwrap();
+        let floored = passes_interval(&passes, Analysis::FIRST, 1.0, 0.02).unwrap();
         assert!((floored.relative_half_width() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
     }
 
     #[test]
     fn drift_widens_the_interval_beyond_the_order_statistic() {
         let ramp: Vec<f64> = (0..24).map(|i| 20.0 + f64::from(i) / 10.0).collect();
-        let found = passes_interval(&ramp, Look::SECOND, 1.0, 0.0).unwrap();
+        let found = passes_interval(&ramp, Analysis::SECOND, 1.0, 0.0).unwrap();
         // Ranks 6 and 19 would be 20.5 and 21.8; the first and the last block of four are 20.15 and 22.15.
         assert!((found.low - 20.15).abs() < 1e-9 && (found.high - 22.15).abs() < 1e-9, "{found:?}");
         assert!(found.effective_n < 3.0);
@@ -86,11 +86,11 @@ mod tests {
     fn passes_that_resemble_each_other_are_worth_fewer() {
         let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
         let plain = fixed_interval(&passes).unwrap();
-        let wider = passes_interval(&passes, Look::FIRST, 9.0, 0.0).unwrap();
+        let wider = passes_interval(&passes, Analysis::FIRST, 9.0, 0.0).unwrap();
         assert!((wider.half_width() - 3.0 * plain.half_width()).abs() < 1e-9 && wider.effective_n <= 1.0);
-        let alone = passes_interval(&passes, Look::FIRST, 1.0, 0.0).unwrap();
+        let alone = passes_interval(&passes, Analysis::FIRST, 1.0, 0.0).unwrap();
         assert_eq!(
-            (wider.point, passes_interval(&passes, Look::FIRST, 0.5, 0.0)),
+            (wider.point, passes_interval(&passes, Analysis::FIRST, 0.5, 0.0)),
             (alone.point, Some(alone))
         );
     }
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn fewer_than_six_passes_admit_it() {
-        let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Look::FIRST, 1.0, 0.0).unwrap();
+        let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Analysis::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (1.0, 3.0, 0.875));
         assert!(found.effective_n <= 4.0);
-        assert_eq!(passes_interval(&[], Look::FIRST, 1.0, 0.02), None);
-        assert_eq!(passes_interval(&[5.0], Look::FIRST, 1.0, 0.02).map(|e| e.confidence), Some(0.0));
+        assert_eq!(passes_interval(&[], Analysis::FIRST, 1.0, 0.02), None);
+        assert_eq!(passes_interval(&[5.0], Analysis::FIRST, 1.0, 0.02).map(|e| e.confidence), Some(0.0));
     }
 
     proptest! {
@@ -118,13 +118,13 @@ mod tests {
         fn the_adaptive_interval_holds_the_fixed_one_and_scales(
             passes in proptest::collection::vec(1.0f64..100.0, 1..40), factor in 0.01f64..100.0,
         ) {
-            let look = Look::at(passes.len(), 2);
-            let adaptive = passes_interval(&passes, look, 1.0, 0.02).unwrap();
+            let analysis = Analysis::at(passes.len(), 2);
+            let adaptive = passes_interval(&passes, analysis, 1.0, 0.02).unwrap();
             let fixed = fixed_interval(&passes).unwrap();
             prop_assert!(adaptive.low <= fixed.low && fixed.high <= adaptive.high);
             prop_assert!(adaptive.contains(adaptive.point));
             let scaled: Vec<f64> = passes.iter().map(|pass| pass * factor).collect();
-            let again = passes_interval(&scaled, look, 1.0, 0.02).unwrap();
+            let again = passes_interval(&scaled, analysis, 1.0, 0.02).unwrap();
             let expected = adaptive.scaled(factor);
             prop_assert!((again.low - expected.low).abs() <= 1e-9 * expected.low.abs());
             prop_assert!((again.high - expected.high).abs() <= 1e-9 * expected.high.abs());

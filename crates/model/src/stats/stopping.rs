@@ -1,61 +1,62 @@
-//! When a cell has enough passes: looks at fixed numbers of passes, each with its share of the error.
+//! When a cell has enough passes: analyses at fixed numbers of passes, each with its share of the error.
 //!
-//! Stopping as soon as an interval is narrow covers 82 % instead of 95 % (measured on one pair, 74 runs), so looks
+//! Stopping as soon as an interval is narrow covers 82 % instead of 95 % (measured on one pair, 74 runs), so analyses
 //! are few, fixed beforehand, and each spends part of the 5 %.
 
 use std::f64::consts::PI;
 
 /// Numbers of passes at which a cell may be finished: eight for every cell, 24 for those still too wide. Who asks for more
-/// gets further looks, each at twice as many passes as the one before.
-pub const LOOKS: [usize; 2] = [8, 24];
+/// gets further analyses, each at twice as many passes as the one before.
+pub const ANALYSES: [usize; 2] = [8, 24];
 
-/// More looks than any budget reaches: the last is at a million and a half passes.
-pub const MOST_LOOKS: u32 = 18;
+/// More analyses than any budget reaches: the last is at a million and a half passes.
+pub const MOST_ANALYSES: u32 = 18;
 
-/// A look at the passes so far; it decides how much error the interval may spend.
+/// An analysis of the passes so far; it decides how much error the interval may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Look(u32);
+pub struct Analysis(u32);
 
-impl Look {
-    /// After [`LOOKS`]`[0]` passes, or fewer if the budget ended before.
-    pub const FIRST: Look = Look(0);
-    /// After [`LOOKS`]`[1]` passes, or fewer if the budget ended before.
-    pub const SECOND: Look = Look(1);
+impl Analysis {
+    /// After [`ANALYSES`]`[0]` passes, or fewer if the budget ended before.
+    pub const FIRST: Analysis = Analysis(0);
+    /// After [`ANALYSES`]`[1]` passes, or fewer if the budget ended before.
+    pub const SECOND: Analysis = Analysis(1);
 
-    /// The look that a number of passes belongs to, of so many at most.
+    /// The analysis that a number of passes belongs to, of so many at most.
     ///
     /// ```
-    /// # use coretalk_model::stats::Look;
-    /// assert_eq!([8, 24, 120].map(|passes| Look::at(passes, 2)), [Look::FIRST, Look::SECOND, Look::SECOND]);
-    /// assert_eq!(Look::at(120, 9).passes(), 192);
+    /// # use coretalk_model::stats::Analysis;
+    /// let [first, second] = [Analysis::FIRST, Analysis::SECOND];
+    /// assert_eq!([8, 24, 120].map(|passes| Analysis::at(passes, 2)), [first, second, second]);
+    /// assert_eq!(Analysis::at(120, 9).passes(), 192);
     /// ```
-    pub fn at(passes: usize, most: u32) -> Look {
-        let all = (0..most.clamp(1, MOST_LOOKS)).map(Look);
-        let last = Look(most.clamp(1, MOST_LOOKS) - 1);
-        all.into_iter().find(|look| look.passes() >= passes).unwrap_or(last)
+    pub fn at(passes: usize, most: u32) -> Analysis {
+        let all = (0..most.clamp(1, MOST_ANALYSES)).map(Analysis);
+        let last = Analysis(most.clamp(1, MOST_ANALYSES) - 1);
+        all.into_iter().find(|analysis| analysis.passes() >= passes).unwrap_or(last)
     }
 
-    /// Passes at this look.
+    /// Passes at this analysis.
     pub fn passes(self) -> usize {
         match self.0 {
-            0 => LOOKS[0],
-            later => LOOKS[1] << (later - 1),
+            0 => ANALYSES[0],
+            later => ANALYSES[1] << (later - 1),
         }
     }
 
-    /// Whether a cell with so many passes is looked at.
+    /// Whether a cell with so many passes is analysed.
     pub fn is_due(passes: usize, most: u32) -> bool {
-        Look::at(passes, most).passes() == passes
+        Analysis::at(passes, most).passes() == passes
     }
 
-    /// The error that this look may spend of 5 % in all.
+    /// The error that this analysis may spend of 5 % in all.
     pub fn alpha(self) -> f64 {
         spent_alpha(self.0 + 1)
     }
 }
 
-/// Share of a total error of 5 % that look `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over endless
-/// looks (after the α-spending of Lan and DeMets 1983; the series is Euler's). Look 0 may spend nothing.
+/// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over endless
+/// analyses (after the α-spending of Lan and DeMets 1983; the series is Euler's). Analysis 0 may spend nothing.
 ///
 /// ```
 /// # use coretalk_model::stats::spent_alpha;
@@ -68,22 +69,22 @@ pub fn spent_alpha(k: u32) -> f64 {
 /// What a cell needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Finished, at a look, with the precision asked for.
+    /// Finished, at an analysis, with the precision asked for.
     Enough,
-    /// Needs passes up to the next look.
+    /// Needs passes up to the next analysis.
     More,
-    /// Too wide after the last look: finished, and to be flagged as wide.
+    /// Too wide after the last analysis: finished, and to be flagged as wide.
     Budget,
 }
 
 /// Decides after `passes` passes with an interval of this relative half-width (0.02 is ± 2 %), where there are so many
-/// looks at most. Between looks the answer is always [`Decision::More`], however narrow the interval is.
+/// analyses at most. Between analyses the answer is always [`Decision::More`], however narrow the interval is.
 pub fn decide(passes: usize, relative_half_width: f64, requested: f64, most: u32) -> Decision {
     // An interval widened to a floor of the requested precision is that wide up to rounding.
     let narrow = relative_half_width <= requested * (1.0 + 1e-9);
-    let is_last = passes >= Look(most.clamp(1, MOST_LOOKS) - 1).passes();
+    let is_last = passes >= Analysis(most.clamp(1, MOST_ANALYSES) - 1).passes();
     match () {
-        () if narrow && (is_last || Look::is_due(passes, most)) => Decision::Enough,
+        () if narrow && (is_last || Analysis::is_due(passes, most)) => Decision::Enough,
         () if is_last => Decision::Budget,
         () => Decision::More,
     }
@@ -94,18 +95,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_looks_together_spend_five_percent_and_no_more() {
+    fn all_analyses_together_spend_five_percent_and_no_more() {
         let spent: f64 = (0..100_000).map(spent_alpha).sum();
         assert!(spent < 0.05 && spent > 0.0499, "{spent}");
         assert!((spent_alpha(3) - 0.0034).abs() < 5e-5);
-        let alphas = [8, 24, 25, 48, 49].map(|passes| Look::at(passes, MOST_LOOKS).alpha());
+        let alphas = [8, 24, 25, 48, 49].map(|passes| Analysis::at(passes, MOST_ANALYSES).alpha());
         assert_eq!(alphas, [1, 2, 3, 3, 4].map(spent_alpha));
-        // Passes whose number was settled before the first are looked at once, beyond the second look.
-        assert_eq!(Look::at(120, 2).alpha(), spent_alpha(2));
+        // Passes whose number was settled before the first are analysed once, beyond the second analysis.
+        assert_eq!(Analysis::at(120, 2).alpha(), spent_alpha(2));
     }
 
     #[test]
-    fn a_narrow_interval_ends_a_cell_only_at_a_look() {
+    fn a_narrow_interval_ends_a_cell_only_at_an_analysis() {
         for (passes, width, expected) in [
             (4, 0.001, Decision::More),
             (8, 0.02, Decision::Enough),
@@ -126,7 +127,7 @@ mod tests {
             (48, 0.02, Decision::Enough),
             (96, 0.03, Decision::More),
         ] {
-            assert_eq!(decide(passes, width, 0.02, MOST_LOOKS), expected, "{passes} passes, {width}");
+            assert_eq!(decide(passes, width, 0.02, MOST_ANALYSES), expected, "{passes} passes, {width}");
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use coretalk_model::stats::{
-    Decision, Key, LOOKS, LineScratch, Look, Pass, decide, drift, drift_interval, elementary, fixed_interval,
-    median, passes_interval, summarize_lines,
+    ANALYSES, Analysis, Decision, Key, LineScratch, Pass, decide, drift, drift_interval, elementary,
+    fixed_interval, median, passes_interval, summarize_lines,
 };
 
 /// What disturbs the batches, over lines of 8 % standard deviation.
@@ -73,11 +73,11 @@ pub const PRECISION: f64 = 0.02;
 const TRUTH: f64 = 1.0;
 const BATCH_TICKS: f64 = 100_000.0;
 const FIXED: [usize; 3] = [8, 16, 24];
-/// Looks of cells whose finer precision was asked for.
+/// Analyses of cells whose finer precision was asked for.
 const FURTHER: u32 = 4;
 
 pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
-    let factor = cholesky(Look::at(usize::MAX, FURTHER).passes(), scenario.gap_s);
+    let factor = cholesky(Analysis::at(usize::MAX, FURTHER).passes(), scenario.gap_s);
     let mut scratch = LineScratch::default();
     let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
     let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
@@ -90,7 +90,7 @@ pub fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
             fixed[index].add(drift_interval(&passes[..n]));
             independent[index].add(fixed_interval(&values[..n]));
         }
-        let usual = LOOKS.len() as u32;
+        let usual = ANALYSES.len() as u32;
         let (interval, passes) = adapt(&values, PRECISION, PRECISION, usual);
         adaptive.add(interval);
         taken.push(passes as f64);
@@ -116,14 +116,14 @@ fn adapt(
     floor: f64,
     most: u32,
 ) -> (Option<coretalk_model::stats::Estimate>, usize) {
-    let mut n = LOOKS[0];
+    let mut n = ANALYSES[0];
     loop {
-        let interval = passes_interval(&values[..n], Look::at(n, most), 1.0, floor);
+        let interval = passes_interval(&values[..n], Analysis::at(n, most), 1.0, floor);
         let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
         if decide(n, width, precision, most) != Decision::More {
             return (interval, n);
         }
-        n = Look::at(n + 1, most).passes();
+        n = Analysis::at(n + 1, most).passes();
     }
 }
 
@@ -218,7 +218,7 @@ pub fn check(rows: &[Row], bounds: Bounds) {
             assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
         }
         assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
-        // Each further look has its share of the error.
+        // Each further analysis has its share of the error.
         assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
         if name.starts_with(QUIET.name) {
             assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);

@@ -4,7 +4,7 @@ use super::{named, read_keys, write_keys};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
-use coretalk_model::stats::{LOOKS, MOST_LOOKS};
+use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
 use coretalk_model::{CpuId, Home, Picos, Protocol, Tool};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ struct SettingsRow {
     parallel: ParallelRow,
     precision: f64,
     /// Files of older versions have none: two.
-    #[serde(default = "usual_looks")]
+    #[serde(default = "usual_analyses")]
     looks: u32,
     budget_ps: u64,
     spacing: SpacingRow,
@@ -34,8 +34,8 @@ struct SettingsRow {
     keep_raw: bool,
 }
 
-fn usual_looks() -> u32 {
-    LOOKS.len() as u32
+fn usual_analyses() -> u32 {
+    ANALYSES.len() as u32
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
         counts,
         parallel,
         precision,
-        looks,
+        analyses,
         budget,
         spacing,
         seed,
@@ -133,7 +133,7 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
             Parallel::AtMost(pairs) => ParallelRow::AtMost(pairs),
         },
         precision: *precision,
-        looks: *looks,
+        looks: *analyses,
         budget_ps: budget.0,
         spacing: match spacing {
             Spacing::Brief => SpacingRow::Brief,
@@ -152,7 +152,7 @@ pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;
-    replace.execute(("looks", MOST_LOOKS.to_string()))?;
+    replace.execute(("looks", MOST_ANALYSES.to_string()))?;
     Ok(())
 }
 
@@ -196,7 +196,7 @@ pub fn read_settings(db: &Connection) -> rusqlite::Result<LatencySettings> {
             ParallelRow::AtMost(pairs) => Parallel::AtMost(pairs),
         },
         precision: row.precision,
-        looks: row.looks,
+        analyses: row.looks,
         budget: Picos(row.budget_ps),
         spacing: match row.spacing {
             SpacingRow::Brief => Spacing::Brief,

@@ -11,7 +11,7 @@ use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};
 use coretalk_model::Flag;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
-use coretalk_model::stats::LOOKS;
+use coretalk_model::stats::ANALYSES;
 
 /// What a queue does for each message, in events of the machine. About what a desktop part of 4 GHz needs; the tool
 /// holds none of it against reality, it only has to be of the right kind.
@@ -136,7 +136,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         (false, _) => None,
     };
     // What was asked for is spread over the passes that every trial gets.
-    let asked = order.asked.number("messages").map(|all| (all / LOOKS[0] as f64).ceil().max(1.0) as u64);
+    let asked = order.asked.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
     let mut middle: [Option<Passed>; 2] = [None; 2];
     let mut more = |passed: &Passed| {
         if asked.is_some_and(|asked| passed.messages >= asked) {

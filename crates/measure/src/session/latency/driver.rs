@@ -51,7 +51,7 @@ pub struct Driver<'a> {
     /// What each visit executes.
     pub menu: Menu,
     pub budget_ended: bool,
-    /// Cells that a look found narrow enough: not judged again at every pass.
+    /// Cells that an analysis found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
     presence: Presence,
     sink: &'a mut dyn Sink,

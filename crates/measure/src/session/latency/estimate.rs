@@ -33,8 +33,8 @@ pub struct PlanReport {
 }
 
 /// Bytes of a visit in the run file: raw ticks where they are kept, else a summary per span. Fitted to the files of
-/// seven simulated machines of 4 to 192 CPUs, which come out at 0.74 to 1.03 times their size: cells that get a second look
-/// and the gate are not foreseen.
+/// seven simulated machines of 4 to 192 CPUs, which come out at 0.74 to 1.03 times their size: cells that get a second
+/// analysis and the gate are not foreseen.
 const RAW_BYTES_PER_BATCH: f64 = 1.8;
 const SUMMARY_BYTES_PER_SPAN: f64 = 22.0;
 const ROW_BYTES: f64 = 56.0;

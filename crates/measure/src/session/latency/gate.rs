@@ -8,7 +8,7 @@ use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
 use coretalk_model::stats::compare::Equivalence;
 use coretalk_model::stats::gate::{GATE_CELLS, GATE_MARGIN, parallel_bias};
-use coretalk_model::stats::{self, LOOKS};
+use coretalk_model::stats::{self, ANALYSES};
 use coretalk_model::{Hint, KernelId, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         let before = driver.choices.regime.clone();
         begin_again(driver, &left, &widths)?;
         let flow = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
-        if flow == Flow::BudgetEnded && map::fewest_made(driver, &left) < LOOKS[0] as u32 {
+        if flow == Flow::BudgetEnded && map::fewest_made(driver, &left) < ANALYSES[0] as u32 {
             // Biased values that say so are better than none.
             driver.choices.regime = before;
             driver.decide()?;
@@ -169,9 +169,9 @@ fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
     map::visit_ns(driver, first) * cells as f64 / f64::from(pairs)
 }
 
-/// Whether passes that take so long can be made again as often as the first look needs, in what is left.
+/// Whether passes that take so long can be made again as often as the first analysis needs, in what is left.
 fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
-    let passes = LOOKS[0] as f64 * sweep_ns.max(PASS_GAP.ns());
+    let passes = ANALYSES[0] as f64 * sweep_ns.max(PASS_GAP.ns());
     passes < driver.left().ns() * map::MAP_SHARE
 }
 

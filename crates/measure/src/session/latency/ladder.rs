@@ -7,12 +7,12 @@ use super::menu::{LADDER_TOOLS, ladder_kernels};
 use super::pilot::representative_cells;
 use crate::session::PASS_GAP;
 use coretalk_model::latency::Purpose;
-use coretalk_model::stats::LOOKS;
+use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Hint, KernelId, Protocol, Tool};
 
 /// Lines of each span: one aligned run, so that a visit under nine kernels stays short.
 const LINES: u32 = 16;
-const PASSES: u32 = LOOKS[0] as u32;
+const PASSES: u32 = ANALYSES[0] as u32;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     if !driver.settings.ladder {

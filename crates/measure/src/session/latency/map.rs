@@ -10,12 +10,12 @@ use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{
     Choices, ChosenRegime, Counts, LatencySettings, Parallel, Purpose, Spacing, hint,
 };
-use coretalk_model::stats::{Decision, LOOKS, Look, decide};
+use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Distance of passes that a few late cells get on a machine where all others were narrow at the first look: it does
-/// not drift, and a stall in one of eight passes needs others, not distant ones.
+/// Distance of passes that a few late cells get on a machine where all others were narrow at the first analysis: it
+/// does not drift, and a stall in one of eight passes needs others, not distant ones.
 pub const LATE_GAP: Picos = Picos::from_ms(30);
 /// At most one cell in so many is "a few".
 pub const FEW: usize = 8;
@@ -31,8 +31,8 @@ pub const MAP_SHARE: f64 = 0.8;
 pub enum Target {
     /// So many, whatever comes out: fixed counts, and tiny machines.
     Fixed(u32),
-    /// Looks at 8 and 24 passes, and at twice as many each where more were asked for.
-    Looks,
+    /// Analyses at 8 and 24 passes, and at twice as many each where more were asked for.
+    Analyses,
 }
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
@@ -51,16 +51,16 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             driver.choices.hints.insert(protocol, chosen);
         }
         driver.decide()?;
-        if flow == Flow::On && has_further_looks(driver.settings) {
-            return sweep(driver, Target::Looks, &|_| true);
+        if flow == Flow::On && has_further_analyses(driver.settings) {
+            return sweep(driver, Target::Analyses, &|_| true);
         }
     }
     Ok(flow)
 }
 
-/// Whether cells that are wide after the second look go on.
-pub fn has_further_looks(settings: &LatencySettings) -> bool {
-    settings.looks > LOOKS.len() as u32
+/// Whether cells that are wide after the second analysis go on.
+pub fn has_further_analyses(settings: &LatencySettings) -> bool {
+    settings.analyses > ANALYSES.len() as u32
         && (settings.counts, settings.spacing) == (Counts::Adaptive, Spacing::Brief)
 }
 
@@ -71,11 +71,11 @@ pub fn target(driver: &Driver<'_>) -> Target {
         }
         (Counts::Adaptive, Spacing::Watch) => {
             let share = driver.settings.budget.secs() * MAP_SHARE;
-            Target::Fixed((share / WATCH_GAP.secs()).clamp(LOOKS[1] as f64, 120.0) as u32)
+            Target::Fixed((share / WATCH_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
-        // The second look; what is then still wide goes on to further ones.
-        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(LOOKS[1] as u32),
-        (Counts::Adaptive, Spacing::Brief) => Target::Looks,
+        // The second analysis; what is then still wide goes on to further ones.
+        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(ANALYSES[1] as u32),
+        (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }
 }
 
@@ -122,7 +122,7 @@ pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
     match driver.settings.parallel {
         Parallel::AtMost(pairs) => pairs.clamp(1, most),
         Parallel::Auto => {
-            let passes = if let Target::Fixed(passes) = target { passes } else { LOOKS[0] as u32 };
+            let passes = if let Target::Fixed(passes) = target { passes } else { ANALYSES[0] as u32 };
             let serial: f64 = (0..driver.pairs.len()).map(|cell| visit_ns(driver, cell)).sum();
             let serial = Picos::from_ns(serial * f64::from(passes));
             let limit = SERIAL_LIMIT.min(Picos::from_secs(driver.settings.budget.secs() * MAP_SHARE));
@@ -179,7 +179,7 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
-        if target == Target::Looks && !is_within_reach(driver, pass, &rounds, first_until) {
+        if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, first_until) {
             return Ok(Flow::BudgetEnded);
         }
         let began = driver.machine.now();
@@ -189,9 +189,12 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             return Ok(flow);
         }
         let mut gap = gap(driver, target);
-        if target == Target::Looks && pass as usize >= LOOKS[0] && open.len() * FEW <= driver.pairs.len() {
+        if target == Target::Analyses
+            && pass as usize >= ANALYSES[0]
+            && open.len() * FEW <= driver.pairs.len()
+        {
             // The ladder is climbed in time that would be slept away.
-            let flow = super::ladder::half_a_pass(driver, pass - LOOKS[0] as u32)?;
+            let flow = super::ladder::half_a_pass(driver, pass - ANALYSES[0] as u32)?;
             if flow != Flow::On {
                 return Ok(flow);
             }
@@ -219,15 +222,15 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
     }
 }
 
-/// Whether what is left reaches as far as the next look, where one beyond the second begins. Passes that no look follows
-/// would not narrow an interval: each further look spends less of the error.
+/// Whether what is left reaches as far as the next analysis, where one beyond the second begins. Passes that no
+/// analysis follows would not narrow an interval: each further analysis spends less of the error.
 fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: Picos) -> bool {
     let made = made as usize;
-    if made < LOOKS[1] || !Look::is_due(made, driver.settings.looks) {
+    if made < ANALYSES[1] || !Analysis::is_due(made, driver.settings.analyses) {
         return true;
     }
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
-    let more = Look::at(made + 1, driver.settings.looks).passes() - made;
+    let more = Analysis::at(made + 1, driver.settings.analyses).passes() - made;
     let pass = Picos::from_ns(known).max(PASS_GAP);
     driver.elapsed() + Picos(pass.0 * more as u64) <= until
 }
@@ -244,7 +247,7 @@ fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.ledger.record.passes(cell) else { return 0 };
     if valid_from == 0 {
-        // Without a look at them: each is a memory access of its own, half a million times a pass.
+        // Without reading them: each is a memory access of its own, half a million times a pass.
         return passes.passes.len() as u32;
     }
     passes.passes.iter().filter(|head| head.pass >= valid_from).count() as u32
@@ -262,26 +265,26 @@ fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
 
 /// Cells that need a pass. A cell that gives nothing (its CPU is gone, its partner hangs) is not asked for ever.
 fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
-    if target != Target::Looks {
+    if target != Target::Analyses {
         return still_open(driver, target, of);
     }
-    look(driver);
+    analyse(driver);
     let left = still_open(driver, target, of);
-    if !left.is_empty() || !has_further_looks(driver.settings) {
+    if !left.is_empty() || !has_further_analyses(driver.settings) {
         return left;
     }
     // How far passes resemble each other is known better now than when these were closed.
     driver.closed.fill(false);
-    look(driver);
+    analyse(driver);
     still_open(driver, target, of)
 }
 
 fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     let most = match target {
         Target::Fixed(passes) => passes,
-        Target::Looks => Look::at(usize::MAX, driver.settings.looks).passes() as u32,
+        Target::Analyses => Analysis::at(usize::MAX, driver.settings.analyses).passes() as u32,
     };
-    let closed = |cell: usize| target == Target::Looks && driver.closed[cell];
+    let closed = |cell: usize| target == Target::Analyses && driver.closed[cell];
     (0..driver.pairs.len())
         .filter(|&cell| {
             of(driver.relations[cell])
@@ -293,12 +296,12 @@ fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool
         .collect()
 }
 
-/// Closes the cells that are narrow enough at a look. Between the looks the answer is always "more".
-fn look(driver: &mut Driver<'_>) {
+/// Closes the cells that are narrow enough at an analysis. Between analyses the answer is always "more".
+fn analyse(driver: &mut Driver<'_>) {
     driver.closed.resize(driver.pairs.len(), false);
     let due: Vec<usize> = (0..driver.pairs.len())
         .filter(|&cell| {
-            !driver.closed[cell] && Look::is_due(made(driver, cell) as usize, driver.settings.looks)
+            !driver.closed[cell] && Analysis::is_due(made(driver, cell) as usize, driver.settings.analyses)
         })
         .collect();
     if due.is_empty() || driver.is_stopped() {
@@ -319,7 +322,7 @@ fn look(driver: &mut Driver<'_>) {
                             made(driver, cell) as usize,
                             cell::width(&value),
                             requested,
-                            driver.settings.looks,
+                            driver.settings.analyses,
                         ) == Decision::Enough
                     })
                 })
@@ -404,8 +407,8 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
     let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
     let passes = match target {
         Target::Fixed(passes) => passes.saturating_sub(made),
-        Target::Looks => {
-            (Look::at(made as usize + 1, driver.settings.looks).passes() as u32).saturating_sub(made)
+        Target::Analyses => {
+            (Analysis::at(made as usize + 1, driver.settings.analyses).passes() as u32).saturating_sub(made)
         }
     };
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();

@@ -7,7 +7,7 @@ use crate::probes::kernel_by_id;
 use crate::probes::latency_ring::RING_PAUSE;
 use coretalk_model::latency::ladder::TINY_CELLS;
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings};
-use coretalk_model::stats::LOOKS;
+use coretalk_model::stats::ANALYSES;
 use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool, Topology};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -263,10 +263,10 @@ impl Menu {
 /// A pass of whole runs of 16 lines meets every slice equally often; a part of a run leaves some out, other ones in
 /// each pass, which makes the passes of a pair differ twice as much (300 samples: 24 passes of 12 or 13 lines, median
 /// half-width 0.70 %, against 18 passes of 16, 0.45 %; simulated) and their median miss the mean. So there are as many
-/// passes as whole runs, up to a second look. Where that would be fewer than a first look, shorter passes are better
-/// than no interval.
+/// passes as whole runs, up to a second analysis. Where that would be fewer than a first analysis, shorter passes are
+/// better than no interval.
 pub fn fixed_passes(samples: u32, least: u32) -> u32 {
-    let (fewest, most) = (LOOKS[0] as u32, LOOKS[1] as u32);
+    let (fewest, most) = (ANALYSES[0] as u32, ANALYSES[1] as u32);
     (samples / RUN).clamp(fewest, most).max(least).min(samples)
 }
 

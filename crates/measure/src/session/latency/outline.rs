@@ -3,12 +3,12 @@
 use super::RunError;
 use super::driver::Driver;
 use super::map::{
-    FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_looks, prepare, regime, rounds, surveys, target,
+    FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
 };
 use crate::schedule;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, Purpose, cell};
-use coretalk_model::stats::{LOOKS, Look, median, normal};
+use coretalk_model::stats::{ANALYSES, Analysis, median, normal};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,8 +52,8 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let cells = super::pilot::representative_cells(driver);
     let some = some_cells(driver);
     let tries = match target {
-        Target::Fixed(passes) if !has_further_looks(driver.settings) => passes.min(2),
-        _ => LOOKS[0] as u32,
+        Target::Fixed(passes) if !has_further_analyses(driver.settings) => passes.min(2),
+        _ => ANALYSES[0] as u32,
     };
     let mut sampled = BTreeMap::new();
     for pass in 0..tries {
@@ -85,9 +85,9 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
     let (passes, expected_passes, map_time) = match target {
         Target::Fixed(passes) => {
-            // Of a tiny machine these are those of the second look.
-            let further = match has_further_looks(driver.settings) {
-                true => last_look(driver, &cells, REACH, sweep) as u32 - passes,
+            // Of a tiny machine these are those of the second analysis.
+            let further = match has_further_analyses(driver.settings) {
+                true => last_analysis(driver, &cells, REACH, sweep) as u32 - passes,
                 false => 0,
             };
             let ladder_ns = super::ladder::share_of_a_pass_ns(ladder_ns, passes);
@@ -96,13 +96,14 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
                 + sweep * f64::from(passes + further - with_ladder);
             ([passes, passes + further], f64::from(passes + further), time)
         }
-        Target::Looks => {
+        Target::Analyses => {
             let share = share_open(driver, &cells, beyond);
-            // With a cell or two to expect, the second look is as likely as not.
+            // With a cell or two to expect, the second analysis is as likely as not.
             let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
             let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
-            let [usual, last] = [REACH, REACH_OF_SOME].map(|reach| last_look(driver, &cells, reach, sweep));
-            let more = (usual - LOOKS[0]) as f64;
+            let [usual, last] =
+                [REACH, REACH_OF_SOME].map(|reach| last_analysis(driver, &cells, reach, sweep));
+            let more = (usual - ANALYSES[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
                 // In company with the ladder, which is counted for itself.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
@@ -113,8 +114,8 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             let some_ns = sweep_ns * rest_share(driver, SOME_WIDER, parallel, schedule.len());
             let further = (last - usual) as f64 * some_ns.max(gap.ns());
             let again = likely * AGAIN_SHARE * sweep_ns;
-            let first = LOOKS[0] as f64;
-            let passes = [LOOKS[0], last].map(|look| look as u32);
+            let first = ANALYSES[0] as f64;
+            let passes = [ANALYSES[0], last].map(|passes| passes as u32);
             (passes, first + share * more, sweep * first + likely * second + further + again)
         }
     };
@@ -149,9 +150,9 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
 /// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
 const AGAIN_SHARE: f64 = 0.08;
 
-/// Share of all cells that will need the second look, from the noise of the tried ones: a cell stays open when one of
-/// its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as it
-/// is known otherwise; normal noise gives a lower bound.
+/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
+/// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
+/// it is known otherwise; normal noise gives a lower bound.
 fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let surveys = surveys(driver, &regime);
@@ -159,7 +160,7 @@ fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
         let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
             let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
             let beyond = beyond.max(known_beyond);
-            1.0 - (1.0 - beyond).powi(LOOKS[0] as i32)
+            1.0 - (1.0 - beyond).powi(ANALYSES[0] as i32)
         });
         let shares: Vec<f64> = by_cell.collect();
         coretalk_model::stats::mean(&shares).unwrap_or(1.0)
@@ -168,18 +169,19 @@ fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
 }
 
 /// Intervals reach about so many standard errors of a mean: the hull of an order statistic, which takes 3.3 to 4.3 of them at
-/// the second to sixth look, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median, 1.27
-/// deviations for the largest of six); and what few visits do not show of the scatter of many.
+/// the second to sixth analysis, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median,
+/// 1.27 deviations for the largest of six); and what few visits do not show of the scatter of many.
 const REACH: f64 = 5.5;
-/// Of so large a share of the cells they reach so far: three or four further looks of mesh-64 at ± 0.3 % are of a tenth.
+/// Of so large a share of the cells they reach so far: three or four further analyses of mesh-64 at ± 0.3 % are of a
+/// tenth.
 const SOME_WIDER: f64 = 0.1;
 const REACH_OF_SOME: f64 = 1.8 * REACH;
 
-/// Passes at the look that gives cells like the tried ones the precision that is asked for, as far as the budget reaches
-/// where each pass takes so long.
-fn last_look(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
+/// Passes at the analysis that gives cells like the tried ones the precision that is asked for, as far as the budget
+/// reaches where each pass takes so long.
+fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
-    // A tiny machine chooses its hints when the second look is over.
+    // A tiny machine chooses its hints when the second analysis is over.
     let plain = |&protocol: &Protocol| {
         let kernel = KernelId::of(protocol, Hint::None);
         Survey::new(&driver.topology, driver.settings, &driver.ledger.record, &regime, &driver.pairs, &kernel)
@@ -192,16 +194,16 @@ fn last_look(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> us
         cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).collect()
     };
     let typical = surveys.iter().filter_map(|survey| median(&scales(survey))).fold(0.0, f64::max);
-    let mut look = LOOKS[1];
-    if !has_further_looks(driver.settings) {
-        return look;
+    let mut passes = ANALYSES[1];
+    if !has_further_analyses(driver.settings) {
+        return passes;
     }
     let width = |passes: usize| reach * typical / (passes as f64).sqrt();
     let most = driver.settings.budget.ns() * MAP_SHARE / pass_ns.max(1.0);
-    while width(look) > driver.settings.precision && 2.0 * look as f64 <= most {
-        look = Look::at(look + 1, driver.settings.looks).passes();
+    while width(passes) > driver.settings.precision && 2.0 * passes as f64 <= most {
+        passes = Analysis::at(passes + 1, driver.settings.analyses).passes();
     }
-    look
+    passes
 }
 
 /// Share of the visits of tried cells that lie outside the requested precision. One visit of each cell is the median

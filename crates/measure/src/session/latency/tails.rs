@@ -3,7 +3,7 @@
 use super::RunError;
 use super::driver::{Driver, Flow};
 use coretalk_model::latency::{LatencySettings, Purpose};
-use coretalk_model::stats::LOOKS;
+use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,8 +14,8 @@ const VISITS: u32 = 4;
 const SHORTEST: Picos = Picos::from_ms(5);
 const LONGEST: Picos = Picos::from_ms(400);
 
-/// Visits of each pair for `one-way`: an interval over visits wants as many as a look.
-const ONE_WAY_VISITS: u32 = LOOKS[0] as u32;
+/// Visits of each pair for `one-way`: an interval over visits wants as many as an analysis.
+const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
 /// Messages each way in one of them.
 const ONE_WAY_MESSAGES: u64 = 2_000;
 

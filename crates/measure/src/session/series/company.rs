@@ -5,7 +5,7 @@ use crate::schedule;
 use crate::series::{InCompany, SeriesProbe};
 use coretalk_model::series::{CompanyGate, SeriesSettings};
 use coretalk_model::stats::gate::GATE_CELLS;
-use coretalk_model::stats::{Key, LOOKS};
+use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
 /// times in ten, and fewer would seldom be, after all their time.
 const FEWEST: usize = 32;
-/// Passes of the first look that a trial of the gate makes alone, as bits: two of eight, the others in company, are
+/// Passes of the first analysis that a trial of the gate makes alone, as bits: two of eight, the others in company, are
 /// nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
 /// What tells the random choices of company from all others.
@@ -32,7 +32,7 @@ pub struct Company {
     manners: Vec<InCompany>,
     /// The CPUs of each trial; of those that stay alone the first twice.
     pairs: Vec<[CpuId; 2]>,
-    /// The passes of the first look that each trial makes alone to judge the others, as bits.
+    /// The passes of the first analysis that each trial makes alone to judge the others, as bits.
     alone: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl Company {
         Company { width: 1, topology: topology.clone(), manners, pairs, alone }
     }
 
-    /// As the settings ask; `serial` is how long passes of the first look would be if they were made alone.
+    /// As the settings ask; `serial` is how long passes of the first analysis would be if they were made alone.
     pub fn of(
         machine: &dyn Machine,
         settings: &SeriesSettings,
@@ -155,7 +155,7 @@ impl Company {
             InCompany::Never => true,
             InCompany::Always => false,
             InCompany::IfProven => match made(**trial) {
-                pass if (pass as usize) < LOOKS[0] => self.alone[**trial] >> pass & 1 == 1,
+                pass if (pass as usize) < ANALYSES[0] => self.alone[**trial] >> pass & 1 == 1,
                 _ => gate.refuses(**trial),
             },
         };
@@ -170,7 +170,7 @@ impl Company {
         rounds
     }
 
-    /// How many trials a sweep of the first look makes at the same time in the mean.
+    /// How many trials a sweep of the first analysis makes at the same time in the mean.
     pub fn pace(&self) -> f64 {
         let all: Vec<usize> = (0..self.manners.len()).collect();
         if !self.is_any() || all.is_empty() {
@@ -179,7 +179,7 @@ impl Company {
         let gate = CompanyGate::default();
         let sweep =
             |pass: usize| self.rounds(&all, |_| pass as u32, &gate, Key::of(&[CHOICES, pass as u64])).len();
-        (LOOKS[0] * all.len()) as f64 / (0..LOOKS[0]).map(sweep).sum::<usize>() as f64
+        (ANALYSES[0] * all.len()) as f64 / (0..ANALYSES[0]).map(sweep).sum::<usize>() as f64
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
             let (settings, company) = company(seed);
             let due: Vec<usize> =
                 (0..settings.trials.len()).filter(|trial| trial % 7 != seed as usize % 7).collect();
-            for pass in 0..LOOKS[0] as u32 {
+            for pass in 0..ANALYSES[0] as u32 {
                 let key = Key::of(&[seed, u64::from(pass)]);
                 let rounds = company.rounds(&due, |_| pass, &CompanyGate::default(), key);
                 let mut seen: Vec<usize> = rounds.iter().flatten().copied().collect();
