@@ -102,7 +102,7 @@ flags! {
     LostUpdates = 19, "lost-updates", Void;
     /// Too few passes for an interval: the budget or an interruption ended the cell early.
     FewPasses = 20, "few-passes", Void;
-    /// Two threads that look instead of sleeping share a CPU and hand over once in a time slice: not a property of
+    /// Two threads that poll instead of sleeping share a CPU and hand over once in a time slice: not a property of
     /// what they wait for.
     SharedSpin = 21, "shared-spin", Remark;
     /// More was meant to be sent than passes: delays would say how long was measured.

@@ -34,7 +34,7 @@ pub mod names {
     ];
     /// Gaps per second.
     pub const RATE: &str = "gaps_per_s";
-    /// Nanoseconds between two looks at the counter, gaps aside: how fine the looking is.
+    /// Nanoseconds between two polls of the counter, gaps aside: how fine the polling is.
     pub const LOOK_NS: &str = "look_ns";
     /// Milliseconds that a CPU was watched.
     pub const WATCHED: &str = "watched_ms";
@@ -45,7 +45,7 @@ pub mod names {
 }
 
 /// Whether what a pass says under a name adds up over time, so that passes are told by their mean: time lost by cause, and
-/// gaps. What a look takes does not.
+/// gaps. What a poll takes does not.
 pub fn adds_up(name: &str) -> bool {
     [names::LOST, names::RATE].contains(&name) || names::CAUSES.iter().any(|(cause, _)| *cause == name)
 }

@@ -52,7 +52,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What a receive loop executes between two looks at the line.
+/// What a receive loop executes between two polls of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Hint {

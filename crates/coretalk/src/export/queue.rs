@@ -16,7 +16,7 @@ pub(super) fn holds_squares(what: &Export<'_>) -> bool {
 }
 
 /// `csv`: a metadata block and the full square of each, a blank line between them. Empty is what was not measured, and
-/// two threads that look on one CPU.
+/// two threads that poll on one CPU.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, (matrix, rates)) in squares(what).into_iter().enumerate() {
         if index > 0 {

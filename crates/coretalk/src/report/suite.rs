@@ -206,7 +206,7 @@ fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usiz
     alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()
 }
 
-/// Whether threads that look instead of sleeping shared a CPU.
+/// Whether threads that poll instead of sleeping shared a CPU.
 fn of_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }

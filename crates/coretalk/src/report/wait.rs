@@ -141,7 +141,7 @@ fn known(value: Option<f64>) -> String {
     value.map_or("·".to_owned(), ns)
 }
 
-/// Both distributions of a strategy that alternates with looking at once.
+/// Both distributions of a strategy that alternates with polling at once.
 fn side_by_side(trial: &TrialResult, width: usize) -> Vec<String> {
     let strategy = trial.spec.parameters.text("strategy").map(plain).unwrap_or_default();
     let mut table = Columns::new(&[
@@ -293,7 +293,7 @@ fn short(value: Option<f64>) -> String {
     }
 }
 
-/// Up to which wait looking is cheaper, as `wait` found it.
+/// Up to which wait polling is cheaper, as `wait` found it.
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
     let found = coretalk_model::wait::crossovers(&series.result);
     found.iter().flat_map(|found| crossover(report, found, width)).collect()

@@ -105,7 +105,7 @@ impl Alignment {
     /// Else levels that the systems of both report, or groups that lie in each other in the same way. What only looks
     /// alike has to take about as long too (see [`Doubt`]).
     pub fn between(a: &Side, b: &Side) -> Alignment {
-        let alignment = Alignment::by_looks(a, b);
+        let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
             return alignment;
         }
@@ -122,7 +122,7 @@ impl Alignment {
         Alignment { pairing, levels: [a, b].map(Levels::of) }
     }
 
-    /// Whether more than looks says that what is held against each other is the same.
+    /// Whether more than likeness says that what is held against each other is the same.
     fn is_known(&self, a: &Side, b: &Side) -> bool {
         let common: CpuSet = (&cpus(a) & &cpus(b)).into_iter().collect();
         let reports = |side: &Side| side.topology.as_ref().is_some_and(|topology| divides(topology, &common));
@@ -135,8 +135,8 @@ impl Alignment {
         }
     }
 
-    /// What looks the same.
-    fn by_looks(a: &Side, b: &Side) -> Alignment {
+    /// What is alike.
+    fn by_likeness(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
         let seen = [a, b].map(|side| Seen::of(side, &common));

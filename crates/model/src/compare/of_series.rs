@@ -65,7 +65,7 @@ pub fn of_series(
                 resolution: 0.0,
                 readings: BTreeMap::new(),
             });
-            // Two that look and share a CPU hand over once in a time slice: that says nothing about the pair.
+            // Two that poll and share a CPU hand over once in a time slice: that says nothing about the pair.
             if trial.flags.contains(Flag::SharedSpin) {
                 continue;
             }
@@ -227,8 +227,8 @@ mod tests {
         let mut other = a.clone();
         other.datasets[0].traits[0].1 = "samples=9".into();
         assert!(mismatches(&a, &other).iter().any(|found| found.weight == Weight::Refuses));
-        let mut looked = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
-        looked.flags.set(Flag::SharedSpin);
-        assert!(side(vec![looked]).datasets[0].readings.is_empty());
+        let mut polled = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
+        polled.flags.set(Flag::SharedSpin);
+        assert!(side(vec![polled]).datasets[0].readings.is_empty());
     }
 }

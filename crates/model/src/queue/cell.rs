@@ -82,7 +82,7 @@ impl<'a> QueueCell<'a> {
         self.trial.values.get(names::RATE)
     }
 
-    /// Messages per second where they say something about the pair: not where two threads that look share a CPU and
+    /// Messages per second where they say something about the pair: not where two threads that poll share a CPU and
     /// hand over once in a time slice.
     pub fn rate_of_pair(&self) -> Option<&'a Estimate> {
         self.rate().filter(|_| !self.trial.flags.contains(Flag::SharedSpin))

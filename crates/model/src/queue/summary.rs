@@ -15,11 +15,11 @@ pub struct RelationRate {
     /// How many of them were measured.
     pub pairs: usize,
     /// Messages per second: the median over pairs, of points and of both ends of their intervals. `None` where two
-    /// threads that look share a CPU, or nothing was measured.
+    /// threads that poll share a CPU, or nothing was measured.
     pub per_s: Option<Estimate>,
     /// The slowest and the fastest pair.
     pub range: Option<[f64; 2]>,
-    /// All of them were two looking threads on one CPU.
+    /// All of them were two polling threads on one CPU.
     pub shared_spin: bool,
     /// Cells with a doubt.
     pub doubted: usize,

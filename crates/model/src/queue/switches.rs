@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn the_diagonal_of_a_queue_that_sleeps_tells_it() {
-        let looks = Flags::NONE.with(Flag::SharedSpin);
+        let polls = Flags::NONE.with(Flag::SharedSpin);
         let trials = [
             trial([0, 1], 9e6, [100, 100, 0, 0], Flags::NONE),
             trial([0, 0], 200e3, [80, 90, 20, 10], Flags::NONE),
             trial([1, 1], 180e3, [100, 100, 0, 0], Flags::NONE),
-            trial([1, 1], 9e6, [100, 100, 0, 0], looks),
+            trial([1, 1], 9e6, [100, 100, 0, 0], polls),
         ];
         let cells = trials.iter().map(|trial| QueueCell { trial }).collect();
         let matrix = QueueMatrix { queue: "semaphore", payload: "u64", capacity: 1, cells };

@@ -1,27 +1,27 @@
-//! [`Crossover`]: up to which wait it is cheaper to look than to sleep.
+//! [`Crossover`]: up to which wait it is cheaper to poll than to sleep.
 
 use super::names;
 use crate::CpuId;
 use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 
-/// Sleeping against the best way of looking, on one pair of CPUs.
+/// Sleeping against the best way of polling, on one pair of CPUs.
 ///
-/// Looking takes CPU time for as long as the wait lasts. Sleeping takes the CPU time of going to sleep and of being
+/// Polling takes CPU time for as long as the wait lasts. Sleeping takes the CPU time of going to sleep and of being
 /// woken, on both sides, however long the wait lasts, and the other side goes on later. So a wait that is shorter than
-/// the CPU time of a sleep is cheaper spent looking, whatever latency is worth; and looking for just that long before
+/// the CPU time of a sleep is cheaper spent polling, whatever latency is worth; and polling for just that long before
 /// sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch, Owicki 1994, "Competitive
 /// randomized algorithms for nonuniform problems", the deterministic case).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossover {
     /// The CPUs, in role order.
     pub placement: Vec<CpuId>,
-    /// The best way of looking: the least time of a trip among those that never sleep or give their CPU away.
+    /// The best way of polling: the least time of a trip among those that never sleep or give their CPU away.
     pub spinning: String,
-    /// CPU time of one sleep and the wake-up that ends it, on both sides: the wait below which looking is cheaper.
+    /// CPU time of one sleep and the wake-up that ends it, on both sides: the wait below which polling is cheaper.
     /// Point and interval in nanoseconds.
     pub spin_ns: [f64; 3],
-    /// By how much later a sleeper goes on than one who looks, in nanoseconds: point and interval. May be negative.
+    /// By how much later a sleeper goes on than one who polls, in nanoseconds: point and interval. May be negative.
     pub later_ns: [f64; 3],
 }
 
@@ -30,7 +30,7 @@ const FEWEST_SLEEPS: f64 = 1.0;
 /// Strategies that give their CPU away at some time.
 const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
-/// One for each pair of CPUs on which `futex` and some way of looking were measured, and on which `futex` slept.
+/// One for each pair of CPUs on which `futex` and some way of polling were measured, and on which `futex` slept.
 pub fn crossovers(result: &SeriesResult) -> Vec<Crossover> {
     result.trials.iter().filter_map(|sleeping| of(sleeping, result)).collect()
 }
@@ -60,13 +60,13 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
     let trip = |trial: &TrialResult| {
         trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()
     };
-    let looks = |trial: &&TrialResult| {
+    let polls = |trial: &&TrialResult| {
         let sleeps = trial.values.get(names::SLEEPS).is_none_or(|sleeps| sleeps.point > 0.01);
         let gives_away = |name: &str| GIVE_AWAY.iter().any(|of| name.starts_with(of));
         strategy(trial).is_some_and(|name| !gives_away(&name)) && !sleeps
     };
     let (best, spinning) = alike
-        .filter(looks)
+        .filter(polls)
         .filter_map(|trial| Some((trip(trial)?, strategy(trial)?)))
         .min_by(|a, b| a.0.point.total_cmp(&b.0.point))?;
     let [cpu, sleeps] = [names::CPU_NS, names::SLEEPS].map(|name| sleeping.values.get(name));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_time_of_a_sleep_is_where_looking_stops_being_cheaper() {
+    fn the_cpu_time_of_a_sleep_is_where_polling_stops_being_cheaper() {
         let trials = vec![
             trial("busy", 100.0, 200.0, 0.0),
             trial("pause", 60.0, 120.0, 0.0),

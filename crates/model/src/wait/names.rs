@@ -26,7 +26,7 @@ pub const MEAN_NS: &str = "mean_ns";
 pub const CLOCK_NS: &str = "clock_ns";
 /// The mean without the clock; may be negative.
 pub const NET_NS: &str = "net_ns";
-/// Looks in vain of both sides for each trip.
+/// Polls in vain of both sides for each trip.
 pub const SPINS: &str = "spins_per_trip";
 /// Trips in a second.
 pub const TRIPS_PER_S: &str = "trips_per_s";
