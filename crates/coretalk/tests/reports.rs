@@ -328,7 +328,8 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     assert_eq!(differing.refusal(), None);
     let maps = differing.maps();
     let columns = &maps[0].columns;
-    let cell = |row, column| columns.places.iter().position(|place| *place == [row, column]).unwrap();
+    let cell =
+        |row, column| columns.positions.iter().position(|position| *position == [row, column]).unwrap();
     let (slower, missing, same) = (cell(1, 0), cell(2, 0), cell(3, 0));
     assert!((columns.median[slower].unwrap() - 20.0).abs() < 0.01, "{:?}", columns.median[slower]);
     let [low, high] = columns.interval[slower].unwrap();

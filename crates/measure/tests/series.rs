@@ -102,7 +102,7 @@ fn wake_ups_are_recovered_within_three_percent() {
                     off.abs() < 0.03 || (found - truth).abs() < step_ns,
                     "{scenario} {} {} {what}: {found} of {truth}",
                     spec.label(),
-                    spec.places()
+                    spec.cpu_list()
                 );
             };
             match probes::wake::variant(spec.parameters.text("primitive").unwrap()).unwrap() {
@@ -162,7 +162,7 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
                         off.abs() < 0.03 || (found - truth).abs() < step_ns,
                         "{scenario} {} {} {what}: {found} of {truth}",
                         trial.spec.label(),
-                        trial.spec.places()
+                        trial.spec.cpu_list()
                     );
                 };
                 let median = |view: &str| {

@@ -147,7 +147,12 @@ impl Tally {
                 (0.97 * low..=1.03 * high).contains(&judged.point)
             };
             if !states.iter().any(has) {
-                self.averaged.push(format!("{} {} {}: {judged:?}", spec.probe, spec.label(), spec.places()));
+                self.averaged.push(format!(
+                    "{} {} {}: {judged:?}",
+                    spec.probe,
+                    spec.label(),
+                    spec.cpu_list()
+                ));
             }
         }
     }

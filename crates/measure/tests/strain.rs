@@ -83,7 +83,7 @@ fn costs_are_recovered_within_three_percent() {
                     off.push(format!(
                         "{scenario} {} {} {name}: {found} of {truth}",
                         spec.label(),
-                        spec.places()
+                        spec.cpu_list()
                     ));
                 }
             }

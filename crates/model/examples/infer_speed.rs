@@ -47,10 +47,10 @@ fn main() {
 
 /// Cores of 8 CPUs, dies of 4 clusters, sockets of 8 dies, numbered at random, with 5 % noise and intervals of 2 %.
 fn planted(cpus: u32) -> Matrix<Option<Observation>> {
-    let mut place: Vec<u32> = (0..cpus).collect();
-    Key::of(&[1]).shuffle(&mut place);
+    let mut position: Vec<u32> = (0..cpus).collect();
+    Key::of(&[1]).shuffle(&mut position);
     Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| {
-        let (a, b) = (place[row], place[column]);
+        let (a, b) = (position[row], position[column]);
         let ns = [(8, 20.0), (32, 60.0), (256, 120.0)].iter().find(|(size, _)| a / size == b / size);
         let noise = 1.0 + 0.05 * Key::of(&[2]).normal((row * cpus as usize + column) as u64);
         Some(Observation { value: noise * ns.map_or(300.0, |level| level.1), half_width: 0.02 })

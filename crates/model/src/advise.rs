@@ -230,9 +230,9 @@ fn first_of_groups(distances: &CpuDistances, level: usize, cpu_of: &[u32]) -> Ve
     for group in &mut left {
         group.sort_unstable_by_key(|&cpu| std::cmp::Reverse(distances.cpus()[cpu]));
     }
-    let place = |&cpu: &u32| {
+    let relocated = |&cpu: &u32| {
         let group = distances.group_of(level, cpu as usize) as usize;
         left[group].pop().map_or(cpu, |first| first as u32)
     };
-    cpu_of.iter().map(place).collect()
+    cpu_of.iter().map(relocated).collect()
 }

@@ -341,8 +341,8 @@ impl Topology {
         Relation::Machine
     }
 
-    /// The place of a relation among all of them, 0 for the nearest: what nearness on this machine is sorted and compared
-    /// by.
+    /// The rank of a relation among all of them, 0 for the nearest: what nearness on this machine is sorted and
+    /// compared by.
     pub fn nearness(&self, relation: Relation) -> usize {
         let level = self.levels.iter().position(|&level| Relation::of(level) == relation);
         match (relation, level) {

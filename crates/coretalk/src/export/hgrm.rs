@@ -56,7 +56,7 @@ fn histogram(counts_ps: &[(u64, u64)]) -> Histogram {
 pub fn hgrm_name(spec: &TrialSpec, view: &str) -> String {
     let mut parts = vec![spec.probe.clone()];
     parts.extend(spec.parameters.iter().map(|(_, value)| value.to_string()));
-    parts.extend([spec.places(), view.to_owned()]);
+    parts.extend([spec.cpu_list(), view.to_owned()]);
     let name: String = parts
         .iter()
         .filter(|part| !part.is_empty())
@@ -69,7 +69,7 @@ pub fn hgrm_name(spec: &TrialSpec, view: &str) -> String {
 fn table(report: &RunReport, spec: &TrialSpec, view: &str, histogram: &Histogram) -> String {
     let heading = [
         format!("coretalk {} run {}", report.header.tool_version, report.header.id),
-        format!("{} {} on CPUs {}, {view}; Value in ns", spec.probe, spec.label(), spec.places()),
+        format!("{} {} on CPUs {}, {view}; Value in ns", spec.probe, spec.label(), spec.cpu_list()),
     ];
     let heading: Vec<String> =
         heading.into_iter().chain(report.header.simulated.then(|| "simulated".to_owned())).collect();

@@ -87,7 +87,7 @@ fn row(
     let ends = |estimate: Option<&Estimate>| -> [String; 2] {
         [estimate.map(|estimate| estimate.low), estimate.map(|estimate| estimate.high)].map(number)
     };
-    let mut row = vec![trial.spec.probe.clone(), trial.spec.places()];
+    let mut row = vec![trial.spec.probe.clone(), trial.spec.cpu_list()];
     let parameter =
         |name: &&str| trial.spec.parameters.0.get(*name).map_or_else(String::new, ToString::to_string);
     row.extend(parameters.iter().map(parameter));

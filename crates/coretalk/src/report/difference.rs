@@ -119,10 +119,10 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
         .collect();
     let own = &of.columns;
     let found: Vec<Option<&CellDifference>> = own
-        .places
+        .positions
         .iter()
         .map(|&[row, column]| {
-            let [row, column] = [row, column].map(|place| CpuId(own.cpus[place as usize]));
+            let [row, column] = [row, column].map(|position| CpuId(own.cpus[position as usize]));
             let pair = if own.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
             // Files hold both directions of a pair that has one value as it is compared.
             let unordered = [pair[0].min(pair[1]), pair[0].max(pair[1])];
@@ -135,7 +135,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
     let columns = Columns {
         cpus: own.cpus.clone(),
         symmetric: own.symmetric,
-        places: own.places.clone(),
+        positions: own.positions.clone(),
         median: found.iter().map(|cell| cell.map(|cell| 100.0 * cell.difference.shift.point)).collect(),
         interval: found
             .iter()

@@ -83,16 +83,16 @@ const MOST_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> String {
-    let places = match trial.spec.placement.len() {
+    let cpus = match trial.spec.placement.len() {
         0 => String::new(),
-        1 => format!("CPU {}", trial.spec.places()),
+        1 => format!("CPU {}", trial.spec.cpu_list()),
         many if many > MOST_NAMED => {
             let first: Vec<String> =
                 trial.spec.placement[..MOST_NAMED].iter().map(ToString::to_string).collect();
             format!("CPUs {}-…", first.join("-"))
         }
-        _ => format!("CPUs {}", trial.spec.places()),
+        _ => format!("CPUs {}", trial.spec.cpu_list()),
     };
-    let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), places];
+    let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), cpus];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -91,20 +91,20 @@ fn hash(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())))
 }
 
-/// The template with its places filled, in one pass: what is filled in is never searched for places.
+/// The template with its placeholders filled, in one pass: what is filled in is never searched for placeholders.
 fn filled(template: &str, fill: &[(&str, String)]) -> String {
     let mut page =
         String::with_capacity(template.len() + fill.iter().map(|(_, text)| text.len()).sum::<usize>());
     let mut rest = template;
     let next = |rest: &str| {
         fill.iter()
-            .filter_map(|(place, text)| Some((rest.find(place)?, *place, text)))
+            .filter_map(|(placeholder, text)| Some((rest.find(placeholder)?, *placeholder, text)))
             .min_by_key(|(at, ..)| *at)
     };
-    while let Some((at, place, text)) = next(rest) {
+    while let Some((at, placeholder, text)) = next(rest) {
         page.push_str(&rest[..at]);
         page.push_str(text);
-        rest = &rest[at + place.len()..];
+        rest = &rest[at + placeholder.len()..];
     }
     page.push_str(rest);
     page

@@ -75,8 +75,8 @@ pub struct Map {
     pub question: String,
     /// Its cells.
     pub columns: Columns,
-    /// Its place among the matrices of the document; `None` of pairs that stand among its series.
-    pub place: Option<usize>,
+    /// Its index among the matrices of the document; `None` of pairs that stand among its series.
+    pub index: Option<usize>,
 }
 
 /// The passes over one pair.
@@ -119,7 +119,7 @@ impl<'a> ReportInput<'a> {
             question: origin.question(index, about),
             about: about.clone(),
             columns,
-            place: Some(index),
+            index: Some(index),
         });
         let maps = maps.chain(origin.maps_of_series()).collect();
         Ok(ReportInput { origin, name, identity, maps, view, passes: Vec::new() })
@@ -306,11 +306,12 @@ impl Map {
 /// The headlines of trials over many pairs as a map.
 fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
     let (spec, unit) = (&kind.trials[0].spec, kind.unit(&series.settings));
-    let place = |cpu: CpuId| series.settings.cpus.iter().position(|known| *known == cpu).map(|at| at as u32);
+    let position =
+        |cpu: CpuId| series.settings.cpus.iter().position(|known| *known == cpu).map(|at| at as u32);
     let mut columns =
         Columns { cpus: series.settings.cpus.iter().map(|cpu| cpu.0).collect(), ..Columns::default() };
     for trial in kind.told() {
-        let [from, to] = spec_pair(trial).map(|pair| pair.map(place)).unwrap_or_default();
+        let [from, to] = spec_pair(trial).map(|pair| pair.map(position)).unwrap_or_default();
         if let (Some(from), Some(to)) = (from, to) {
             columns.push_trial([from, to], trial, number_of_map(series, &unit, trial));
         }
@@ -333,7 +334,7 @@ fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
         question: format!("{}: {}", plain(&spec.probe), map_words(series, kind)),
         about,
         columns,
-        place: None,
+        index: None,
     }
 }
 
@@ -348,11 +349,11 @@ pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>)
         true => Matrix::symmetric(cpus, |_, _| None),
         false => Matrix::directed(cpus, |_, _| None),
     };
-    for (cell, &[row, column]) in columns.places.iter().enumerate() {
-        if let (Some((ns, doubtful)), Some(place)) =
+    for (cell, &[row, column]) in columns.positions.iter().enumerate() {
+        if let (Some((ns, doubtful)), Some(slot)) =
             (of(cell), readings.get_mut(row as usize, column as usize))
         {
-            *place = Some(Reading { ns, doubtful });
+            *slot = Some(Reading { ns, doubtful });
         }
     }
     readings

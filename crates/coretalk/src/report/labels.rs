@@ -11,7 +11,7 @@ const MOST_COLUMNS: usize = 34;
 /// Follows from what is created, and is the same for every process.
 const FOLLOWS: &str = "parent_mib";
 /// Longer lists of CPUs are left out where rows are told apart without them.
-const SHORT_PLACES: usize = 11;
+const SHORT_CPUS: usize = 11;
 
 /// Labels of some series, by their names.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ struct Label {
 /// A name in its parts: `critical_ns=50 method=mcs threads=2 0-1`.
 struct Parts {
     parameters: BTreeMap<String, Value>,
-    places: Option<String>,
+    cpus: Option<String>,
 }
 
 impl Labels {
@@ -39,14 +39,14 @@ impl Labels {
         let names: BTreeSet<&str> = names.filter(|name| name.contains('=')).collect();
         let mut parts: Vec<Parts> = names.iter().map(|name| Parts::of(name)).collect();
         let shared = if parts.len() > 1 { take_shared(&mut parts) } else { Vec::new() };
-        leave_out_places(&mut parts);
+        leave_out_cpus(&mut parts);
         let above = above_rows(&parts);
         let mut ordered: Vec<(&str, Parts)> = names.into_iter().zip(parts).collect();
         ordered.sort_by_cached_key(|(_, parts)| parts.order());
         let rows = ordered.iter().enumerate().map(|(rank, (name, parts))| {
             let section = parts.words(|parameter| above.contains(parameter), telling_alone);
             let mut row = parts.words(|parameter| !above.contains(parameter), telling_alone);
-            row.extend(parts.places.clone());
+            row.extend(parts.cpus.clone());
             ((*name).to_owned(), Label { section: section.join(", "), row: row.join(", "), rank })
         });
         Labels { shared: (!shared.is_empty()).then(|| plain(&shared.join(", "))), rows: rows.collect() }
@@ -81,7 +81,7 @@ impl Labels {
 
 impl Parts {
     fn of(name: &str) -> Parts {
-        let mut parts = Parts { parameters: BTreeMap::new(), places: None };
+        let mut parts = Parts { parameters: BTreeMap::new(), cpus: None };
         for word in name.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=') {
                 Some((FOLLOWS, _)) => {}
@@ -89,8 +89,8 @@ impl Parts {
                     let value = value.parse().map_or_else(|_| Value::Text(value.to_owned()), Value::Number);
                     parts.parameters.insert(name.to_owned(), value);
                 }
-                None if word.contains('-') => parts.places = Some(format!("CPUs {word}")),
-                None => parts.places = Some(format!("CPU {word}")),
+                None if word.contains('-') => parts.cpus = Some(format!("CPUs {word}")),
+                None => parts.cpus = Some(format!("CPU {word}")),
             }
         }
         parts
@@ -106,7 +106,7 @@ impl Parts {
             Value::Number(number) => Some(number.max(0.0).to_bits()),
             Value::Text(_) => None,
         });
-        (names.collect(), numbers.collect(), self.places.clone())
+        (names.collect(), numbers.collect(), self.cpus.clone())
     }
 
     /// Names first, then numbers.
@@ -125,21 +125,21 @@ fn take_shared(parts: &mut [Parts]) -> Vec<String> {
         |name: &String, value: &Value| parts.iter().all(|other| other.parameters.get(name) == Some(value));
     let shared: BTreeMap<String, Value> =
         first.parameters.clone().into_iter().filter(|(name, value)| in_all(name, value)).collect();
-    let places = first.places.clone().filter(|_| parts.iter().all(|other| other.places == first.places));
+    let cpus = first.cpus.clone().filter(|_| parts.iter().all(|other| other.cpus == first.cpus));
     for part in parts.iter_mut() {
         part.parameters.retain(|name, _| !shared.contains_key(name));
-        part.places.take_if(|_| places.is_some());
+        part.cpus.take_if(|_| cpus.is_some());
     }
-    let words = Parts { parameters: shared, places: None }.words(|_| true, parameter);
-    words.into_iter().chain(places).collect()
+    let words = Parts { parameters: shared, cpus: None }.words(|_| true, parameter);
+    words.into_iter().chain(cpus).collect()
 }
 
-fn leave_out_places(parts: &mut [Parts]) {
-    let longest = parts.iter().filter_map(|part| part.places.as_deref()).map(columns).max();
+fn leave_out_cpus(parts: &mut [Parts]) {
+    let longest = parts.iter().filter_map(|part| part.cpus.as_deref()).map(columns).max();
     let told: BTreeSet<String> =
         parts.iter().map(|part| part.words(|_| true, parameter).join(", ")).collect();
-    if told.len() == parts.len() && longest > Some(SHORT_PLACES) {
-        parts.iter_mut().for_each(|part| part.places = None);
+    if told.len() == parts.len() && longest > Some(SHORT_CPUS) {
+        parts.iter_mut().for_each(|part| part.cpus = None);
     }
 }
 
@@ -150,7 +150,7 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     let longest = |above: &BTreeSet<String>| {
         let row = |part: &Parts| {
             let words = part.words(|name| !above.contains(name), telling_alone);
-            columns(&words.into_iter().chain(part.places.clone()).collect::<Vec<_>>().join(", "))
+            columns(&words.into_iter().chain(part.cpus.clone()).collect::<Vec<_>>().join(", "))
         };
         parts.iter().map(row).max().unwrap_or(0)
     };

@@ -10,7 +10,7 @@ use coretalk_model::stats::Estimate;
 /// Two threads slow each other down where a write surely takes so many times as long as alone.
 const FELT: f64 = 1.1;
 
-/// A sentence for each pair of places; nothing without trials of this kind.
+/// A sentence for each pair of CPUs; nothing without trials of this kind.
 pub(super) fn lines(topology: &Topology, trials: &[&TrialResult], width: usize) -> Vec<String> {
     let of_kind: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
@@ -27,14 +27,14 @@ pub(super) fn lines(topology: &Topology, trials: &[&TrialResult], width: usize) 
             continue;
         };
         let relation = relation_words(topology.relation(*from, *to), topology);
-        let place = format!("CPUs {from} and {to}, {relation}");
-        match pairs.iter_mut().find(|(known, _)| *known == place) {
+        let pair = format!("CPUs {from} and {to}, {relation}");
+        match pairs.iter_mut().find(|(known, _)| *known == pair) {
             Some((_, distances)) => distances.push((bytes, slowdown)),
-            None => pairs.push((place, vec![(bytes, slowdown)])),
+            None => pairs.push((pair, vec![(bytes, slowdown)])),
         }
     }
     let told =
-        pairs.into_iter().map(|(place, distances)| format!(" {}: {}", plain(&place), sentence(distances)));
+        pairs.into_iter().map(|(pair, distances)| format!(" {}: {}", plain(&pair), sentence(distances)));
     told.flat_map(|text| wrap(&text, width, 1)).collect()
 }
 

@@ -163,9 +163,9 @@ pub fn rgb(position: f64) -> [u8; 3] {
 
 /// The colour at a position along these stops.
 fn between(stops: &[[u8; 3]], position: f64) -> [u8; 3] {
-    let place = position.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
-    let below = (place as usize).min(stops.len() - 2);
-    let share = place - below as f64;
+    let at = position.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
+    let below = (at as usize).min(stops.len() - 2);
+    let share = at - below as f64;
     std::array::from_fn(|channel| {
         let (from, to) = (f64::from(stops[below][channel]), f64::from(stops[below + 1][channel]));
         (from + share * (to - from)).round() as u8

@@ -22,9 +22,9 @@ pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
     for (map, latency) in report.result.maps.iter().enumerate() {
         let Some(columns) = input.maps.get(map).map(|map| &map.columns) else { continue };
         let wanted = wanted(input, map, &pairs);
-        for (cell, &[row, column]) in columns.places.iter().enumerate() {
+        for (cell, &[row, column]) in columns.positions.iter().enumerate() {
             let [from, to] = if columns.symmetric { [column, row] } else { [row, column] };
-            let pair = [from, to].map(|place| CpuId(columns.cpus[place as usize]));
+            let pair = [from, to].map(|position| CpuId(columns.cpus[position as usize]));
             if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&cell)) {
                 continue;
             }
@@ -68,14 +68,14 @@ fn wanted(input: &ReportInput<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<B
         .map(|pair| pair.map(|cpu| cpu.0))
         .collect();
     let pair = |cell: usize| {
-        let [row, column] = columns.places[cell].map(|place| columns.cpus[place as usize]);
+        let [row, column] = columns.positions[cell].map(|position| columns.cpus[position as usize]);
         if columns.symmetric { [column, row] } else { [row, column] }
     };
     let mut known: Vec<usize> =
         (0..columns.median.len()).filter(|&cell| columns.median[cell].is_some()).collect();
     let doubtful = known.iter().copied().filter(|&cell| columns.doubtful(cell)).take(MOST_DOUBTFUL);
     let mut wanted: BTreeSet<usize> = doubtful.collect();
-    wanted.extend((0..columns.places.len()).filter(|&cell| chosen.contains(&pair(cell))));
+    wanted.extend((0..columns.positions.len()).filter(|&cell| chosen.contains(&pair(cell))));
     known.sort_by(|&a, &b| {
         columns.median[a].partial_cmp(&columns.median[b]).unwrap_or(std::cmp::Ordering::Equal)
     });

@@ -121,7 +121,7 @@ pub enum Shape {
     /// Squares of one colour each, row by row; `None` lets the ground through.
     Raster {
         /// Left, top, width, height.
-        place: [f64; 4],
+        area: [f64; 4],
         /// Squares in a row.
         columns: usize,
         /// The squares.
@@ -136,8 +136,8 @@ impl Picture {
     }
 
     /// Adds a rectangle.
-    pub fn rect(&mut self, place: [f64; 4], ink: Ink) {
-        self.shapes.push(Shape::Rect(place, ink));
+    pub fn rect(&mut self, area: [f64; 4], ink: Ink) {
+        self.shapes.push(Shape::Rect(area, ink));
     }
 
     /// Adds a line through points.
@@ -161,7 +161,7 @@ impl Picture {
     }
 
     /// Draws another picture into this one, its corner at a point, and grows where that needs room.
-    pub fn place(&mut self, other: Picture, at: [f64; 2]) {
+    pub fn insert(&mut self, other: Picture, at: [f64; 2]) {
         self.width = self.width.max(at[0] + other.width);
         self.height = self.height.max(at[1] + other.height);
         self.shapes.extend(other.shapes.into_iter().map(|shape| shape.moved(at)));
@@ -172,7 +172,7 @@ impl Picture {
         let mut whole = Picture::new(title, 0.0, 0.0);
         for part in parts {
             let top = if whole.height > 0.0 { whole.height + gap } else { 0.0 };
-            whole.place(part, [0.0, top]);
+            whole.insert(part, [0.0, top]);
         }
         whole
     }
@@ -185,7 +185,7 @@ impl Picture {
             let (top, mut left) = (if whole.height > 0.0 { whole.height + gap } else { 0.0 }, 0.0);
             for part in parts.by_ref().take(columns.max(1)) {
                 let width = part.width;
-                whole.place(part, [left, top]);
+                whole.insert(part, [left, top]);
                 left += width + gap;
             }
         }
@@ -196,17 +196,17 @@ impl Picture {
 impl Shape {
     fn moved(self, [dx, dy]: [f64; 2]) -> Shape {
         let point = |[x, y]: [f64; 2]| [x + dx, y + dy];
-        let place = |[x, y, width, height]: [f64; 4]| [x + dx, y + dy, width, height];
+        let moved = |[x, y, width, height]: [f64; 4]| [x + dx, y + dy, width, height];
         match self {
-            Shape::Rect(at, ink) => Shape::Rect(place(at), ink),
+            Shape::Rect(at, ink) => Shape::Rect(moved(at), ink),
             Shape::Line(points, ink, width) => {
                 Shape::Line(points.into_iter().map(point).collect(), ink, width)
             }
             Shape::Area(points, ink) => Shape::Area(points.into_iter().map(point).collect(), ink),
             Shape::Disc(center, radius, ink) => Shape::Disc(point(center), radius, ink),
             Shape::Text(at, anchor, style, text) => Shape::Text(point(at), anchor, style, text),
-            Shape::Raster { place: at, columns, squares } => {
-                Shape::Raster { place: place(at), columns, squares }
+            Shape::Raster { area: at, columns, squares } => {
+                Shape::Raster { area: moved(at), columns, squares }
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn probes(rows: &[ProbeRow], width: usize) -> String {
             table.row(vec![plain(name), plain(does)]);
         }
         lines.extend(match table.lines(width) {
-            // What it measures are numbers and places, which its options choose.
+            // What it measures are numbers and placements, which its options choose.
             none if none.is_empty() => wrap(&format!(" see coretalk {} --help", plain(&row.id)), width, 1),
             table => table,
         });

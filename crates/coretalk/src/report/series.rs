@@ -14,7 +14,7 @@ use super::spawn;
 use super::style::Style;
 use super::text::{count, duration, flow, ns, percent, plain, spaced, wrap};
 use super::trial_maps::map;
-use super::trial_words::{places, question};
+use super::trial_words::{placement_words, question};
 use super::view::parameters;
 use super::wait;
 use super::words;
@@ -182,13 +182,15 @@ fn heaps(
             heaps.iter().any(|heap| headline.is_some_and(|ns| (ns / heap.median_ns - 1.0).abs() < 0.2))
         };
         let explained = match trials.iter().filter(alike).find(near) {
-            Some(other) => format!("one of them is what {} take", places(report, &other.spec.placement)),
+            Some(other) => {
+                format!("one of them is what {} take", placement_words(report, &other.spec.placement))
+            }
             None => "no placement measured here explains it".to_owned(),
         };
         let text = format!(
             " {} on {}, {}: {}; {explained}",
             plain(&parameters(&trial.spec)),
-            places(report, &trial.spec.placement),
+            placement_words(report, &trial.spec.placement),
             plain(view),
             shares.join(", ")
         );

@@ -1,4 +1,4 @@
-//! Creation of threads and processes: a row for each kind, pause and place.
+//! Creation of threads and processes: a row for each kind, pause and placement.
 
 use super::table::{Align, Columns};
 use super::text::{duration, ns, plain, wrap};
@@ -40,7 +40,7 @@ pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usi
                 .number("pause_ns")
                 .filter(|ns| *ns > 0.0)
                 .map_or("none".to_owned(), |ns| duration(ns * 1e-9)),
-            place(trial),
+            placement_label(trial),
             at("latency", 0.5),
             median_width(trial, "latency"),
             at("latency", 0.99),
@@ -84,7 +84,7 @@ fn signed(difference: &Estimate) -> String {
 }
 
 /// Where creator and created run: `0 → 8`, `0 → any`.
-fn place(trial: &TrialResult) -> String {
+fn placement_label(trial: &TrialResult) -> String {
     match trial.spec.placement.as_slice() {
         [from, to] => format!("{from} → {to}"),
         [from] => format!("{from} → any"),

@@ -168,7 +168,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
     let labels = rows.iter().map(|&(state, level)| label(state, level).chars().count()).max().unwrap_or(4);
     let room = style.width.saturating_sub(labels + 3).clamp(8, 160);
     let span = last.0.saturating_sub(first.0);
-    let place = |at: Picos| {
+    let column = |at: Picos| {
         let passed = at.saturating_sub(first.0).0 as f64 / span.0.max(1) as f64;
         ((passed * room as f64) as usize).min(room - 1)
     };
@@ -183,7 +183,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
             if usize::from(of) == *state {
                 let deviation = (value / level - 1.0) / 0.08;
                 let height = (4.0 + 4.0 * deviation).clamp(0.0, 7.0) as usize;
-                cells[place(at)] = HEIGHTS[height];
+                cells[column(at)] = HEIGHTS[height];
             }
         }
         let row: String = cells.into_iter().collect();

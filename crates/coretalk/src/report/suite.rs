@@ -71,28 +71,28 @@ fn table(
     let unit = probe.spec().unit;
     // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
-    let (mut rows, mut places): (Vec<String>, Vec<String>) = Default::default();
+    let (mut rows, mut placements): (Vec<String>, Vec<String>) = Default::default();
     let mut cells: Vec<(String, String, &TrialResult)> = Vec::new();
     for trial in trials.iter().filter(|trial| !ratio(trial)) {
-        let (row, place) = (label(trial), place(report, trial));
+        let (row, placement) = (label(trial), placement_label(report, trial));
         if !rows.contains(&row) {
             rows.push(row.clone());
         }
-        if !places.contains(&place) {
-            places.push(place.clone());
+        if !placements.contains(&placement) {
+            placements.push(placement.clone());
         }
-        cells.push((row, place, trial));
+        cells.push((row, placement, trial));
     }
-    let told = |row: &str, place: &str| {
-        let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == place)?;
+    let told = |row: &str, placement: &str| {
+        let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == placement)?;
         let name = series::displayed_value(&series.settings, trial)?;
         Some(Told { value: trial.told(name)?, name, unit: unit_of(trial, unit), trial })
     };
     let mut heading = vec![("", Align::Left)];
-    heading.extend(places.iter().map(|place| (place.as_str(), Align::Right)));
+    heading.extend(placements.iter().map(|placement| (placement.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
     for row in rows.iter().take(MOST_ROWS) {
-        let cell = |place: &String| match told(row, place) {
+        let cell = |placement: &String| match told(row, placement) {
             // That is no rate of the pair.
             Some(Told { trial, .. })
                 if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
@@ -109,9 +109,9 @@ fn table(
             }
             None => "·".to_owned(),
         };
-        table.row([row.clone()].into_iter().chain(places.iter().map(cell)).collect());
+        table.row([row.clone()].into_iter().chain(placements.iter().map(cell)).collect());
     }
-    let every = rows.iter().flat_map(|row| places.iter().filter_map(|place| told(row, place)));
+    let every = rows.iter().flat_map(|row| placements.iter().filter_map(|placement| told(row, placement)));
     let mut lines = quantities(probe, every, width);
     lines.extend(table.lines(width));
     if rows.len() > MOST_ROWS {
@@ -119,11 +119,12 @@ fn table(
         lines.extend(wrap(&format!(" {more} in the data"), width, 1));
     }
     // Only what stands alike in one column can be said to be more or less.
-    if let (Some(place), "ns") =
-        (places.iter().max_by_key(|place| rows.iter().filter_map(|row| told(row, place)).count()), unit)
-    {
-        let column = rows.iter().filter_map(|row| told(row, place));
-        lines.extend(extremes(place, column.filter(|told| told.unit == unit), width));
+    if let (Some(placement), "ns") = (
+        placements.iter().max_by_key(|placement| rows.iter().filter_map(|row| told(row, placement)).count()),
+        unit,
+    ) {
+        let column = rows.iter().filter_map(|row| told(row, placement));
+        lines.extend(extremes(placement, column.filter(|told| told.unit == unit), width));
     }
     lines
 }
@@ -183,7 +184,7 @@ fn meaning(probe: &str, name: &str) -> Option<&'static str> {
 }
 
 /// The least and the most of rows that are the same thing under the same numbers.
-fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usize) -> Vec<String> {
+fn extremes<'a>(placement: &str, column: impl Iterator<Item = Told<'a>>, width: usize) -> Vec<String> {
     let mut alike: Vec<(&str, String, Vec<Told<'a>>)> = Vec::new();
     for told in column.filter(|told| !of_slices(told.trial)) {
         let numbers = numbers(told.trial);
@@ -201,7 +202,7 @@ fn extremes<'a>(place: &str, column: impl Iterator<Item = Told<'a>>, width: usiz
         let [first, .., last] = rows.as_slice() else { return None };
         let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
         let one = |told: &Told<'_>| format!("{}, {}", value_words(told.value, told.unit), names(told.trial));
-        Some(format!(" {place}{of}: least {}; most {}.", one(first), one(last)))
+        Some(format!(" {placement}{of}: least {}; most {}.", one(first), one(last)))
     };
     alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()
 }
@@ -229,7 +230,7 @@ fn value_words(value: f64, unit: &str) -> String {
     }
 }
 
-/// What a trial is, but for its place: what it is first, then how much of it.
+/// What a trial is, but for its placement: what it is first, then how much of it.
 fn label(trial: &TrialResult) -> String {
     let parts = [names(trial), numbers(trial)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
@@ -261,7 +262,7 @@ fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String
 }
 
 /// The threads or the relation that a trial stands for.
-fn place(report: &RunReport, trial: &TrialResult) -> String {
+fn placement_label(report: &RunReport, trial: &TrialResult) -> String {
     if let Some(threads) = trial.spec.parameters.number("threads") {
         return count(threads as u64, "thread");
     }

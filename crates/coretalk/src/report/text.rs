@@ -156,7 +156,7 @@ pub fn short_ns(value: f64) -> String {
 /// A small number that is not 0.
 fn two_digits(value: f64) -> String {
     match 1.0 - value.abs().log10().floor() {
-        places if places <= 12.0 => format!("{value:.*}", places as usize),
+        decimals if decimals <= 12.0 => format!("{value:.*}", decimals as usize),
         _ => format!("{value:.1e}"),
     }
 }

@@ -17,7 +17,7 @@ pub fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
 }
 
 /// The CPUs in role order, and what two of them share.
-pub fn places(report: &RunReport, placement: &[CpuId]) -> String {
+pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
     let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
     match placement {
         [from, to] => {

@@ -4,7 +4,7 @@ use super::style::Style;
 use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
 use super::trial_maps::map;
-use super::trial_words::{half_width, median_width, places};
+use super::trial_words::{half_width, median_width, placement_words};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::series::{TrialResult, alike};
@@ -35,7 +35,7 @@ pub(super) fn lines(
     for placement in placements(&listed) {
         let here: Vec<&TrialResult> =
             listed.iter().copied().filter(|trial| trial.spec.placement == placement).collect();
-        lines.push(cut(&format!(" {}", places(report, placement)), width));
+        lines.push(cut(&format!(" {}", placement_words(report, placement)), width));
         lines.extend(of_placement(&here, width));
         lines.push(String::new());
     }
@@ -312,7 +312,7 @@ fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String>
     let text = format!(
         " {}: a sleep and the wake-up that ends it take {} of CPU time, {later} than with {}. A shorter wait is cheaper \
          spent looking; for a longer one sleeping is cheaper, where latency does not decide.",
-        places(report, &found.placement),
+        placement_words(report, &found.placement),
         range(found.spin_ns),
         plain(&found.spinning),
     );

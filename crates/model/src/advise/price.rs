@@ -28,7 +28,7 @@ impl Talk {
         let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
             let (a, b) = (cpu_of[a] as usize, cpu_of[b] as usize);
-            shares[place(a.max(b), a.min(b))] += weight / graph.total();
+            shares[pair_index(a.max(b), a.min(b))] += weight / graph.total();
         }
         (graph.total() > 0.0).then_some(Talk(shares))
     }
@@ -64,7 +64,7 @@ impl Talk {
             let (mut above, mut below) = (0.0, 0.0);
             for high in 1..distances.len() {
                 for low in 0..high {
-                    let at = place(high, low);
+                    let at = pair_index(high, low);
                     let (mine, theirs) = (self.0[at], other.0[at]);
                     if mine == 0.0 && theirs == 0.0 {
                         continue;
@@ -87,7 +87,7 @@ impl Talk {
         let mut sum = 0.0;
         for high in 1..distances.len() {
             for low in 0..high {
-                let share = self.0[place(high, low)];
+                let share = self.0[pair_index(high, low)];
                 if share > 0.0 {
                     sum += share * end(distances, high, low);
                 }
@@ -101,7 +101,7 @@ impl Talk {
 type End = fn(&CpuDistances, usize, usize) -> f64;
 
 /// Where a pair stands below the diagonal.
-fn place(row: usize, column: usize) -> usize {
+fn pair_index(row: usize, column: usize) -> usize {
     row * (row - 1) / 2 + column
 }
 

@@ -18,7 +18,7 @@ impl Effort {
 
 /// Gains below this share of the cost are rounding.
 const ROUNDING: f64 = 1e-12;
-/// Neighbours of a thread that are asked for better places, heaviest first.
+/// Neighbours of a thread that are asked for better CPUs, heaviest first.
 const ASKED: usize = 12;
 
 /// Exchanges until nothing helps, or the effort is spent.

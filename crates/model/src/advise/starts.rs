@@ -184,7 +184,7 @@ fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
 }
 
 fn replace(part: &mut [u32], old: u32, new: u32) {
-    if let Some(place) = part.iter_mut().find(|thread| **thread == old) {
-        *place = new;
+    if let Some(slot) = part.iter_mut().find(|thread| **thread == old) {
+        *slot = new;
     }
 }

@@ -48,7 +48,7 @@ pub fn of_series(
                 _ => {
                     let label = set.split_once(' ').map_or("", |(_, label)| label);
                     let series = Series {
-                        name: format!("{label} {}", trial.spec.places()).trim().to_owned(),
+                        name: format!("{label} {}", trial.spec.cpu_list()).trim().to_owned(),
                         label: label.to_owned(),
                         cpus: trial.spec.placement.clone(),
                     };

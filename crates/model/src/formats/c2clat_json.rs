@@ -23,12 +23,12 @@ pub(super) fn read(document: &Map<String, Value>) -> Result<ImportedMatrix, Impo
     for (from_key, row) in document {
         let from = read_label(from_key)?;
         for (to_key, value) in row.as_object().into_iter().flatten() {
-            let place = || format!("`{}`.`{}`", excerpt(from_key), excerpt(to_key));
-            let to = read_label(to_key).map_err(|problem| shape(format!("{}: {problem}", place())))?;
-            let number = number(value).ok_or_else(|| shape(format!("{} is not a number", place())))?;
+            let path = || format!("`{}`.`{}`", excerpt(from_key), excerpt(to_key));
+            let to = read_label(to_key).map_err(|problem| shape(format!("{}: {problem}", path())))?;
+            let number = number(value).ok_or_else(|| shape(format!("{} is not a number", path())))?;
             let negative = number.is_some_and(|number| number.value < 0.0) && from != to;
             if negative {
-                return Err(shape(format!("{} is negative", place())).into());
+                return Err(shape(format!("{} is negative", path())).into());
             }
             pairs.push(Pair { line: 0, field: 0, from, to, number })?;
         }

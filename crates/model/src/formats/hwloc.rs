@@ -205,11 +205,11 @@ fn cpu_set(object: &Node<'_, '_>, set: &str) -> Result<CpuSet, HwlocError> {
         return Err(bad());
     }
     let mut cpus = CpuSet::new();
-    for (place, word) in words.into_iter().rev().enumerate() {
+    for (index, word) in words.into_iter().rev().enumerate() {
         let digits = word.strip_prefix("0x").unwrap_or(word);
         let bits = if digits.is_empty() { 0 } else { u32::from_str_radix(digits, 16).map_err(|_| bad())? };
         for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
-            cpus.insert(CpuId(place as u32 * 32 + bit));
+            cpus.insert(CpuId(index as u32 * 32 + bit));
         }
     }
     Ok(cpus)

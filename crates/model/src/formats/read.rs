@@ -103,7 +103,7 @@ fn read_json(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         return Err(Problem::TooLarge { limit_mib: MAX_JSON_MIB }.into());
     }
     let document: Value = serde_json::from_str(text).map_err(|error| {
-        // The library puts the place at the end of its sentence as well.
+        // The library puts the position at the end of its sentence as well.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         let (line, column) = (Some(error.line()), Some(error.column()));

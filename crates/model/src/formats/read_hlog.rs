@@ -275,15 +275,15 @@ impl Bytes<'_> {
 
     fn zigzag(&mut self) -> Result<i64, IntervalError> {
         let mut value = 0u64;
-        for place in 0..9 {
+        for index in 0..9 {
             let (&byte, rest) = self.0.split_first().ok_or(IntervalError::CountsCut)?;
             self.0 = rest;
-            if place == 8 {
+            if index == 8 {
                 // The ninth byte holds eight bits.
                 value |= u64::from(byte) << 56;
                 break;
             }
-            value |= u64::from(byte & 0x7f) << (7 * place);
+            value |= u64::from(byte & 0x7f) << (7 * index);
             if byte & 0x80 == 0 {
                 break;
             }

@@ -17,7 +17,7 @@ const BIN: f64 = 0.0005;
 
 /// Logarithms of the round trips: square, symmetric, complete. Ratios of latencies are differences here.
 pub(super) struct Distances {
-    /// The CPUs with a place in the matrix; positions below refer to this list.
+    /// The CPUs with a row in the matrix; positions below refer to this list.
     pub cpus: Vec<CpuId>,
     /// CPUs without a single value.
     pub left_out: Vec<CpuId>,

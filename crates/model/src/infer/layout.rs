@@ -14,7 +14,7 @@ const ROUNDS: usize = 50;
 pub struct Layout {
     /// The CPUs along the longer axis: neighbours in this order reach each other sooner than most.
     pub order: Vec<CpuId>,
-    /// Place of each CPU in the plane, in matrix order and in the unit of the matrix.
+    /// Position of each CPU in the plane, in matrix order and in the unit of the matrix.
     pub at: Vec<[f64; 2]>,
 }
 

@@ -55,9 +55,9 @@ impl Tree {
             members.push(joined);
         }
         let leaves = members.pop().unwrap_or_default();
-        let mut place = vec![0; n];
+        let mut position = vec![0; n];
         for (at, &leaf) in leaves.iter().enumerate() {
-            place[leaf] = at;
+            position[leaf] = at;
         }
         // The first leaf of each cluster, to find where its members stand.
         let mut first: Vec<usize> = (0..n).collect();
@@ -68,7 +68,7 @@ impl Tree {
             first.push(first[a]);
             parent[a] = merge;
             parent[b] = merge;
-            let start = place[first[a]];
+            let start = position[first[a]];
             let (middle, end) = (start + left, start + left + right);
             cells.clear();
             for &i in &leaves[start..middle] {

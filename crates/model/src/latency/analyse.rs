@@ -84,7 +84,7 @@ fn map(
     let judged = judge_all(&survey, choices, go_on)?;
     let every = settings.pairs == PairChoice::All;
     let listed = if every { &[][..] } else { pairs };
-    let place: BTreeMap<[CpuId; 2], usize> =
+    let cell_of: BTreeMap<[CpuId; 2], usize> =
         listed.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
     let matrix = Matrix::symmetric(settings.cpus.clone(), |row, column| {
@@ -93,7 +93,7 @@ fn map(
         let cell = if every {
             Some(row * (row - 1) / 2 + column)
         } else {
-            place.get(&pair).or_else(|| place.get(&[pair[1], pair[0]])).copied()
+            cell_of.get(&pair).or_else(|| cell_of.get(&[pair[1], pair[0]])).copied()
         };
         cell.and_then(|cell| judged[cell].take())
             .unwrap_or_else(|| Cell::Missing { reason: "not asked for".into() })

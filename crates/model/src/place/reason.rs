@@ -76,7 +76,7 @@ pub enum Reason {
     },
     /// More cores of a faster kind.
     Faster {
-        /// Place of the kind among all kinds, slowest first.
+        /// Rank of the kind among all kinds, slowest first.
         kind: usize,
         /// CPUs of that kind that the winner uses.
         mine: usize,

@@ -123,7 +123,7 @@ impl PlaceSettings {
             TrialSpec { probe: PROBE.to_owned(), parameters, placement: placement.cpus.clone() }
         };
         let trials =
-            self.works.iter().flat_map(|work| self.placements.iter().map(|place| trial(work, place)));
+            self.works.iter().flat_map(|work| self.placements.iter().map(|placement| trial(work, placement)));
         let cpus = self.placements.iter().flat_map(|placement| placement.cpus.iter().copied());
         SeriesSettings {
             probes: vec![PROBE.to_owned()],

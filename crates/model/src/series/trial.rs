@@ -145,7 +145,7 @@ impl TrialSpec {
     }
 
     /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
-    pub fn places(&self) -> String {
+    pub fn cpu_list(&self) -> String {
         self.placement.iter().map(ToString::to_string).collect::<Vec<_>>().join("-")
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         others[3].placement = vec![CpuId(1)];
         assert!(others.iter().all(|other| other.id() != spec().id()));
         assert_eq!(
-            (spec().label().as_str(), spec().places().as_str()),
+            (spec().label().as_str(), spec().cpu_list().as_str()),
             ("gap_ns=20000 primitive=pipe", "0-1")
         );
     }

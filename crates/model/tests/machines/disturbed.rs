@@ -53,9 +53,9 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
         let (a, b) = (order[row], order[column]);
         cell(a, b).and_then(|value| change(a, b, value)).map(Observation::bare)
     });
-    let place = |row: usize| order.iter().position(|&old| old == row);
+    let position = |row: usize| order.iter().position(|&old| old == row);
     let renamed = |set: &CpuSet| -> CpuSet {
-        let rows = set.iter().filter_map(|cpu| file.observed.position(cpu)).filter_map(place);
+        let rows = set.iter().filter_map(|cpu| file.observed.position(cpu)).filter_map(position);
         rows.map(|row| CpuId(row as u32)).collect()
     };
     let mut truth = Truth { levels: Vec::new(), without_structure: file.truth.without_structure };

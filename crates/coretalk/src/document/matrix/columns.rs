@@ -14,7 +14,7 @@ pub struct Columns {
     /// Whether a cell stands for both directions.
     pub symmetric: bool,
     /// Row and column of each cell, as positions in `cpus`; of a symmetric matrix the row stands after the column.
-    pub places: Vec<[u32; 2]>,
+    pub positions: Vec<[u32; 2]>,
     /// In the unit of the matrix; `None` where not measured.
     pub median: Vec<Option<f64>>,
     /// Whether time slices are what was measured, so that there is no value to show and a mark stands in its place.
@@ -46,12 +46,12 @@ impl MatrixDoc<'_> {
             Columns { cpus: self.cpus.clone(), symmetric: self.symmetric, ..Columns::default() };
         let highest = self.cpus.iter().max().map_or(0, |&cpu| cpu as usize + 1);
         let mut position = vec![0_u32; highest];
-        for (place, &cpu) in (0..).zip(&self.cpus) {
-            position[cpu as usize] = place;
+        for (index, &cpu) in (0..).zip(&self.cpus) {
+            position[cpu as usize] = index;
         }
         for cell in self.cells.iter() {
             let [from, to] = [cell.from, cell.to].map(|cpu| position[cpu as usize]);
-            columns.places.push(if self.symmetric { [to, from] } else { [from, to] });
+            columns.positions.push(if self.symmetric { [to, from] } else { [from, to] });
             columns.push(&cell);
         }
         columns
@@ -71,7 +71,7 @@ impl Columns {
 
     /// CPUs on which time slices are what was measured: both roles shared them.
     pub fn on_slices(&self) -> impl Iterator<Item = u32> + '_ {
-        let marked = self.places.iter().zip(&self.slices).filter(|(_, slices)| **slices);
+        let marked = self.positions.iter().zip(&self.slices).filter(|(_, slices)| **slices);
         marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
     }
 
@@ -81,8 +81,8 @@ impl Columns {
     }
 
     /// Adds what a trial says of a pair, as a number in the unit of the map.
-    pub fn push_trial(&mut self, place: [u32; 2], trial: &TrialResult, number: Option<Estimate>) {
-        self.places.push(place);
+    pub fn push_trial(&mut self, position: [u32; 2], trial: &TrialResult, number: Option<Estimate>) {
+        self.positions.push(position);
         self.push(&CellDoc {
             median: number.and_then(|number| known(number.point)),
             ci: number.as_ref().and_then(ci),
@@ -133,7 +133,7 @@ impl Columns {
             |value: &dyn Fn(usize) -> Option<i64>| (0..self.median.len()).map(value).collect::<Vec<_>>();
         out.push('{');
         let _ = write!(out, "\"cells\":{},\"measured\":{}", self.median.len(), self.measured());
-        if let Some(at) = self.unusual_places() {
+        if let Some(at) = self.unusual_positions() {
             list(out, "at", &at);
         }
         list(out, "median", &each(&|cell| self.median[cell].map(hundredths)));
@@ -158,17 +158,17 @@ impl Columns {
         let _ = write!(out, ",\"flag_names\":{names},\"reasons\":{reasons}}}");
     }
 
-    /// Places where cells do not come in one of the usual orders: the triangle below the diagonal, or everything but
-    /// the diagonal, row by row.
-    fn unusual_places(&self) -> Option<Vec<Option<i64>>> {
+    /// Positions, where cells do not come in one of the usual orders: the triangle below the diagonal, or everything
+    /// but the diagonal, row by row.
+    fn unusual_positions(&self) -> Option<Vec<Option<i64>>> {
         let n = self.cpus.len() as u32;
         let rows = (0..n).flat_map(|row| (0..n).map(move |column| [row, column]));
         let usual: Vec<[u32; 2]> = match self.symmetric {
             true => rows.filter(|[row, column]| row > column).collect(),
             false => rows.filter(|[row, column]| row != column).collect(),
         };
-        let place = |[row, column]: &[u32; 2]| Some(i64::from(*row) * i64::from(n) + i64::from(*column));
-        (usual != self.places).then(|| self.places.iter().map(place).collect())
+        let index = |[row, column]: &[u32; 2]| Some(i64::from(*row) * i64::from(n) + i64::from(*column));
+        (usual != self.positions).then(|| self.positions.iter().map(index).collect())
     }
 }
 

@@ -186,7 +186,8 @@ pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
 /// other are of the same CPUs where they can be.
 fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesView>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
-    let is_in = |kind: &Vec<&SeriesView>, place: &[u32]| kind.iter().any(|one| one.placement == place);
+    let is_in =
+        |kind: &Vec<&SeriesView>, placement: &[u32]| kind.iter().any(|one| one.placement == placement);
     let mut common = first.clone();
     common.retain(|one| rest.iter().all(|kind| is_in(kind, &one.placement)));
     common.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
@@ -213,7 +214,8 @@ fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
             let first = of[0].numbers().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
             of.retain(|one| one.numbers().into_iter().map(|(_, value)| value).eq(first.iter().copied()));
             of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
-            let at_once = everywhere.and_then(|place| of.iter().copied().find(|one| one.placement == place));
+            let at_once =
+                everywhere.and_then(|placement| of.iter().copied().find(|one| one.placement == placement));
             match of.len() {
                 many if much => vec![at_once.unwrap_or(of[many / 2])],
                 0..=3 => of,

@@ -48,13 +48,13 @@ impl Content<'_> {
         self.rows.len()
     }
 
-    /// The values that colour places.
+    /// The values that colour squares.
     fn painted(&self) -> &Table {
         self.paint.as_ref().unwrap_or(&self.cells)
     }
 
-    /// What a place shows: one value, or in its upper half what one CPU gives and in its lower half what two CPUs of its
-    /// core give.
+    /// What a square shows: one value, or in its upper half what one CPU gives and in its lower half what two CPUs of
+    /// its core give.
     fn parts(&self, row: usize, column: usize) -> Vec<Part> {
         let (cell, paint) = (self.cells.get(row, column), self.painted().get(row, column));
         let known = |value: Option<f64>, paint: Option<f64>, doubtful| {
@@ -74,7 +74,7 @@ impl Content<'_> {
         halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
     }
 
-    /// Whether a mark stands in a place, or in its upper half, because time slices are what was measured there.
+    /// Whether a mark stands in a square, or in its upper half, because time slices are what was measured there.
     fn is_marked(&self, row: usize, column: usize) -> bool {
         row == column && self.rows[row].iter().any(|cpu| self.slices.contains(cpu))
     }
@@ -95,7 +95,7 @@ impl Content<'_> {
     }
 }
 
-/// A value in the square of a place, or in half of it.
+/// A value in a square, or in half of it.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     value: f64,
@@ -181,7 +181,7 @@ fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
     let words = [Some(content.legend.clone()), diagonal].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let legend = legend(content, &words, side);
     let below = picture.height + 14.0;
-    picture.place(legend, [left, below]);
+    picture.insert(legend, [left, below]);
     picture
 }
 
@@ -199,7 +199,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     }
     let is_halved = |row: usize| content.cells.get(row, row).own.is_some() || content.is_marked(row, row);
     let halved: Vec<usize> = (0..n).filter(|&row| is_halved(row)).collect();
-    let place = [left, top, cell * n as f64, cell * n as f64];
+    let area = [left, top, cell * n as f64, cell * n as f64];
     let squares = (0..n * n).map(|index| {
         let (row, column) = (index / n, index % n);
         // Nothing to measure is no gap: the hatch below must not show.
@@ -209,7 +209,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
         let color = whole.map(|value| content.colors.rgb(value));
         color.or((of.pairs == 0 || is_marked).then_some([255, 255, 255]))
     });
-    picture.shapes.push(Shape::Raster { place, columns: n, squares: squares.collect() });
+    picture.shapes.push(Shape::Raster { area, columns: n, squares: squares.collect() });
     for row in halved {
         square(picture, row, row);
     }
@@ -427,7 +427,7 @@ mod tests {
     fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
         let words = |values: [f64; 2]| {
             let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
-            let map = Map { about: Default::default(), question: String::new(), columns, place: None };
+            let map = Map { about: Default::default(), question: String::new(), columns, index: None };
             legend_words(&map, map.scale(ScaleChoice::Fit).unwrap(), false)
         };
         assert!(

@@ -20,7 +20,7 @@ const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Thread, scale
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
 pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
-    let is_rate = |map: &&Map| map.about.probe == names::PROBE && map.place.is_some();
+    let is_rate = |map: &&Map| map.about.probe == names::PROBE && map.index.is_some();
     for map in input.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
         let key = ["queue", "payload"].map(|name| parameter(map, name));
         match queues.iter_mut().find(|(known, _)| *known == key) {

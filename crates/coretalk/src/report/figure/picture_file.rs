@@ -161,6 +161,6 @@ fn foot(input: &ReportInput<'_>) -> Picture {
 pub(super) fn framed(inner: Picture) -> Picture {
     let (width, height) = (inner.width + 2.0 * MARGIN, inner.height + 2.0 * MARGIN);
     let mut picture = Picture::new(inner.title.clone(), width, height);
-    picture.place(inner, [MARGIN, MARGIN]);
+    picture.insert(inner, [MARGIN, MARGIN]);
     picture
 }

@@ -127,7 +127,7 @@ fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> Stri
         })
         .collect();
     let head = json!({
-        "index": map.place,
+        "index": map.index,
         "label": map.label(),
         "question": map.question,
         "measure": map.about.quantity.replace('_', " "),
@@ -140,7 +140,7 @@ fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> Stri
         "passes": passes,
         "slices": (0..map.columns.slices.len()).filter(|&cell| map.columns.slices[cell]).collect::<Vec<_>>(),
     });
-    if exact && map.place.is_some() {
+    if exact && map.index.is_some() {
         return head.to_string();
     }
     let mut columns = String::new();
@@ -151,10 +151,10 @@ fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> Stri
 /// Orders of the rows, as positions in the list of CPUs.
 fn orders(input: &ReportInput<'_>, map: &Map) -> Value {
     let readings = map.readings();
-    let places: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
+    let positions: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
     let order = |order: Order| -> Vec<usize> {
         let cpus: Vec<CpuId> = ordered(&readings, input.topology(), order);
-        cpus.iter().filter_map(|cpu| places.get(&cpu.0).copied()).collect()
+        cpus.iter().filter_map(|cpu| positions.get(&cpu.0).copied()).collect()
     };
     json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })
 }

@@ -179,9 +179,9 @@ fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
 
 /// The value of a pair with half the width of its interval.
 fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
-    let place = |cpu: CpuId| map.cells.position(cpu);
-    let value = place(extreme.pair[0])
-        .zip(place(extreme.pair[1]))
+    let position = |cpu: CpuId| map.cells.position(cpu);
+    let value = position(extreme.pair[0])
+        .zip(position(extreme.pair[1]))
         .and_then(|(row, column)| map.cells.get(row, column))
         .and_then(|cell| cell.value());
     let interval = match value.map(|value| value.latency_ns) {
@@ -191,7 +191,7 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
     format!("{} <small>{}</small>", ns(extreme.ns), escaped(&interval))
 }
 
-/// The place of the heat maps, which the script of the page fills.
+/// The element of the heat maps, which the script of the page fills.
 pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     // One pair is no map: its story, its states and its ladder say more.
     let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
@@ -199,7 +199,7 @@ pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     Section::new(id, title, of, heat_map_body(&[input], square))
 }
 
-/// The place that the script fills, and what stands there without it.
+/// The element that the script fills, and what stands there without it.
 pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String {
     let mut body = String::new();
     if square {

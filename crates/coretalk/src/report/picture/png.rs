@@ -50,7 +50,7 @@ struct Canvas {
 impl Canvas {
     fn draw(&mut self, shape: &Shape) {
         match shape {
-            Shape::Rect(place, ink) => self.rect(*place, *ink),
+            Shape::Rect(area, ink) => self.rect(*area, *ink),
             Shape::Line(points, ink, width) => {
                 let pen = Pen {
                     width: *width as f32,
@@ -83,7 +83,7 @@ impl Canvas {
                 });
                 self.fill(path.finish(), &paint(style.ink, 255));
             }
-            Shape::Raster { place: [x, y, width, height], columns, squares } => {
+            Shape::Raster { area: [x, y, width, height], columns, squares } => {
                 let columns = (*columns).max(1);
                 let rows = squares.len().div_ceil(columns).max(1);
                 let (wide, high) = (width / columns as f64, height / rows as f64);

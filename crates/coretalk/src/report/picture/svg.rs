@@ -94,7 +94,7 @@ fn write_shape(svg: &mut String, shape: &Shape, medium: Medium) {
             }
             write!(svg, " fill=\"{}\">{}</text>", paint(*ink), escaped(text))
         }
-        Shape::Raster { place: [x, y, width, height], columns, squares } => {
+        Shape::Raster { area: [x, y, width, height], columns, squares } => {
             match super::png::squares(squares, *columns) {
                 Some(png) => write!(
                     svg,

@@ -3,7 +3,7 @@
 use crate::RunReport;
 use crate::report::table::{Align, Columns};
 use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, places};
+use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::strain::names as strain;
 use coretalk_measure::series::{Column, SeriesProbe};
@@ -15,7 +15,7 @@ const ROOMY: usize = 90;
 const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
 const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// CPUs of a trial that its place in a table is by: neighbours that keep busy, and readers, are told by its parameters.
+/// CPUs of a trial that its row in a table is by: neighbours that keep busy, and readers, are told by its parameters.
 fn group(trial: &TrialResult) -> &[CpuId] {
     let has = |name: &str| trial.spec.parameters.0.contains_key(name);
     let shared = match () {
@@ -50,7 +50,7 @@ pub(super) fn table(
             ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
                 format!("CPU {writer} writes; readers are the first of CPUs {}", listed(readers))
             }
-            _ => places(report, placement),
+            _ => placement_words(report, placement),
         };
         lines.push(cut(&format!(" {title}"), width));
         for (times, alike) in by_unit(here, trials) {

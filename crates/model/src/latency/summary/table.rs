@@ -88,10 +88,10 @@ impl Table {
 /// CPU and 249 k between threads of a core is a number that nothing on the machine shows.
 pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
     let position = positions(readings.cpus());
-    let place = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
-    let rows: Vec<Vec<Option<usize>>> = rows.iter().map(|row| row.iter().map(place).collect()).collect();
+    let at = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
+    let rows: Vec<Vec<Option<usize>>> = rows.iter().map(|row| row.iter().map(at).collect()).collect();
     let columns: Vec<Vec<Option<usize>>> =
-        columns.iter().map(|column| column.iter().map(place).collect()).collect();
+        columns.iter().map(|column| column.iter().map(at).collect()).collect();
     let mut values = Vec::new();
     let mut cells = Vec::with_capacity(rows.len() * columns.len());
     for row in &rows {

@@ -113,31 +113,31 @@ fn over(alike: &[Reading<'_>], swept: &str) -> Vec<Picture> {
     let twice = |one: &Reading<'_>, other: &Reading<'_>| {
         one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
     };
-    let by_place = alike.iter().any(|one| alike.iter().any(|other| twice(one, other)));
+    let by_placement = alike.iter().any(|one| alike.iter().any(|other| twice(one, other)));
     let placements: BTreeSet<&[u32]> = alike.iter().map(|one| one.series.placement.as_slice()).collect();
     let first = alike.first().map(|one| one.series.placement.as_slice()).unwrap_or_default();
     let is_drawn = |reading: &&Reading<'_>| {
-        !by_place || placements.len() <= MOST_PLACEMENTS || reading.series.placement == first
+        !by_placement || placements.len() <= MOST_PLACEMENTS || reading.series.placement == first
     };
     let drawn: Vec<&Reading<'_>> = alike.iter().filter(is_drawn).collect();
     let mut curves: Vec<(String, Vec<u32>, Vec<&Reading<'_>>)> = Vec::new();
     for reading in drawn {
-        let place = if by_place { reading.series.placement.clone() } else { Vec::new() };
-        let key = (words(reading), place);
-        match curves.iter_mut().find(|(name, place, _)| (name, place) == (&key.0, &key.1)) {
+        let placement = if by_placement { reading.series.placement.clone() } else { Vec::new() };
+        let key = (words(reading), placement);
+        match curves.iter_mut().find(|(name, placement, _)| (name, placement) == (&key.0, &key.1)) {
             Some((_, _, readings)) => readings.push(reading),
             None => curves.push((key.0, key.1, vec![reading])),
         }
     }
     curves.retain(|(_, _, readings)| readings.len() >= FEWEST_POINTS);
     let curves: Vec<Vec<&Reading<'_>>> = curves.into_iter().map(|(_, _, readings)| readings).collect();
-    evenly(&curves).filter_map(|some| chart(some, swept, by_place, x)).collect()
+    evenly(&curves).filter_map(|some| chart(some, swept, by_placement, x)).collect()
 }
 
 fn chart(
     curves: &[Vec<&Reading<'_>>],
     swept: &str,
-    by_place: bool,
+    by_placement: bool,
     x: impl Fn(&Reading<'_>) -> Option<f64>,
 ) -> Option<Picture> {
     let all: Vec<&SeriesView> = curves.iter().flatten().map(|reading| reading.series).collect();
@@ -156,7 +156,7 @@ fn chart(
                 interval.map(|[low, high]| [*x, unit.scaled(low), unit.scaled(high)])
             };
             Curve {
-                name: if by_place {
+                name: if by_placement {
                     common.name(readings[0].series)
                 } else {
                     plain(&common.words(readings[0].series))
