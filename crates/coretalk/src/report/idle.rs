@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wake-ups, and how often CPUs entered each state meanwhile.
 type Entered<'a> = (u64, BTreeMap<&'a str, u64>);
 
-/// A sentence: by silence, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
-/// explains steps between silences.
+/// A sentence: by idle gap, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
+/// explains steps between gaps.
 pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
-    // Silences are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
+    // Gaps are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(gap_ns) = trial.spec.parameters.number(GAP_NS) else { continue };
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_counted_for_each_wake_up_of_a_silence() {
+    fn entries_are_counted_for_each_wake_up_of_a_gap() {
         let long = trial(1e6, &[("samples", 100), ("idle_c1", 50), ("idle_c6", 150)]);
         let short = trial(20e3, &[("samples", 1000), ("idle_poll", 900)]);
         let other = trial(20e3, &[("samples", 1000), ("idle_poll", 1100)]);

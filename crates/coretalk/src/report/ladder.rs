@@ -225,8 +225,8 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     let woken: Vec<&str> =
         RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();
     if !woken.is_empty() {
-        let silence = super::text::duration(LADDER_GAP_NS * 1e-9);
-        text.push_str(&format!("; {}: until a thread that slept {silence} runs again", woken.join(" and ")));
+        let gap = super::text::duration(LADDER_GAP_NS * 1e-9);
+        text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
         text.push_str("; each pair in the state of the machine that its headline is from");

@@ -27,8 +27,8 @@ use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
 use rows::{table, times_beside};
 
-/// Trials whose times fall into heaps that are told one by one; more are counted.
-const MOST_HEAPS: usize = 4;
+/// Trials whose times fall into modes that are told one by one; more are counted.
+const MOST_MODES: usize = 4;
 
 /// The whole screen of a run of series, with a line end after each line.
 pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, style: &Style) -> String {
@@ -132,14 +132,14 @@ fn body(
     }
     lines.extend(idle::lines(trials, style.width));
     lines.extend(padding::lines(&report.topology, trials, style.width));
-    lines.extend(heaps(report, series, trials, &listed, style.width));
+    lines.extend(mode_lines(report, series, trials, &listed, style.width));
     lines
 }
 
-/// Distributions that fall into several heaps, and whether a placement that was measured explains it.
+/// Distributions that fall into several modes, and whether a placement that was measured explains it.
 ///
 /// `listed` are those that stand in tables: they are told in the unit of their table, and the others in that of maps.
-fn heaps(
+fn mode_lines(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
@@ -149,7 +149,7 @@ fn heaps(
     let mut lines = Vec::new();
     let mut left_out = 0u64;
     for trial in trials {
-        let Some((view, heaps)) = trial
+        let Some((view, modes)) = trial
             .histograms
             .iter()
             .map(|(view, histogram)| (view, modes(histogram)))
@@ -157,7 +157,7 @@ fn heaps(
         else {
             continue;
         };
-        if lines.len() >= MOST_HEAPS {
+        if lines.len() >= MOST_MODES {
             left_out += 1;
             continue;
         }
@@ -168,10 +168,10 @@ fn heaps(
             TimeUnit::of(kind.iter().flat_map(|kind| kind.medians_ns(&series.settings)))
         };
         let times = if is_listed { times_beside(trial, listed) } else { of_map() };
-        let shares: Vec<String> = heaps
+        let shares: Vec<String> = modes
             .iter()
-            .map(|heap| {
-                format!("{} at {} {}", percent(heap.share), ns(heap.median_ns / times.ns), times.name)
+            .map(|mode| {
+                format!("{} at {} {}", percent(mode.share), ns(mode.median_ns / times.ns), times.name)
             })
             .collect();
         let alike = |other: &&&TrialResult| {
@@ -179,7 +179,7 @@ fn heaps(
         };
         let near = |other: &&&TrialResult| {
             let headline = headline(&series.settings, other).map(|estimate| estimate.point);
-            heaps.iter().any(|heap| headline.is_some_and(|ns| (ns / heap.median_ns - 1.0).abs() < 0.2))
+            modes.iter().any(|mode| headline.is_some_and(|ns| (ns / mode.median_ns - 1.0).abs() < 0.2))
         };
         let explained = match trials.iter().filter(alike).find(near) {
             Some(other) => {

@@ -131,18 +131,18 @@ fn a_part_of_a_table_that_stands_below_names_every_row() {
 }
 
 #[test]
-fn heaps_are_told_in_the_unit_of_their_table() {
+fn modes_are_told_in_the_unit_of_their_table() {
     let tool = Tool::new();
     let words = ["broadcast", "--readers", "2", "--machine", "sim:laptop-smt", "--seed", "1"];
-    tool.done(&[&words[..], &["--budget", "500ms", "-q", "--name", "heaps"]].concat());
-    let path = tool.done(&["runs", "path", "heaps"]).out;
+    tool.done(&[&words[..], &["--budget", "500ms", "-q", "--name", "modes"]].concat());
+    let path = tool.done(&["runs", "path", "modes"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
     let mut two = Histogram::new();
     for (ns, count) in [(64.7, 900), (400.0, 100)] {
         two.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
     }
     report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), two);
-    let text = screen::of(&report, Screen::Shown(Saved::As("heaps")), &Style::default());
+    let text = screen::of(&report, Screen::Shown(Saved::As("modes")), &Style::default());
     assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
 }
 

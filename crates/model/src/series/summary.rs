@@ -26,7 +26,7 @@ pub fn by_relation(
     medians.filter_map(|(relation, points)| Some((relation, median(&points)?, points.len()))).collect()
 }
 
-/// One of several heaps that a distribution falls into.
+/// One of several modes that a distribution falls into.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
     /// Its median in nanoseconds.
@@ -35,19 +35,19 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// Steps in each power of two in which heaps are looked for: 19 %, wider than the noise of a quiet wake-up.
+/// Steps in each power of two in which modes are looked for: 19 %, wider than the noise of a quiet wake-up.
 const STEPS: f64 = 4.0;
-/// A heap holds at least this share.
+/// A mode holds at least this share.
 const LEAST_SHARE: f64 = 0.1;
-/// Between two heaps lies a valley of at most this part of the lower one.
+/// Between two modes lies a valley of at most this part of the lower one.
 const VALLEY: f64 = 0.5;
-/// Fewer events than this make no heap.
+/// Fewer events than this make no mode.
 const FEWEST_EVENTS: u64 = 200;
 
-/// The heaps of a distribution by rising time; one where it has one, none where there are too few events to tell.
+/// The modes of a distribution by rising time; one where it has one, none where there are too few events to tell.
 ///
 /// Counts on a logarithmic scale, smoothed over three steps, are cut at the deepest valley as long as both sides are
-/// heaps.
+/// modes.
 pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     let total = histogram.count();
     if total < FEWEST_EVENTS {
@@ -74,14 +74,14 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     edges
         .windows(2)
         .filter_map(|edge| {
-            let mut heap = Histogram::new();
+            let mut mode = Histogram::new();
             for (units, count) in
                 histogram.iter().filter(|(units, _)| (edge[0]..edge[1]).contains(&(step(*units) - low)))
             {
-                heap.record(units, count);
+                mode.record(units, count);
             }
-            let share = heap.count() as f64 / total as f64;
-            Some(Mode { median_ns: heap.percentile_ns(0.5)?, share })
+            let share = mode.count() as f64 / total as f64;
+            Some(Mode { median_ns: mode.percentile_ns(0.5)?, share })
         })
         .collect()
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn two_heaps_are_told_apart_and_one_stays_one() {
+    fn two_modes_are_told_apart_and_one_stays_one() {
         let one = modes(&around(&[(12_000.0, 3_000)]));
         assert_eq!(one.len(), 1, "{one:?}");
         let two = modes(&around(&[(12_000.0, 3_000), (48_000.0, 1_000)]));

@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(titles(&curves.headline), ["wake: slept, median by gap; CPUs 0 → 1"]);
         assert_eq!(titles(&curves.others), ["wake: first, median by gap; CPUs 0 → 1"]);
         let [slept] = &heights(&curves.headline[0])[..] else { panic!("one curve") };
-        assert!(slept[0] > slept[1] && slept[1] > slept[2], "longer silences lie higher: {slept:?}");
+        assert!(slept[0] > slept[1] && slept[1] > slept[2], "longer gaps lie higher: {slept:?}");
         assert_eq!(drawn(&all[..4]), Curves::default(), "two points are no curve");
     }
 
