@@ -44,7 +44,7 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Strin
     let pairs = pairs_of_the_ladder(topology, cpus);
     let names = RUNGS.iter().filter(|rung| rung.probe == wake::Wake.spec().id).map(|rung| rung.parameter);
     let names: Vec<&str> = names.map(|(_, primitive)| primitive).collect();
-    let asked = Gathering::QuickLook.asked().with("primitive", names.join(","));
+    let asked = Gathering::QuickLook.options().with("primitive", names.join(","));
     let mut trials = Vec::new();
     for pair in &pairs {
         let request = SeriesRequest { topology, cpus, pairs: std::slice::from_ref(pair), asked: &asked };
@@ -79,7 +79,7 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
 /// What a probe says about the request.
 pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, String> {
     let mut gathered = Gathered::default();
-    let (pairs, asked) = (representative_pairs(topology, cpus), Gathering::Suite.asked());
+    let (pairs, asked) = (representative_pairs(topology, cpus), Gathering::Suite.options());
     let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
     for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
         let trials = probe.brief(&request)?;

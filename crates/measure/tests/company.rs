@@ -39,7 +39,7 @@ fn settings(
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
-        asked,
+        options: asked,
         cpus,
         precision: 0.05,
     }

@@ -72,7 +72,7 @@ fn ratios_of_placements_are_recovered_within_five_percent_on_16_and_192_cpus() {
                     (winner == 1) == ((truth > 0.0) == better) && truth.abs() > 0.005
                 }
                 Outcome::Same { .. } | Outcome::CannotTell => truth.abs() < 0.02,
-                Outcome::Told => false,
+                Outcome::NotTested => false,
             };
             assert!(right, "{scenario}, {workload}: {outcome:?} for {truth}");
         }
@@ -136,7 +136,7 @@ fn message_ns(machine: &SimMachine, (a, b): (CpuId, CpuId)) -> f64 {
 
 /// What the messages of a piece of work take: the sum, or of what happens at the same time the longest.
 fn messages_ns(machine: &SimMachine, talk: Talk, roles: &[CpuId]) -> f64 {
-    let told = talk.told_by(roles);
+    let told = talk.talking_pairs(roles);
     let each = |pairs: &Vec<(CpuId, CpuId)>| -> Vec<f64> {
         pairs.iter().map(|pair| message_ns(machine, *pair)).collect()
     };
@@ -174,7 +174,7 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
                 a != b && (group(*a) != group(*b) || group(*a).is_none())
             };
             let counts = sides.map(|roles| {
-                let told = talk.told_by(roles);
+                let told = talk.talking_pairs(roles);
                 assert!(told.iter().all(|pairs| pairs.len() == of), "{reason:?}");
                 told.iter().map(|pairs| pairs.iter().filter(|pair| apart(pair)).count()).max()
             });

@@ -67,7 +67,7 @@ fn settings(
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
-        asked,
+        options: asked,
         cpus,
         precision,
     }
@@ -150,7 +150,7 @@ fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
         seed: 1,
         budget: Picos::from_ms(5_000),
-        asked,
+        options: asked,
         cpus,
         precision: 0.05,
     };

@@ -57,7 +57,7 @@ fn settings(machine: &dyn Machine, probe: &str, asked: Parameters, budget: Picos
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
         precision: 0.02,
         seed: 1,
-        asked,
+        options: asked,
         budget,
         cpus,
     }

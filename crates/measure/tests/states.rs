@@ -67,7 +67,7 @@ fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: 
         headlines: of.headlines().iter().map(|name| (*name).to_owned()).collect(),
         precision: if probe == "queue" { 0.05 } else { 0.02 },
         seed,
-        asked,
+        options: asked,
         budget: Picos::from_ms(1_000 * budget_s),
         cpus,
     };

@@ -207,7 +207,9 @@ impl Alone {
     fn described(&self, distances: &Distances) -> LoneGroup {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for &cpu in &self.group {
-            for other in (0..distances.len()).filter(|&other| other != cpu && distances.is_told(cpu, other)) {
+            for other in
+                (0..distances.len()).filter(|&other| other != cpu && distances.is_above_floor(cpu, other))
+            {
                 let value = exp(distances.at(cpu, other));
                 if self.group.contains(&other) {
                     inside.push(value);
@@ -230,7 +232,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
     let n = distances.len();
     let mut cells: Vec<[Vec<f64>; 2]> = vec![[Vec::new(), Vec::new()]; levels.len()];
     for high in 0..n {
-        for low in (0..high).filter(|&low| distances.is_told(low, high)) {
+        for low in (0..high).filter(|&low| distances.is_above_floor(low, high)) {
             let depth = blocks::depth(levels, low, high);
             let value = exp(distances.at(low, high));
             if let Some([inside, _]) = cells.get_mut(depth) {

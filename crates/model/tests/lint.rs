@@ -69,7 +69,7 @@ fn machines_of_many_kinds_are_clean() {
 
 /// What is doubted by itself: a pair that is wrong for one of these reasons may not fit the groups either, and `topology`
 /// counts it so.
-fn told(matrix: &ImportedMatrix) -> Vec<Doubt> {
+fn doubts_of(matrix: &ImportedMatrix) -> Vec<Doubt> {
     lint(matrix).into_iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. })).collect()
 }
 
@@ -81,7 +81,7 @@ fn impossible_and_missing_cells_are_named() {
         (9, 1) => 1e9,
         _ => server(a, b),
     });
-    let doubts = told(&matrix);
+    let doubts = doubts_of(&matrix);
     let pair = |a, b| vec![[CpuId(a), CpuId(b)]];
     assert_eq!(doubts[0], Doubt::Zero { cells: pair(2, 5) });
     assert!(matches!(&doubts[1], Doubt::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
@@ -90,13 +90,13 @@ fn impossible_and_missing_cells_are_named() {
     let cpus = (0..4).map(CpuId).collect();
     let holes = Matrix::symmetric(cpus, |row, _| (row != 2).then_some(40.0));
     let holes = read_matrices(write_c2c_csv(&holes).as_bytes()).unwrap().remove(0);
-    assert!(matches!(&told(&holes)[..], [Doubt::Missing { cells, of: 6 }] if cells.len() == 2));
+    assert!(matches!(&doubts_of(&holes)[..], [Doubt::Missing { cells, of: 6 }] if cells.len() == 2));
 }
 
 #[test]
 fn a_coarse_clock_leaves_a_comb() {
     let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
-    let [Doubt::ClockComb { step, .. }] = told(&matrix)[..] else { panic!("{:?}", told(&matrix)) };
+    let [Doubt::ClockComb { step, .. }] = doubts_of(&matrix)[..] else { panic!("{:?}", doubts_of(&matrix)) };
     assert!((step - 5.2).abs() < 0.1, "{step}");
 }
 
@@ -128,9 +128,9 @@ fn two_directions_that_differ_are_seen_and_rounding_is_not() {
     };
     let once = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
     assert!(
-        matches!(&told(&once)[..], [Doubt::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
+        matches!(&doubts_of(&once)[..], [Doubt::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
         "{:?}",
-        told(&once)
+        doubts_of(&once)
     );
     let halves = directed(&|row, column| if row < column { 120.0 } else { 40.0 });
     assert_eq!(kinds(&halves), [Kind::Asymmetry]);
@@ -178,10 +178,10 @@ fn pairs_that_are_called_alike_are_alike_but_for_few() {
 #[test]
 fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
     let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
-    let [Doubt::FirstCpu { pair, .. }] = told(&first)[..] else { panic!("{:?}", told(&first)) };
+    let [Doubt::FirstCpu { pair, .. }] = doubts_of(&first)[..] else { panic!("{:?}", doubts_of(&first)) };
     assert_eq!(pair, [CpuId(0), CpuId(16)]);
     let disturbed = |a: u32, b: u32| if a == 6 || b == 6 { 300.0 } else { 110.0 * noise(8, a, b) };
-    let doubts = told(&file(8, disturbed));
+    let doubts = doubts_of(&file(8, disturbed));
     let [Doubt::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
     assert_eq!(cpus.to_string(), "6");
 }

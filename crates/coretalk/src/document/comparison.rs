@@ -103,7 +103,7 @@ impl ComparisonDoc {
             }
             Outcome::Same { within } => ("same", None, Some(*within), None, None),
             Outcome::CannotTell => ("cannot-tell", None, None, None, None),
-            Outcome::Told => ("told", None, None, None, None),
+            Outcome::NotTested => ("told", None, None, None, None),
         };
         let doubt = |arm: &str| {
             place.result.doubts.iter().find(|doubt| doubt.work == comparison.work && doubt.placement == arm)

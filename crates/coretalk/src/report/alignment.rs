@@ -6,7 +6,7 @@ use coretalk_model::compare::{Alignment, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
 
 /// What no shape tells.
-const UNTOLD: &str =
+const UNKNOWN: &str =
     "What the groups are, threads of a core or cores of a cluster, latencies alone do not tell.";
 /// Sizes that are told one by one.
 const MOST_SIZES: usize = 3;
@@ -23,11 +23,11 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
             .to_owned(),
         Pairing::Levels(Likeness::Renumbered) => format!(
             "Both show {}, under other numbers: groups of a size are held against each other, no pair of CPUs \
-             against a pair. {UNTOLD}",
+             against a pair. {UNKNOWN}",
             makeup(a)
         ),
         Pairing::Levels(Likeness::Kind) => format!(
-            "A shows {}, B {}: levels are held against each other in this order, no pair of CPUs against a pair. {UNTOLD}",
+            "A shows {}, B {}: levels are held against each other in this order, no pair of CPUs against a pair. {UNKNOWN}",
             makeup(a),
             makeup(b)
         ),

@@ -19,7 +19,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: us
     for verdict in [Execution::Shared, Execution::Apart] {
         let pairs = with(verdict);
         if !pairs.is_empty() {
-            lines.extend(wrap(&said(&pairs, verdict, reported), width, 1));
+            lines.extend(wrap(&verdict_words(&pairs, verdict, reported), width, 1));
         }
         lines.extend(contradicted(&pairs, verdict, reported, width));
     }
@@ -36,7 +36,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: us
     lines
 }
 
-fn said(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
+fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
     let is_confirmed = reported.is_some_and(|topology| {
         pairs.iter().all(|test| (relation(topology, test) == Relation::Smt) == (verdict == Execution::Shared))
     });

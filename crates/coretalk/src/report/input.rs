@@ -310,7 +310,7 @@ fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
         |cpu: CpuId| series.settings.cpus.iter().position(|known| *known == cpu).map(|at| at as u32);
     let mut columns =
         Columns { cpus: series.settings.cpus.iter().map(|cpu| cpu.0).collect(), ..Columns::default() };
-    for trial in kind.told() {
+    for trial in kind.with_value() {
         let [from, to] = spec_pair(trial).map(|pair| pair.map(position)).unwrap_or_default();
         if let (Some(from), Some(to)) = (from, to) {
             columns.push_trial([from, to], trial, number_of_map(series, &unit, trial));

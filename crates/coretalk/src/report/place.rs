@@ -145,7 +145,7 @@ pub fn heading() -> [(&'static str, Align); 7] {
 pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
     let reference = match comparison.outcome {
         Outcome::Winner { winner, .. } => winner,
-        Outcome::Same { .. } | Outcome::CannotTell | Outcome::Told => 0,
+        Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
     };
     let row = |(number, arm): (usize, &coretalk_model::place::Arm)| {
         let unknown = || "·".to_owned();
@@ -223,7 +223,7 @@ fn verdict(comparison: &Comparison) -> String {
             Some(Open::BelowZero) => "not tested: below zero".to_owned(),
             _ => "cannot tell".to_owned(),
         },
-        Outcome::Told => String::new(),
+        Outcome::NotTested => String::new(),
     }
 }
 
@@ -297,7 +297,7 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
         Outcome::Same { within } => {
             format!(" → No placement matters here: none differs by more than {} in {what}.", percent(*within))
         }
-        Outcome::CannotTell | Outcome::Told => {
+        Outcome::CannotTell | Outcome::NotTested => {
             let told = match missing(place, headline) {
                 Some(missing) => missing,
                 None => {

@@ -50,13 +50,13 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
     row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
     row("trials", grouped(plan.trials as i64));
     let [least, most] = plan.passes;
-    let messages = settings.asked.number("messages");
+    let messages = settings.options.number("messages");
     let each = if messages.is_some() { String::new() } else { format!(" of {}", duration(plan.pass.secs())) };
     row("passes", format!("{least}{each}, up to {most} for wide intervals"));
     if plan.could_be_parallel {
         row("at the same time", together(plan.parallel as u64));
     }
-    if let Some(samples) = settings.asked.number("samples") {
+    if let Some(samples) = settings.options.number("samples") {
         row("samples", format!("{} of each trial, as far as the budget allows", grouped(samples as i64)));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));

@@ -7,7 +7,7 @@ use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
 /// Trials whose plateaus are told one by one; more are counted.
-const MOST_TOLD: usize = 6;
+const MOST_LISTED: usize = 6;
 
 /// A line for each of the trials that changed state most, and how many there are besides.
 pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
@@ -24,7 +24,7 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
     );
     let mut lines = wrap(&text, width, 1);
     changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
-    for trial in changed.iter().take(MOST_TOLD) {
+    for trial in changed.iter().take(MOST_LISTED) {
         // The number that the table shows.
         let name = series::displayed_value(&series.settings, trial).unwrap_or_default();
         let value = |state: &TrialState| {
@@ -39,8 +39,8 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
             .collect();
         lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
     }
-    if changed.len() > MOST_TOLD {
-        let more = count((changed.len() - MOST_TOLD) as u64, "more trial");
+    if changed.len() > MOST_LISTED {
+        let more = count((changed.len() - MOST_LISTED) as u64, "more trial");
         lines.extend(wrap(&format!("  {more} with plateaus; see `states` in the data"), width, 4));
     }
     lines

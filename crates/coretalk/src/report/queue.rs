@@ -130,7 +130,7 @@ fn conclusions(
     lines.extend(left_out(shapes, width));
     let every = series.settings.cpus.len().pow(2);
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
-        && series.settings.asked.text("pairs") != Some("listed");
+        && series.settings.options.text("pairs") != Some("listed");
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     if let Some(checked) = checked {
         let text = format!(

@@ -53,7 +53,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) ->
 
 /// A number of a table, and what it is.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct DisplayedValue<'a> {
     value: f64,
     /// Its name in the data.
     name: &'a str,
@@ -83,23 +83,23 @@ fn table(
         }
         cells.push((row, placement, trial));
     }
-    let told = |row: &str, placement: &str| {
+    let displayed = |row: &str, placement: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == placement)?;
         let name = series::displayed_value(&series.settings, trial)?;
-        Some(Told { value: trial.told(name)?, name, unit: unit_of(trial, unit), trial })
+        Some(DisplayedValue { value: trial.number_of(name)?, name, unit: unit_of(trial, unit), trial })
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(placements.iter().map(|placement| (placement.as_str(), Align::Right)));
     let mut table = Columns::new(&heading);
     for row in rows.iter().take(MOST_ROWS) {
-        let cell = |placement: &String| match told(row, placement) {
+        let cell = |placement: &String| match displayed(row, placement) {
             // That is no rate of the pair.
-            Some(Told { trial, .. })
+            Some(DisplayedValue { trial, .. })
                 if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
             {
                 "s".to_owned()
             }
-            Some(Told { value, trial, unit, .. }) => {
+            Some(DisplayedValue { value, trial, unit, .. }) => {
                 let mark = match (of_slices(trial), trial.flags.has_doubt()) {
                     (true, _) => " s",
                     (false, true) => " !",
@@ -111,7 +111,8 @@ fn table(
         };
         table.row([row.clone()].into_iter().chain(placements.iter().map(cell)).collect());
     }
-    let every = rows.iter().flat_map(|row| placements.iter().filter_map(|placement| told(row, placement)));
+    let every =
+        rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
     let mut lines = quantities(probe, every, width);
     lines.extend(table.lines(width));
     if rows.len() > MOST_ROWS {
@@ -120,11 +121,13 @@ fn table(
     }
     // Only what stands alike in one column can be said to be more or less.
     if let (Some(placement), "ns") = (
-        placements.iter().max_by_key(|placement| rows.iter().filter_map(|row| told(row, placement)).count()),
+        placements
+            .iter()
+            .max_by_key(|placement| rows.iter().filter_map(|row| displayed(row, placement)).count()),
         unit,
     ) {
-        let column = rows.iter().filter_map(|row| told(row, placement));
-        lines.extend(extremes(placement, column.filter(|told| told.unit == unit), width));
+        let column = rows.iter().filter_map(|row| displayed(row, placement));
+        lines.extend(extremes(placement, column.filter(|displayed| displayed.unit == unit), width));
     }
     lines
 }
@@ -133,16 +136,16 @@ fn table(
 /// things, that of the most rows is named first, and the others with their rows.
 fn quantities<'a>(
     probe: &dyn SeriesProbe,
-    every: impl Iterator<Item = Told<'a>>,
+    every: impl Iterator<Item = DisplayedValue<'a>>,
     width: usize,
 ) -> Vec<String> {
     let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
-    for told in every {
-        let row = first_word(told.trial);
-        match kinds.iter_mut().find(|(name, _)| *name == told.name) {
+    for displayed in every {
+        let row = first_word(displayed.trial);
+        match kinds.iter_mut().find(|(name, _)| *name == displayed.name) {
             Some((_, rows)) if rows.contains(&row) => {}
             Some((_, rows)) => rows.push(row),
-            None => kinds.push((told.name, vec![row])),
+            None => kinds.push((displayed.name, vec![row])),
         }
     }
     // Sorting keeps the order of those with as many.
@@ -184,24 +187,30 @@ fn meaning(probe: &str, name: &str) -> Option<&'static str> {
 }
 
 /// The least and the most of rows that are the same thing under the same numbers.
-fn extremes<'a>(placement: &str, column: impl Iterator<Item = Told<'a>>, width: usize) -> Vec<String> {
-    let mut alike: Vec<(&str, String, Vec<Told<'a>>)> = Vec::new();
-    for told in column.filter(|told| !of_slices(told.trial)) {
-        let numbers = numbers(told.trial);
-        match alike.iter_mut().find(|(name, of, _)| *name == told.name && *of == numbers) {
-            Some((.., rows)) => rows.push(told),
-            None => alike.push((told.name, numbers, vec![told])),
+fn extremes<'a>(
+    placement: &str,
+    column: impl Iterator<Item = DisplayedValue<'a>>,
+    width: usize,
+) -> Vec<String> {
+    let mut alike: Vec<(&str, String, Vec<DisplayedValue<'a>>)> = Vec::new();
+    for displayed in column.filter(|displayed| !of_slices(displayed.trial)) {
+        let numbers = numbers(displayed.trial);
+        match alike.iter_mut().find(|(name, of, _)| *name == displayed.name && *of == numbers) {
+            Some((.., rows)) => rows.push(displayed),
+            None => alike.push((displayed.name, numbers, vec![displayed])),
         }
     }
-    let sentence = |(_, numbers, mut rows): (&str, String, Vec<Told<'a>>)| {
+    let sentence = |(_, numbers, mut rows): (&str, String, Vec<DisplayedValue<'a>>)| {
         // More and less are told of one state of the machine.
-        let trials: Vec<&TrialResult> = rows.iter().map(|told| told.trial).collect();
+        let trials: Vec<&TrialResult> = rows.iter().map(|displayed| displayed.trial).collect();
         let mut beside = side_by_side(&trials).into_iter();
         rows.retain(|_| matches!(beside.next(), Some(Some(Cow::Borrowed(_)))));
         rows.sort_by(|a, b| a.value.total_cmp(&b.value));
         let [first, .., last] = rows.as_slice() else { return None };
         let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
-        let one = |told: &Told<'_>| format!("{}, {}", value_words(told.value, told.unit), names(told.trial));
+        let one = |displayed: &DisplayedValue<'_>| {
+            format!("{}, {}", value_words(displayed.value, displayed.unit), names(displayed.trial))
+        };
         Some(format!(" {placement}{of}: least {}; most {}.", one(first), one(last)))
     };
     alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()

@@ -59,7 +59,7 @@ pub fn number_of_map<'a>(
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
 pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, style: &Style) -> Vec<String> {
     let unit = kind.unit(&series.settings);
-    let told: Vec<&TrialResult> = kind.told().collect();
+    let told: Vec<&TrialResult> = kind.with_value().collect();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
         told.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
     let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {

@@ -40,7 +40,7 @@ pub(super) fn lines(
         lines.push(String::new());
     }
     lines.extend(crossovers(report, series, width));
-    lines.extend(said(report, trials, width));
+    lines.extend(legend(report, trials, width));
     lines
 }
 
@@ -320,7 +320,7 @@ fn crossover(report: &RunReport, found: &Crossover, width: usize) -> Vec<String>
 }
 
 /// What the names and marks mean.
-fn said(report: &RunReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
+fn legend(report: &RunReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
     let remarks = probes::series_by_id(PROBE).map_or(Vec::new(), |probe| probe.remarks(&specs));
     let mut lines: Vec<String> =

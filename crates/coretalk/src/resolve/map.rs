@@ -86,7 +86,7 @@ fn gathered(
     let series = SeriesSettings {
         probes: gathered.probes,
         headlines: gathered.headlines,
-        asked: gathering.asked(),
+        options: gathering.options(),
         trials,
         precision: settings.precision,
         budget: beside,

@@ -81,7 +81,7 @@ pub fn request(
     let settings = SeriesSettings {
         probes: vec![family.probe().to_owned()],
         headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
-        asked,
+        options: asked,
         trials,
         precision: global.precision.unwrap_or(PRECISION),
         budget: global.budget.unwrap_or(budget),

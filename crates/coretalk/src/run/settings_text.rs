@@ -59,7 +59,8 @@ pub fn settings_of_map(settings: &LatencySettings) -> String {
 /// The settings of trials.
 pub fn settings_of_trials(settings: &SeriesSettings) -> String {
     let mut parts = vec![on(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
-    parts.extend(settings.asked.0.iter().map(|(name, value)| format!("{} {value}", name.replace('_', " "))));
+    parts
+        .extend(settings.options.0.iter().map(|(name, value)| format!("{} {value}", name.replace('_', " "))));
     let judged =
         (!settings.headlines.is_empty()).then(|| format!("judged by {}", settings.headlines.join(", ")));
     parts.extend(judged);

@@ -149,9 +149,9 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
                 (probe.clone(), trials, shares.first(probe))
             })
             .collect(),
-        machine_time: if settings.asked.number(MESSAGES).is_some() {
+        machine_time: if settings.options.number(MESSAGES).is_some() {
             [settings.budget; 2]
-        } else if settings.asked.number("samples").is_some() {
+        } else if settings.options.number("samples").is_some() {
             [times[0], settings.budget]
         } else if settings.gathering() == Some(Gathering::QuickLook) {
             [times[0]; 2]
@@ -415,7 +415,7 @@ impl<'a> Driver<'a> {
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.left().max(SHORTEST_PASS);
-        let counted = self.settings.asked.number(MESSAGES).is_some();
+        let counted = self.settings.options.number(MESSAGES).is_some();
         let specs: Vec<Cow<'_, TrialSpec>> = trials.iter().map(|&trial| self.possible(trial)).collect();
         let order = |(index, &trial): (usize, &usize)| {
             let spec: &TrialSpec = &specs[index];
@@ -424,7 +424,7 @@ impl<'a> Driver<'a> {
             TrialOrder {
                 probe: self.probes[trial],
                 spec,
-                asked: &self.settings.asked,
+                asked: &self.settings.options,
                 span: if counted { self.share_of(left, pass) } else { span(&spec.probe).min(left) },
                 key: key.bits(spec.id().0),
             }
@@ -567,7 +567,7 @@ impl<'a> Driver<'a> {
             return true;
         }
         // Whoever asks for samples gets them, as far as the budget goes.
-        let Some(wanted) = self.settings.asked.number("samples") else { return false };
+        let Some(wanted) = self.settings.options.number("samples") else { return false };
         let passes = self.record.outcomes(trial).filter(|pass| self.covers(trial, pass));
         let made: u64 = passes.filter_map(|pass| pass.observed.counts.get("samples")).sum();
         (made as f64) < wanted
@@ -614,11 +614,11 @@ impl<'a> Driver<'a> {
     /// Machine time that the run is expected to take from its beginning.
     fn expected(&self) -> Picos {
         let elapsed = self.machine.now() - self.began;
-        if self.settings.asked.number("samples").is_some() {
+        if self.settings.options.number("samples").is_some() {
             return self.settings.budget;
         }
         // How long so many messages take, passes say.
-        let counted = self.settings.asked.number(MESSAGES).is_some();
+        let counted = self.settings.options.number(MESSAGES).is_some();
         let made: Vec<f64> = (0..self.settings.trials.len())
             .filter(|_| counted)
             .filter_map(|trial| Some(self.record.outcomes(trial).last()?.elapsed.secs()))

@@ -18,8 +18,8 @@ const OF_A_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// The readings of one level of one side.
 pub(super) type Members<'a> = Vec<(&'a Subject, &'a Reading)>;
 
-/// What one side says of a level.
-struct Told {
+/// A level of one side in numbers.
+struct LevelSummary {
     /// As read.
     median: f64,
     /// In the basis.
@@ -34,31 +34,31 @@ struct Told {
     values: Vec<[f64; 2]>,
 }
 
-impl Told {
-    fn of(members: &Members<'_>, basis: Basis) -> Told {
+impl LevelSummary {
+    fn of(members: &Members<'_>, basis: Basis) -> LevelSummary {
         let still: Members<'_> = members.iter().copied().filter(|(_, reading)| reading.steady).collect();
-        let told = if still.is_empty() { members } else { &still };
+        let counted = if still.is_empty() { members } else { &still };
         let middle = |of: &dyn Fn(&Reading) -> f64| {
-            median(&told.iter().map(|(_, reading)| of(reading)).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+            median(&counted.iter().map(|(_, reading)| of(reading)).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
         };
         let logarithms: Vec<f64> =
-            told.iter().map(|(_, reading)| in_basis(reading, basis).point.ln()).collect();
+            counted.iter().map(|(_, reading)| in_basis(reading, basis).point.ln()).collect();
         let known: Vec<f64> =
-            told.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
-        let cpus: CpuSet = told.iter().flat_map(|(subject, _)| subject.cpus()).collect();
+            counted.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
+        let cpus: CpuSet = counted.iter().flat_map(|(subject, _)| subject.cpus()).collect();
         // One or two values have no other middle than their mean.
-        let witnesses = told.len().min((cpus.len() / 2).max(1)) as f64;
-        let widening = if told.len() > 2 { OF_A_MEDIAN } else { 1.0 };
+        let witnesses = counted.len().min((cpus.len() / 2).max(1)) as f64;
+        let widening = if counted.len() > 2 { OF_A_MEDIAN } else { 1.0 };
         let mut values: Vec<[f64; 2]> = members
             .iter()
             .map(|(_, reading)| [reading.value.point, in_basis(reading, basis).point])
             .collect();
         values.sort_unstable_by(|x, y| x[0].total_cmp(&y[0]).then(x[1].total_cmp(&y[1])));
-        Told {
+        LevelSummary {
             median: middle(&|reading| reading.value.point),
             location: middle(&|reading| in_basis(reading, basis).point),
             deviation: scatter(&logarithms, &known).map(|cell| cell * (widening / witnesses).sqrt()),
-            all_known: known.len() == told.len(),
+            all_known: known.len() == counted.len(),
             moved: members.len() - still.len(),
             values,
         }
@@ -80,7 +80,7 @@ pub(super) fn judge_apart(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Apart {
-    let [x, y] = [a, b].map(|members| Told::of(members, basis));
+    let [x, y] = [a, b].map(|members| LevelSummary::of(members, basis));
     let own = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
     let judged = Judged::of(Case {
         a: x.median,

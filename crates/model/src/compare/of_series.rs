@@ -29,9 +29,9 @@ pub fn of_series(
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
-    let asked: Vec<String> =
-        settings.asked.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
-    let asked = ("options", asked.join(" "));
+    let options: Vec<String> =
+        settings.options.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
+    let options = ("options", options.join(" "));
     let mut datasets: BTreeMap<String, Dataset> = BTreeMap::new();
     for (set, trials) in sets {
         let pairs = trials.iter().filter(|(trial, ..)| trial.spec.placement.len() == 2).count();
@@ -61,7 +61,7 @@ pub fn of_series(
                 negligible: if quantity.unit == "ns" { NEGLIGIBLE_NS } else { 0.0 },
                 unit: quantity.unit,
                 better: quantity.better,
-                traits: vec![asked.clone()],
+                traits: vec![options.clone()],
                 resolution: 0.0,
                 readings: BTreeMap::new(),
             });
@@ -129,7 +129,7 @@ mod tests {
     fn side_on(topology: Topology, trials: Vec<TrialResult>) -> Side {
         let settings = SeriesSettings {
             headlines: vec!["slept".into(), "messages_per_s".into()],
-            asked: Parameters::default().with("samples", 50.0),
+            options: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };
         let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };

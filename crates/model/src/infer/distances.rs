@@ -154,7 +154,7 @@ impl Distances {
     }
 
     /// Whether the value of a pair is known and more than "below the step of the clock", which is no time.
-    pub fn is_told(&self, a: usize, b: usize) -> bool {
+    pub fn is_above_floor(&self, a: usize, b: usize) -> bool {
         self.is_known(a, b) && self.floor.is_none_or(|floor| self.at(a, b) > floor)
     }
 

@@ -85,24 +85,26 @@ pub struct Scratch {
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
 fn location(passes: CellPasses<'_>, slot: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
     numbers.clear();
-    numbers.extend(said(passes, slot, valid_from).map(|value| f64::from(value.location_ns)));
+    numbers.extend(valid_values(passes, slot, valid_from).map(|value| f64::from(value.location_ns)));
     stats::median_in_place(numbers)
 }
 
 /// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
 pub fn pass_residuals(passes: CellPasses<'_>, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
     let Some(location) = location(passes, slot, valid_from, &mut Vec::new()) else { return };
-    into.extend(said(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()));
+    into.extend(
+        valid_values(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()),
+    );
 }
 
 /// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
 /// where the clock is known.
 pub fn pool_passes(passes: CellPasses<'_>, slot: usize, valid_from: u32, limit: f64, pools: &mut [Pool; 2]) {
     let of = |clock: fn(&PassHead) -> f32| -> Vec<f64> {
-        let told = valid(passes, valid_from).filter_map(|(index, head)| {
+        let known = valid(passes, valid_from).filter_map(|(index, head)| {
             Some(f64::from(passes.slot(index, slot)?.location_ns) * f64::from(clock(head)))
         });
-        told.map(f64::ln).collect()
+        known.map(f64::ln).collect()
     };
     pools[0].add(&of(|_| 1.0), limit);
     pools[1].add(&of(|head| head.core_ghz), limit);
@@ -117,8 +119,8 @@ fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, &Pas
     passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// What the passes that count said in a slot.
-fn said(passes: CellPasses<'_>, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
+/// The values in a slot of the passes that count.
+fn valid_values(passes: CellPasses<'_>, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
     valid(passes, valid_from).filter_map(move |(index, _)| passes.slot(index, slot))
 }
 
@@ -216,7 +218,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     }
     let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
     numbers.clear();
-    for value in said(passes, slot, context.valid_from) {
+    for value in valid_values(passes, slot, context.valid_from) {
         batches += u64::from(value.kept);
         dropped += u64::from(value.dropped);
         floor = floor.min(f64::from(value.floor_ns));
@@ -233,7 +235,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         home,
         home_penalty: penalty,
         line_spread: stats::median_in_place(numbers),
-        states: told(&states, values, context.settings),
+        states: cell_states(&states, values, context.settings),
         cas_ns,
         grade: Grade::D,
         flags,
@@ -311,11 +313,11 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
 /// alarms at 1.3 as max/min), so they only count where the machine really went elsewhere.
 const PLATEAU_RATIO: f64 = 1.30;
 
-fn told(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
+fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
     if states.len() < 2 {
         return Vec::new();
     }
-    let mut told: Vec<CellState> = states
+    let mut ordered: Vec<CellState> = states
         .iter()
         .filter_map(|passes| {
             let ns: Vec<Pass> = passes.iter().map(|&pass| values[pass].pass(1.0)).collect();
@@ -323,8 +325,8 @@ fn told(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings)
             Some(CellState { share, latency_ns: interval(&ns, settings)? })
         })
         .collect();
-    told.sort_by(|a, b| b.share.total_cmp(&a.share));
-    told
+    ordered.sort_by(|a, b| b.share.total_cmp(&a.share));
+    ordered
 }
 
 fn evidence(values: &[PassValue]) -> Flags {

@@ -180,7 +180,7 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
     for metric in metrics {
         let arms = arms(settings, record, work, metric);
         let (differences, outcome) = match metric.role {
-            Role::Told => (Vec::new(), Outcome::Told),
+            Role::Descriptive => (Vec::new(), Outcome::NotTested),
             Role::Judged => {
                 let ratios = tested.next().unwrap_or_default();
                 let p_values: Vec<Option<f64>> = adjusted.by_ref().take(ratios.len()).collect();

@@ -25,7 +25,7 @@ impl Comparison {
     pub fn open(&self) -> Option<Open> {
         let some_run = |is: fn(f64) -> bool| self.arms.iter().any(|arm| arm.runs.iter().any(|&run| is(run)));
         match self.outcome {
-            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::Told => None,
+            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::NotTested => None,
             Outcome::CannotTell if !some_run(|_| true) => Some(Open::NoValue),
             Outcome::CannotTell if some_run(|run| run < 0.0) => Some(Open::BelowZero),
             Outcome::CannotTell if self.pairs.iter().all(|pair| pair.p_value.is_none()) => {
@@ -128,8 +128,8 @@ pub enum Outcome {
     },
     /// Neither.
     CannotTell,
-    /// The metric is told and not judged.
-    Told,
+    /// The metric is given and not tested.
+    NotTested,
 }
 
 /// Everything that a run of comparisons found out.

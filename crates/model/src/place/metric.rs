@@ -27,7 +27,7 @@ pub enum Role {
     /// It is tested, and can have a winner.
     Judged,
     /// It explains the others: neither a test nor a winner, and no share of the error that the tests may make.
-    Told,
+    Descriptive,
 }
 
 /// One number of a run.
@@ -53,8 +53,8 @@ pub const COMMAND_METRICS: [Metric; 6] = [
     known("user_s", "s", Better::Lower, Role::Judged),
     known("system_s", "s", Better::Lower, Role::Judged),
     known("peak_memory_mb", "MB", Better::Lower, Role::Judged),
-    known("switches", "", Better::Lower, Role::Told),
-    known("migrations", "", Better::Lower, Role::Told),
+    known("switches", "", Better::Lower, Role::Descriptive),
+    known("migrations", "", Better::Lower, Role::Descriptive),
 ];
 
 /// What stands among the values of a run and is no metric: the clock of the core, seconds that threads waited for a CPU,

@@ -201,14 +201,14 @@ fn crossings(topology: &Topology, habit: &Habit, roles: [&[CpuId]; 2]) -> Vec<Re
         let border = topology.nearness(Relation::of(level));
         let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > border;
         roles.map(|roles| {
-            talk.told_by(roles)
+            talk.talking_pairs(roles)
                 .iter()
                 .map(|pairs| pairs.iter().filter(|pair| far(pair)).count())
                 .max()
                 .unwrap_or(0)
         })
     };
-    let of = talk.told_by(roles[0]).first().map_or(0, Vec::len);
+    let of = talk.talking_pairs(roles[0]).first().map_or(0, Vec::len);
     let levels: Vec<Level> =
         far_levels(topology).chain(topology.has_smt(topology.cpus()).then_some(Level::Core)).collect();
     let counts: Vec<(Level, [usize; 2])> = levels.into_iter().map(|level| (level, count(level))).collect();

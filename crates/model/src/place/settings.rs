@@ -110,7 +110,7 @@ impl PlaceSettings {
                 .join(" ")
         };
         let of_command = self.works.iter().find(|work| work.name == COMMAND).map(own);
-        let asked = Parameters::default()
+        let options = Parameters::default()
             .with("repeat", f64::from(self.repeat))
             .with("min_effect", self.min_effect)
             .with_some("threads", self.threads.map(|threads| threads as f64))
@@ -128,7 +128,7 @@ impl PlaceSettings {
         SeriesSettings {
             probes: vec![PROBE.to_owned()],
             cpus: cpus.collect::<crate::CpuSet>().iter().collect(),
-            asked,
+            options,
             trials: trials.collect(),
             headlines: Vec::new(),
             precision: self.precision,
@@ -149,7 +149,7 @@ impl PlaceSettings {
             let (work, name) = (trial.parameters.text("workload")?, trial.parameters.text("placement")?);
             if !works.iter().any(|known| known.name == work) {
                 works.push(match work {
-                    COMMAND => WorkSettings::of_command(own_metrics(&series.asked)?),
+                    COMMAND => WorkSettings::of_command(own_metrics(&series.options)?),
                     _ => WorkSettings::of_workload(work.parse().ok()?),
                 });
             }
@@ -162,9 +162,9 @@ impl PlaceSettings {
         let settings = PlaceSettings {
             works,
             placements,
-            threads: series.asked.number("threads").map(|threads| threads as usize),
-            repeat: series.asked.number("repeat")? as u32,
-            min_effect: series.asked.number("min_effect")?,
+            threads: series.options.number("threads").map(|threads| threads as usize),
+            repeat: series.options.number("repeat")? as u32,
+            min_effect: series.options.number("min_effect")?,
             precision: series.precision,
             budget: series.budget,
             seed: series.seed,
@@ -173,8 +173,8 @@ impl PlaceSettings {
     }
 }
 
-fn own_metrics(asked: &Parameters) -> Option<Vec<Metric>> {
-    let words = asked.text("metrics").unwrap_or_default().split_whitespace();
+fn own_metrics(options: &Parameters) -> Option<Vec<Metric>> {
+    let words = options.text("metrics").unwrap_or_default().split_whitespace();
     words
         .map(|word| {
             let (name, better) = word.rsplit_once(':')?;

@@ -74,18 +74,18 @@ static OPERATIONS: [Metric; 1] = [rate("ops_per_s", "ops/s")];
 static EVENTS: [Metric; 5] = [
     rate("events_per_s", "events/s"),
     event("event_ms_p95", Role::Judged),
-    event("event_ms_min", Role::Told),
-    event("event_ms_avg", Role::Told),
-    event("event_ms_max", Role::Told),
+    event("event_ms_min", Role::Descriptive),
+    event("event_ms_avg", Role::Descriptive),
+    event("event_ms_max", Role::Descriptive),
 ];
 /// The rate is the number of events over the time, as benchmarks of the field print both.
 static TIMED_EVENTS: [Metric; 6] = [
     Metric::of_workload("time_s", "s", Better::Lower, Role::Judged),
-    Metric::of_workload("events_per_s", "events/s", Better::Higher, Role::Told),
+    Metric::of_workload("events_per_s", "events/s", Better::Higher, Role::Descriptive),
     event("event_ms_p95", Role::Judged),
-    event("event_ms_min", Role::Told),
-    event("event_ms_avg", Role::Told),
-    event("event_ms_max", Role::Told),
+    event("event_ms_min", Role::Descriptive),
+    event("event_ms_avg", Role::Descriptive),
+    event("event_ms_max", Role::Descriptive),
 ];
 
 impl WorkloadKind {
@@ -264,7 +264,7 @@ impl Talk {
     }
 
     /// The pairs of CPUs that something is said between, in lists of which the one that takes longest counts.
-    pub fn told_by(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
+    pub fn talking_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
         let others = |role: usize| (0..n).filter(move |other| *other != role).map(move |other| (role, other));

@@ -47,18 +47,18 @@ impl<'a> Alike<'a> {
 
     /// Those that have something to show. Of a pair that cannot keep up with a rate no delay is known, and the rate that
     /// it reached is none.
-    pub fn told(&self) -> impl Iterator<Item = &'a TrialResult> + '_ {
+    pub fn with_value(&self) -> impl Iterator<Item = &'a TrialResult> + '_ {
         self.trials.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated))
     }
 
     /// What they are shown by: the name of a distribution or a value.
     pub fn displayed_value(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
-        self.told().find_map(|trial| displayed_value(settings, trial))
+        self.with_value().find_map(|trial| displayed_value(settings, trial))
     }
 
     /// The headlines of trials that are shown by times.
     pub fn medians_ns(&self, settings: &'a SeriesSettings) -> impl Iterator<Item = f64> + '_ {
-        self.told().filter_map(|trial| Some(headline(settings, trial)?.point))
+        self.with_value().filter_map(|trial| Some(headline(settings, trial)?.point))
     }
 
     /// What their headlines are told in: times in the unit in which the smallest of them keeps its digits.
@@ -115,6 +115,6 @@ mod tests {
         let expected = [(9, true, "ns"), (8, false, "µs"), (9, true, "")];
         assert_eq!(told, expected.map(|(trials, map, unit)| (trials, map, unit.to_owned())));
         all[0].flags.set(Flag::Saturated);
-        assert_eq!(alike(&all)[0].told().count(), 8);
+        assert_eq!(alike(&all)[0].with_value().count(), 8);
     }
 }

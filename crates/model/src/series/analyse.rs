@@ -106,7 +106,7 @@ fn trial(
         counts,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
-        states: told(settings, spec, &all, &parts),
+        states: trial_states(settings, spec, &all, &parts),
         cas_ns: parts[0].cas_ns.clone(),
         flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&all)) } else { flags(&all) },
         grade: None,
@@ -128,7 +128,7 @@ fn trial(
 }
 
 /// The states of a trial, the largest first; none where it held still.
-fn told(
+fn trial_states(
     settings: &SeriesSettings,
     spec: &TrialSpec,
     all: &[&PassOutcome],
@@ -165,7 +165,7 @@ fn by_role(whole: TrialResult) -> Vec<TrialResult> {
     roles
         .map(|(role, &cpu)| {
             let mut result = of_one(&whole, role, cpu);
-            if !told_of(&whole, role) {
+            if !has_own_numbers(&whole, role) {
                 (result.passes, result.grade) = (0, None);
                 result.reason = Some(format!("CPU {cpu} was not there").into());
             }
@@ -174,8 +174,8 @@ fn by_role(whole: TrialResult) -> Vec<TrialResult> {
         .collect()
 }
 
-/// Whether a role said anything of its own.
-fn told_of(whole: &TrialResult, role: usize) -> bool {
+/// Whether a role has numbers of its own.
+fn has_own_numbers(whole: &TrialResult, role: usize) -> bool {
     let of_role = |name: &String| role_of(name).1 == Some(role);
     whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys()).any(of_role)
 }
@@ -384,7 +384,7 @@ mod tests {
         SeriesSettings { trials: vec![trial; 2], precision: 0.02, ..SeriesSettings::default() }
     }
 
-    fn said(values: &[f64]) -> SeriesRecord {
+    fn record_of(values: &[f64]) -> SeriesRecord {
         let mut record = SeriesRecord::new();
         for (pass, &value) in values.iter().enumerate() {
             let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn values_are_medians_over_passes_and_histograms_and_counts_add_up() {
-        let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
+        let record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let result = analyse_series(&flat(), &settings(), &record);
         let trial = &result.trials[0];
         assert!((trial.values["waker_ns"].point - 100.0).abs() < 0.1);
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
         let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
-            let (plain, mut record) = (said(values), SeriesRecord::new());
+            let (plain, mut record) = (record_of(values), SeriesRecord::new());
             for (pass, entry) in plain.passes(0).iter().enumerate() {
                 let mut entry = entry.clone();
                 if let Ok(outcome) = &mut entry.outcome {
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn the_reason_is_what_took_the_number_away() {
         for passes in [3, 24] {
-            let (plain, mut record) = (said(&vec![100.0; passes]), SeriesRecord::new());
+            let (plain, mut record) = (record_of(&vec![100.0; passes]), SeriesRecord::new());
             for entry in plain.passes(0) {
                 let mut entry = entry.clone();
                 if let Ok(outcome) = &mut entry.outcome {
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_headline_of_one_probe_is_none_of_another() {
-        let record = said(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
+        let record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =
             SeriesSettings { headlines: vec!["wait/wake".into(), "wake/waker_ns".into()], ..settings() };
         let trial = &analyse_series(&flat(), &settings, &record).trials[0];
@@ -498,9 +498,9 @@ mod tests {
 
     #[test]
     fn few_and_wide_passes_say_so() {
-        let few = analyse_series(&flat(), &settings(), &said(&[100.0, 101.0]));
+        let few = analyse_series(&flat(), &settings(), &record_of(&[100.0, 101.0]));
         assert_eq!(few.trials[0].reason.as_ref().map(Reason::as_str), Some("only 2 passes"));
-        let wide = said(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
+        let wide = record_of(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(
             !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &wide, 0),
@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn long_passes_of_the_second_look_speak_alone_and_everything_is_counted() {
         let record = |late: &[(f64, u64)]| {
-            let mut record = said(&[100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0]);
+            let mut record = record_of(&[100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0]);
             for (pass, &(value, ms)) in (8..).zip(late) {
                 let mut outcome = PassOutcome { elapsed: Picos::from_ms(ms), ..PassOutcome::default() };
                 outcome.observed.value("waker_ns", value);
@@ -581,9 +581,9 @@ mod tests {
             }
             analyse_series(&flat(), &settings(), &record)
         };
-        assert_eq!(failed(&[1]).nothing_said(), Some("no thread"));
-        assert_eq!(failed(&[]).nothing_said(), None, "the run ended before");
-        assert_eq!(analyse_series(&flat(), &settings(), &said(&[100.0])).nothing_said(), None);
+        assert_eq!(failed(&[1]).reason_for_no_result(), Some("no thread"));
+        assert_eq!(failed(&[]).reason_for_no_result(), None, "the run ended before");
+        assert_eq!(analyse_series(&flat(), &settings(), &record_of(&[100.0])).reason_for_no_result(), None);
     }
 
     #[test]
@@ -604,7 +604,7 @@ mod tests {
 
     #[test]
     fn a_trial_without_a_pass_has_a_reason_and_no_number() {
-        let mut record = said(&[100.0]);
+        let mut record = record_of(&[100.0]);
         let failure = TrialFailure::PartnerLost { cpu: CpuId(1) };
         record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
         let lost = &analyse_series(&flat(), &settings(), &record).trials[1];

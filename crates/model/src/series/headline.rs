@@ -45,17 +45,17 @@ pub(super) fn named_headline_of_passes<'a>(
     probe: &str,
     passes: &[&PassOutcome],
 ) -> Option<(&'a str, Vec<Option<f64>>)> {
-    let all = |name: &'a str| (name, passes.iter().map(|pass| said(pass, name)).collect::<Vec<_>>());
+    let all = |name: &'a str| (name, passes.iter().map(|pass| value_of_pass(pass, name)).collect::<Vec<_>>());
     headlines(settings, probe).map(all).find(|(_, values)| values.iter().any(Option::is_some))
 }
 
 /// What one pass says under the name by which its trial is judged; nothing where it has none of the names.
 pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &PassOutcome) -> Option<f64> {
-    headlines(settings, probe).find_map(|name| said(pass, name))
+    headlines(settings, probe).find_map(|name| value_of_pass(pass, name))
 }
 
 /// The median of the distribution of that name in a pass, or the value.
-pub(super) fn said(pass: &PassOutcome, name: &str) -> Option<f64> {
+pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
     let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
     let observed = &pass.observed;
     observed.histograms.get(name).and_then(median).or_else(|| observed.values.get(name).copied())

@@ -1,6 +1,6 @@
 //! [`judge`]: how far a trial may be trusted, and why no further.
 
-use super::headline::{headline, named_headline, said};
+use super::headline::{headline, named_headline, value_of_pass};
 use super::resolution::half_step_of;
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::stats::Estimate;
@@ -99,7 +99,7 @@ pub(super) fn judge(
 fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
     let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
     judged.is_some_and(|(name, number)| {
-        let told: Vec<f64> = passes.iter().filter_map(|pass| said(pass, name)).collect();
+        let told: Vec<f64> = passes.iter().filter_map(|pass| value_of_pass(pass, name)).collect();
         grade::repeats(&told, number.point)
     })
 }

@@ -78,7 +78,7 @@ mod tests {
         SeriesSettings {
             probes: vec!["queue".into()],
             cpus: Vec::new(),
-            asked: Parameters::default(),
+            options: Parameters::default(),
             trials: placements.iter().map(trial).collect(),
             headlines: Vec::new(),
             precision: 0.02,

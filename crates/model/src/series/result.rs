@@ -25,10 +25,10 @@ pub struct SeriesResult {
 impl SeriesResult {
     /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, and
     /// where the run ended before any.
-    pub fn nothing_said(&self) -> Option<&str> {
+    pub fn reason_for_no_result(&self) -> Option<&str> {
         let failed = |trial: &TrialResult| trial.reason.as_ref().map(Reason::as_str) != Some(NOT_REACHED);
-        let said = self.trials.iter().any(|trial| trial.passes > 0);
-        self.trials.iter().find(|trial| !said && failed(trial))?.reason.as_ref().map(Reason::as_str)
+        let any = self.trials.iter().any(|trial| trial.passes > 0);
+        self.trials.iter().find(|trial| !any && failed(trial))?.reason.as_ref().map(Reason::as_str)
     }
 }
 
@@ -101,9 +101,9 @@ impl TrialResult {
         }
     }
 
-    /// The number by which a distribution or a value is told: the median of all its events in nanoseconds, or the value
-    /// in its own unit.
-    pub fn told(&self, name: &str) -> Option<f64> {
+    /// The number by which a distribution or a value is given: the median of all its events in nanoseconds, or the
+    /// value in its own unit.
+    pub fn number_of(&self, name: &str) -> Option<f64> {
         match self.histogram(name) {
             Some(histogram) => histogram.percentile_ns(0.5),
             None => self.medians_ns.get(name).or_else(|| self.values.get(name)).map(|value| value.point),

@@ -3,7 +3,7 @@
 use super::{Parameters, TrialSpec, Value};
 use crate::{CpuId, Picos};
 
-/// What tells in [`SeriesSettings::asked`] which command put several probes into one run.
+/// What tells in [`SeriesSettings::options`] which command put several probes into one run.
 const RUN: &str = "run";
 /// How many pairs may be measured at the same time, of probes that can do so; `auto` where it is left out.
 const PARALLEL: &str = "parallel";
@@ -15,8 +15,8 @@ pub struct SeriesSettings {
     pub probes: Vec<String>,
     /// CPUs that take part, in matrix order.
     pub cpus: Vec<CpuId>,
-    /// What was asked of the probes beside their trials (`samples`): a probe reads what concerns it.
-    pub asked: Parameters,
+    /// Options of the probes beside their trials (`samples`): a probe reads what concerns it.
+    pub options: Parameters,
     /// What is measured, in the order of reports.
     pub trials: Vec<TrialSpec>,
     /// Names of distributions and values by which trials are judged: the first of these that a trial has is its
@@ -41,8 +41,8 @@ pub enum Gathering {
 }
 
 impl Gathering {
-    /// What [`SeriesSettings::asked`] holds then.
-    pub fn asked(self) -> Parameters {
+    /// What [`SeriesSettings::options`] holds then.
+    pub fn options(self) -> Parameters {
         Parameters::default().with(
             RUN,
             match self {
@@ -69,12 +69,12 @@ impl Parameters {
 impl SeriesSettings {
     /// How many pairs may be measured at the same time; `None` leaves it to the run.
     pub fn parallel(&self) -> Option<u32> {
-        self.asked.number(PARALLEL).map(|pairs| pairs as u32)
+        self.options.number(PARALLEL).map(|pairs| pairs as u32)
     }
 
     /// Why it holds trials of several probes; `None` for a run of one.
     pub fn gathering(&self) -> Option<Gathering> {
-        match self.asked.text(RUN)? {
+        match self.options.text(RUN)? {
             "suite" => Some(Gathering::Suite),
             _ => Some(Gathering::QuickLook),
         }

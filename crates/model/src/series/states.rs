@@ -299,14 +299,14 @@ mod tests {
     }
 
     /// What a pass says, and what compare-exchange took before and after it.
-    type Said = (f64, Option<[f32; 2]>);
+    type TestPass = (f64, Option<[f32; 2]>);
 
     /// What passes said: a value, and CAS before and after.
-    fn result(settings: &SeriesSettings, passes: &[Vec<Said>]) -> SeriesResult {
+    fn result(settings: &SeriesSettings, passes: &[Vec<TestPass>]) -> SeriesResult {
         analyse_series(&Topology::flat(CpuSet::new()), settings, &record(passes))
     }
 
-    fn record(passes: &[Vec<Said>]) -> SeriesRecord {
+    fn record(passes: &[Vec<TestPass>]) -> SeriesRecord {
         let mut record = SeriesRecord::new();
         for (trial, passes) in passes.iter().enumerate() {
             for (pass, &(value, sentinel_ns)) in passes.iter().enumerate() {

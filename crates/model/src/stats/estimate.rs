@@ -19,7 +19,7 @@ pub struct Estimate {
 }
 
 /// Half widths from here on are no numbers.
-const WIDEST_TOLD: f64 = 9.995;
+const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
     /// Half the width of the interval, in the unit of the point.
@@ -63,12 +63,12 @@ impl Estimate {
         if self.point == 0.0 { f64::INFINITY } else { self.half_width() / self.point.abs() }
     }
 
-    /// Half the width as a share of a number that is told, which may be another than the point: the median of all events
-    /// beside that of passes. `None` where no interval is known: that of a few passes is their range, and one that reaches
-    /// ten times the number only says that nothing is known.
-    pub fn told_half_width(&self, told: f64) -> Option<f64> {
-        let half = (self.high.max(told) - self.low.min(told)) / 2.0;
-        Some(half / told.abs()).filter(|width| self.is_sure() && *width < WIDEST_TOLD)
+    /// Half the width as a share of a number that is stated, which may be another than the point: the median of all
+    /// events beside that of passes. `None` where no interval is known: that of a few passes is their range, and one
+    /// that reaches ten times the number only says that nothing is known.
+    pub fn stated_half_width(&self, stated: f64) -> Option<f64> {
+        let half = (self.high.max(stated) - self.low.min(stated)) / 2.0;
+        Some(half / stated.abs()).filter(|width| self.is_sure() && *width < WIDEST_STATED)
     }
 
     /// Whether the two intervals share a value. Overlap is no proof of equality: see `compare`.
@@ -141,12 +141,16 @@ mod tests {
 
     #[test]
     fn a_width_without_bounds_is_unknown() {
-        assert_eq!(HOP.told_half_width(40.0), Some(0.0375));
-        assert_eq!(HOP.told_half_width(50.0), Some(0.12), "the number told lies outside");
+        assert_eq!(HOP.stated_half_width(40.0), Some(0.0375));
+        assert_eq!(HOP.stated_half_width(50.0), Some(0.12), "the number stated lies outside");
         let torn = Estimate { point: 3_800.0, low: 10.0, high: 4_100.0, ..HOP };
-        assert_eq!(torn.told_half_width(10.0), None);
-        assert_eq!(Estimate { point: 0.0, ..HOP }.told_half_width(0.0), None);
-        assert_eq!(Estimate { confidence: 0.5, ..HOP }.told_half_width(40.0), None, "a range of few passes");
+        assert_eq!(torn.stated_half_width(10.0), None);
+        assert_eq!(Estimate { point: 0.0, ..HOP }.stated_half_width(0.0), None);
+        assert_eq!(
+            Estimate { confidence: 0.5, ..HOP }.stated_half_width(40.0),
+            None,
+            "a range of few passes"
+        );
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn same_settings(
     let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
     let is_same = |global: &Global| -> Result<bool, Failure> {
         let now = request(machine, global, family, was.seed)?.settings;
-        Ok(now.trials == was.trials && now.asked == was.asked)
+        Ok(now.trials == was.trials && now.options == was.options)
     };
     let unordered = Global { order: None, ..global.clone() };
     match is_same(global)? || is_same(&unordered)? {

@@ -26,7 +26,7 @@ struct SettingsRow {
 /// What a pass said, but for its distributions. What is absent is unknown.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
-struct SaidRow {
+struct ObservationRow {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     values: BTreeMap<String, f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -65,11 +65,11 @@ struct RoleRow {
 /// Writes what was meant, trials included.
 pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusqlite::Result<()> {
     // Without `..`: a new setting does not compile until the format has a place for it.
-    let SeriesSettings { probes, cpus, asked, trials, headlines, precision, budget, seed } = settings;
+    let SeriesSettings { probes, cpus, options, trials, headlines, precision, budget, seed } = settings;
     let row = SettingsRow {
         probes: probes.clone(),
         cpus: cpus.iter().map(|cpu| cpu.0).collect(),
-        asked: asked.clone(),
+        asked: options.clone(),
         headlines: headlines.clone(),
         precision: *precision,
         budget_ps: budget.0,
@@ -122,7 +122,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
     Ok(Some(SeriesSettings {
         probes: row.probes,
         cpus: row.cpus.into_iter().map(CpuId).collect(),
-        asked: row.asked,
+        options: row.asked,
         headlines: row.headlines,
         trials,
         precision: row.precision,
@@ -135,8 +135,8 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
 pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> {
     let SeriesEntry { segment, pass, trial, outcome } = entry;
     let said = match outcome {
-        Ok(outcome) => said(outcome),
-        Err(failure) => SaidRow { failure: Some(failure.clone()), ..SaidRow::default() },
+        Ok(outcome) => observation(outcome),
+        Err(failure) => ObservationRow { failure: Some(failure.clone()), ..ObservationRow::default() },
     };
     let said = json(&said)?;
     let nothing = PassOutcome::default();
@@ -164,7 +164,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
         Ok(histograms) => histograms,
         Err(damage) => return Ok(Err(damage)),
     };
-    let said: SaidRow = super::json(row, 5)?;
+    let said: ObservationRow = super::json(row, 5)?;
     let outcome = match said.failure {
         Some(failure) => Err(failure),
         None => Ok(PassOutcome {
@@ -188,7 +188,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
-fn said(outcome: &PassOutcome) -> SaidRow {
+fn observation(outcome: &PassOutcome) -> ObservationRow {
     let PassOutcome {
         started: _,
         elapsed: _,
@@ -202,7 +202,7 @@ fn said(outcome: &PassOutcome) -> SaidRow {
         sentinel_ns,
     } = outcome;
     let Observed { values, histograms: _, counts, flags } = observed;
-    SaidRow {
+    ObservationRow {
         values: values.clone(),
         counts: counts.clone(),
         flags: flags.0,

@@ -202,8 +202,8 @@ fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> 
             point: Some(point),
             interval,
             range: None,
-            words: interval.map_or(said(point), |[low, high]| {
-                format!("{} [{} .. {}]", said(point), said(low), said(high))
+            words: interval.map_or(value_words(point), |[low, high]| {
+                format!("{} [{} .. {}]", value_words(point), value_words(low), value_words(high))
             }),
             series: 0,
             heading: None,
@@ -219,7 +219,7 @@ fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> 
 }
 
 /// A value as it stands beside its row: small ones keep their digits.
-fn said(value: f64) -> String {
+fn value_words(value: f64) -> String {
     if value.abs() < 1.0 { number_of(value) } else { ns(value) }
 }
 
