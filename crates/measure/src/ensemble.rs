@@ -1,7 +1,7 @@
 //! [`Ensemble`]: pinned threads, one for each role of a trial, for one pass.
 //!
 //! A role is a closure that gets a [`Part`]. It never pins, spawns or asks for the time of day; it may sleep in the
-//! primitive that it measures, and then a *rescue* must be able to wake it: every wait ends.
+//! primitive that it measures, and then its *unblock* callback must be able to wake it: every wait ends.
 
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// Who has the threads.
 pub trait Hands: Sync {
     /// Runs `role` once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
-    /// left. `rescue` is called again and again once the guard says halt: it wakes whoever sleeps.
+    /// left. `unblock` is called again and again once the guard says halt: it wakes whoever sleeps.
     ///
     /// # Errors
     /// [`TrialFailure`] where a thread could not take its place or did not stay there.
@@ -39,7 +39,7 @@ pub struct Cast<'a> {
     /// What each role does; it leaves by itself once its guard says halt.
     pub role: &'a (dyn Fn(&Part<'_>) + Sync),
     /// Wakes whoever sleeps.
-    pub rescue: &'a (dyn Fn() + Sync),
+    pub unblock: &'a (dyn Fn() + Sync),
     /// How long the coordinating thread may sleep between two looks at the wish to end.
     pub nap: Picos,
 }
@@ -136,9 +136,9 @@ impl<'a> Ensemble<'a> {
         &self,
         limit: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
-        rescue: impl Fn() + Sync,
+        unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.play_looking(limit, LOOK, role, rescue)
+        self.play_looking(limit, LOOK, role, unblock)
     }
 
     /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a wish to end is seen
@@ -150,9 +150,9 @@ impl<'a> Ensemble<'a> {
         &self,
         limit: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
-        rescue: impl Fn() + Sync,
+        unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.play_looking(limit, limit, role, rescue)
+        self.play_looking(limit, limit, role, unblock)
     }
 
     fn play_looking<R: Send>(
@@ -160,7 +160,7 @@ impl<'a> Ensemble<'a> {
         limit: Picos,
         nap: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
-        rescue: impl Fn() + Sync,
+        unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
         let results: Vec<Mutex<Option<Result<R, Halt>>>> =
             self.cpus.iter().map(|_| Mutex::new(None)).collect();
@@ -172,7 +172,7 @@ impl<'a> Ensemble<'a> {
             }
             *results[part.role].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         };
-        let cast = Cast { cpus: self.cpus, limit, role: &whole, rescue: &rescue, nap };
+        let cast = Cast { cpus: self.cpus, limit, role: &whole, unblock: &unblock, nap };
         let evidence = self.hands.play(&cast)?;
         self.note(&evidence);
         let results: Vec<Option<Result<R, Halt>>> = results

@@ -59,7 +59,7 @@ pub trait Primitive: Sync + Sized {
     fn register(&self, _guard: &Guard<'_>) {}
 
     /// Anybody: wakes whoever sleeps, so that it looks at its guard.
-    fn rescue(&self);
+    fn unblock(&self);
 }
 
 /// Sleeps for so many nanoseconds, at least.

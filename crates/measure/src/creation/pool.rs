@@ -63,11 +63,11 @@ pub fn perform(
         0 => hand_over(part, &desk, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
         _ => work(part, &desk).map(|()| None),
     };
-    let rescue = || {
+    let unblock = || {
         futex::wake_all(&desk.task);
         futex::wake_all(&desk.done);
     };
-    let said = ensemble.play(order.span + PATIENCE, role, rescue)?;
+    let said = ensemble.play(order.span + PATIENCE, role, unblock)?;
     finish(ensemble, said.into_iter().flatten().next())
 }
 

@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often whoever sleeps is woken once the pass is given up.
-const RESCUE: Duration = Duration::from_millis(1);
+/// How often `unblock` is called once the pass is given up.
+const UNBLOCK_EVERY: Duration = Duration::from_millis(1);
 
 /// Makes threads for passes. Fresh ones each time: they cost a tenth of a millisecond, and none is left behind with
 /// the state of another trial.
@@ -47,9 +47,9 @@ impl Hands for Players<'_> {
             let mut running = Vec::with_capacity(cast.cpus.len());
             for (role, &cpu) in cast.cpus.iter().enumerate() {
                 let (guard, line, left) = (&guard, &line, &left);
-                let life = move || {
+                let thread_body = move || {
                     let part = Part::new(role, cpu, guard, !alone, line, self);
-                    let outcome = self.life(&part, cast.role, alone);
+                    let outcome = self.run_role(&part, cast.role, alone);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
@@ -57,7 +57,7 @@ impl Hands for Players<'_> {
                     outcome
                 };
                 let started =
-                    std::thread::Builder::new().name(format!("role {role}")).spawn_scoped(scope, life);
+                    std::thread::Builder::new().name(format!("role {role}")).spawn_scoped(scope, thread_body);
                 match started {
                     Ok(thread) => running.push((cpu, thread)),
                     Err(error) => {
@@ -99,7 +99,7 @@ pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
 
 impl Players<'_> {
     /// What a thread does from its start to its end.
-    fn life(
+    fn run_role(
         &self,
         part: &Part<'_>,
         role: &(dyn Fn(&Part<'_>) + Sync),
@@ -138,10 +138,10 @@ impl Players<'_> {
             if counter::now_ticks() > guard.deadline_ticks {
                 guard.give_up(Halt::Deadline);
             }
-            // Relaxed: only whether anybody gave up; who rescues looks at nothing that they wrote.
+            // Relaxed: only whether anybody gave up; who unblocks looks at nothing that they wrote.
             if guard.halt.load(Relaxed) != 0 {
-                (cast.rescue)();
-                nap = RESCUE;
+                (cast.unblock)();
+                nap = UNBLOCK_EVERY;
             }
         }
     }

@@ -28,5 +28,5 @@ impl Primitive for StdBarrier {
         self.0.wait();
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }

@@ -59,7 +59,7 @@ impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> 
         }
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         // With the lock, so that a waiter between its look and its sleep is not missed.
         let _now = self.lock();
         self.changed.notify_all();

@@ -31,7 +31,7 @@ impl Primitive for EventFd {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // An interrupted read is looked into like a rescue.
+            // An interrupted read is looked into like a call of `unblock`.
             let _ = (&self.file).read(&mut [0; 8]);
             if self.rounds.has(round) {
                 return Ok(());
@@ -42,11 +42,11 @@ impl Primitive for EventFd {
 
     fn wake(&self, (): (), round: u64) {
         self.rounds.set(round);
-        self.rescue();
+        self.unblock();
     }
 
-    fn rescue(&self) {
-        // Fails only where the counter would overflow, after 2⁶⁴ rescues.
+    fn unblock(&self) {
+        // Fails only where the counter would overflow, after 2⁶⁴ calls.
         let _ = (&self.file).write(&1u64.to_ne_bytes());
     }
 }

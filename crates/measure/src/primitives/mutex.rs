@@ -39,5 +39,5 @@ impl Primitive for StdMutex {
         drop(held);
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }

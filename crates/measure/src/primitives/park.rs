@@ -39,10 +39,10 @@ impl Primitive for Park {
 
     fn wake(&self, (): (), round: u64) {
         self.rounds.set(round);
-        self.rescue();
+        self.unblock();
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         if let Some(sleeper) = self.sleeper.get() {
             sleeper.unpark();
         }

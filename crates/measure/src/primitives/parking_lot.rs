@@ -46,7 +46,7 @@ impl Primitive for LotMutex {
         drop(held);
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }
 
 impl Primitive for LotCondvar {
@@ -74,7 +74,7 @@ impl Primitive for LotCondvar {
         self.changed.notify_one();
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         // With the lock, so that a waiter between its look and its sleep is not missed.
         let _now = self.round.lock();
         self.changed.notify_all();

@@ -24,7 +24,7 @@ impl Primitive for Pipe {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // An interrupted read is looked into like a byte of a rescue.
+            // An interrupted read is looked into like the byte that `unblock` writes.
             let _ = (&self.read).read(&mut [0]);
             if self.rounds.has(round) {
                 return Ok(());
@@ -35,10 +35,10 @@ impl Primitive for Pipe {
 
     fn wake(&self, (): (), round: u64) {
         self.rounds.set(round);
-        self.rescue();
+        self.unblock();
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         // Fails only where the pipe is full, and then nobody sleeps on it.
         let _ = (&self.write).write(&[1]);
     }

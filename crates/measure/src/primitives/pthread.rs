@@ -137,7 +137,7 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
         drop(held);
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }
 
 /// A semaphore of the C library.
@@ -177,7 +177,8 @@ impl Primitive for SemT {
 
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         loop {
-            // SAFETY: the semaphore is alive and initialised. An interrupted wait is looked into like a rescue.
+            // SAFETY: the semaphore is alive and initialised. An interrupted wait is looked into like a call of
+            // `unblock`.
             unsafe { libc::sem_wait(self.semaphore.get()) };
             if self.rounds.has(round) {
                 return Ok(());
@@ -188,10 +189,10 @@ impl Primitive for SemT {
 
     fn wake(&self, (): (), round: u64) {
         self.rounds.set(round);
-        self.rescue();
+        self.unblock();
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         // SAFETY: the semaphore is alive and initialised. Posting fails at its highest value only, and then nobody
         // sleeps.
         unsafe { libc::sem_post(self.semaphore.get()) };

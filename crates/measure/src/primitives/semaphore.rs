@@ -26,7 +26,7 @@ impl Primitive for Semaphore {
         self.give();
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         // Whoever sleeps looks at its guard after a nap.
     }
 }

@@ -93,7 +93,7 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
         drop(held);
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }
 
 impl TicketLock {
@@ -142,7 +142,7 @@ impl Primitive for TicketLock {
         drop(held);
     }
 
-    fn rescue(&self) {}
+    fn unblock(&self) {}
 }
 
 #[cfg(all(test, not(loom)))]

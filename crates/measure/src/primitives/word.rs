@@ -62,7 +62,7 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
         }
     }
 
-    fn rescue(&self) {
+    fn unblock(&self) {
         futex::wake_all(&self.word);
     }
 }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     /// Two threads tell each other in turn, now after a pause in which the other has gone to sleep, now at once. A sleep has
-    /// no end here but the notice, so one that is lost stands still until it is rescued, and is found out.
+    /// no end here but the notice, so one that is lost stands still until it is unblocked, and is found out.
     fn nobody_is_forgotten<const ALWAYS: bool>() {
         const ROUNDS: u64 = 5_000;
         let words = [(); 2].map(|()| AtomicWait::<true, ALWAYS>::new().unwrap());
@@ -132,7 +132,7 @@ mod tests {
                 while over.recv_timeout(Duration::from_millis(10))
                     != Err(mpsc::RecvTimeoutError::Disconnected)
                 {
-                    words.iter().for_each(AtomicWait::rescue);
+                    words.iter().for_each(AtomicWait::unblock);
                 }
             }
             ended

@@ -41,7 +41,7 @@ pub fn perform<P: Primitive>(
             }
         }
     };
-    let batches = ensemble.play(order.span + PATIENCE, role, || primitive.rescue())?.concat();
+    let batches = ensemble.play(order.span + PATIENCE, role, || primitive.unblock())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
         observed.value(names::ALONE_NS, ensemble.rate().ns(ticks));

@@ -49,11 +49,11 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         0 => wake(part, &crowd, waiters as u64, gap_ticks, span_ticks, key).map(Some),
         role => wait(part, &crowd, role - 1).map(|()| None),
     };
-    let rescue = || {
+    let unblock = || {
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = ensemble.play(order.span + PATIENCE, role, rescue)?;
+    let said = ensemble.play(order.span + PATIENCE, role, unblock)?;
     let mut observed = Observed::default();
     if let Some([first, last, waker]) = said.into_iter().flatten().next() {
         observed.count("samples", last.len());
