@@ -42,9 +42,9 @@ mod bare {
     const ROUND_TRIPS: u32 = 64;
 
     static BARE: Kernel =
-        bare("bare cas", &[|stage| play::<false>(stage, 0), |stage| play::<false>(stage, 1)]);
+        bare("bare cas", &[|stage| run_bare::<false>(stage, 0), |stage| run_bare::<false>(stage, 1)]);
     static BARE_PAUSE: Kernel =
-        bare("bare cas+pause", &[|stage| play::<true>(stage, 0), |stage| play::<true>(stage, 1)]);
+        bare("bare cas+pause", &[|stage| run_bare::<true>(stage, 0), |stage| run_bare::<true>(stage, 1)]);
 
     const fn bare(name: &'static str, roles: &'static [coretalk_measure::RoleFn]) -> Kernel {
         Kernel {
@@ -52,12 +52,12 @@ mod bare {
             roles,
             cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
             lines_per_place: 1,
-            symbol: "play",
+            symbol: "run_bare",
         }
     }
 
     /// One role on every line: turns `2t + role` into the next, waiting for nothing else.
-    fn play<const PAUSE: bool>(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
+    fn run_bare<const PAUSE: bool>(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
         let Recorder::Batches { visits: 1, round_trips, ticks } = &mut stage.recorder else {
             return Err(Halt::Stopped);
         };

@@ -115,7 +115,7 @@ mod sweep {
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (2e9 / ns_per_tick) as u64;
         let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
-        let play = |role: usize, ticks: &mut [u32]| {
+        let run_role = |role: usize, ticks: &mut [u32]| {
             pin(cpus[role]);
             let recorder = Recorder::Batches { visits: 1, round_trips: ROUND_TRIPS, ticks };
             let mut stage = Stage { lines: &lines, warm_up: 256, recorder, guard: &guard, verified: 0 };
@@ -123,8 +123,8 @@ mod sweep {
         };
         let mut ticks = vec![0; PLACES];
         let ended = std::thread::scope(|scope| {
-            let other = scope.spawn(|| play(1, &mut []));
-            play(0, &mut ticks) && other.join().unwrap_or(false)
+            let other = scope.spawn(|| run_role(1, &mut []));
+            run_role(0, &mut ticks) && other.join().unwrap_or(false)
         });
         ticks.sort_unstable();
         let median = f64::from(ticks[PLACES / 2]) * ns_per_tick / f64::from(ROUND_TRIPS) / variant.hops;

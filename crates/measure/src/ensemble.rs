@@ -11,14 +11,14 @@ use coretalk_model::series::RoleEvidence;
 use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
 use std::sync::{Mutex, PoisonError};
 
-/// Who has the threads.
-pub trait Hands: Sync {
+/// Runs roles on threads.
+pub trait Executor: Sync {
     /// Runs `role` once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
     /// left. `unblock` is called again and again once the guard says halt: it wakes whoever sleeps.
     ///
     /// # Errors
     /// [`TrialFailure`] where a thread could not take its place or did not stay there.
-    fn play(&self, cast: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure>;
+    fn run(&self, order: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure>;
 
     /// Voluntary and involuntary switches of the calling thread so far; `None` where nobody counts.
     fn switches(&self) -> Option<[u32; 2]>;
@@ -27,11 +27,11 @@ pub trait Hands: Sync {
     fn cpu_ns(&self) -> Option<u64>;
 }
 
-/// How often the coordinating thread looks at the wish to stop while roles play.
+/// How often the coordinating thread looks at the wish to stop while roles run.
 const LOOK: Picos = Picos::from_ms(20);
 
-/// What [`Hands`] play.
-pub struct Cast<'a> {
+/// What an [`Executor`] is asked to run.
+pub struct RoleOrder<'a> {
     /// One CPU for each role; one may stand there twice.
     pub cpus: &'a [CpuId],
     /// When the pass is given up.
@@ -46,7 +46,7 @@ pub struct Cast<'a> {
 
 /// The threads of a trial, for one pass.
 pub struct Ensemble<'a> {
-    hands: &'a dyn Hands,
+    executor: &'a dyn Executor,
     cpus: &'a [CpuId],
     rate: TickRate,
     clock_ns: f64,
@@ -65,7 +65,7 @@ pub struct Part<'a> {
     /// Whether another role has the same CPU.
     pub shared: bool,
     line: &'a StartLine,
-    hands: &'a dyn Hands,
+    executor: &'a dyn Executor,
 }
 
 /// Where roles wait for each other before they begin.
@@ -90,9 +90,9 @@ impl<T> std::ops::Deref for Apart<T> {
 }
 
 impl<'a> Ensemble<'a> {
-    /// The threads of `hands` on these CPUs.
-    pub fn new(hands: &'a dyn Hands, cpus: &'a [CpuId], rate: TickRate, clock_ns: f64) -> Ensemble<'a> {
-        Ensemble { hands, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
+    /// The threads of `executor` on these CPUs.
+    pub fn new(executor: &'a dyn Executor, cpus: &'a [CpuId], rate: TickRate, clock_ns: f64) -> Ensemble<'a> {
+        Ensemble { executor, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
     }
 
     /// The same under a hypervisor, or not.
@@ -121,7 +121,7 @@ impl<'a> Ensemble<'a> {
         self.guest
     }
 
-    /// The core clock of a role in GHz, over everything played so far; `None` where it could not be probed.
+    /// The core clock of a role in GHz, over everything run so far; `None` where it could not be probed.
     pub fn core_ghz(&self, role: usize) -> Option<f64> {
         let all = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
         let [before, after] = all.get(role)?.core_ghz?;
@@ -132,30 +132,30 @@ impl<'a> Ensemble<'a> {
     ///
     /// # Errors
     /// [`TrialFailure`]: a thread could not be placed, the limit passed, or somebody wished to end.
-    pub fn play<R: Send>(
+    pub fn run<R: Send>(
         &self,
         limit: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.play_looking(limit, LOOK, role, unblock)
+        self.run_looking(limit, LOOK, role, unblock)
     }
 
     /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a wish to end is seen
     /// when the roles have left.
     ///
     /// # Errors
-    /// As [`play`](Ensemble::play).
-    pub fn play_undisturbed<R: Send>(
+    /// As [`run`](Ensemble::run).
+    pub fn run_undisturbed<R: Send>(
         &self,
         limit: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.play_looking(limit, limit, role, unblock)
+        self.run_looking(limit, limit, role, unblock)
     }
 
-    fn play_looking<R: Send>(
+    fn run_looking<R: Send>(
         &self,
         limit: Picos,
         nap: Picos,
@@ -172,8 +172,8 @@ impl<'a> Ensemble<'a> {
             }
             *results[part.role].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         };
-        let cast = Cast { cpus: self.cpus, limit, role: &whole, unblock: &unblock, nap };
-        let evidence = self.hands.play(&cast)?;
+        let order = RoleOrder { cpus: self.cpus, limit, role: &whole, unblock: &unblock, nap };
+        let evidence = self.executor.run(&order)?;
         self.note(&evidence);
         let results: Vec<Option<Result<R, Halt>>> = results
             .into_iter()
@@ -195,7 +195,7 @@ impl<'a> Ensemble<'a> {
         said.collect()
     }
 
-    /// What the system says of each role, over everything that was played.
+    /// What the system says of each role, over everything that was run.
     pub fn evidence(self) -> Vec<RoleEvidence> {
         self.evidence.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -224,9 +224,9 @@ impl<'a> Part<'a> {
         guard: &'a Guard<'a>,
         shared: bool,
         line: &'a StartLine,
-        hands: &'a dyn Hands,
+        executor: &'a dyn Executor,
     ) -> Part<'a> {
-        Part { role, cpu, guard, shared, line, hands }
+        Part { role, cpu, guard, shared, line, executor }
     }
 
     /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. To be called
@@ -282,12 +282,12 @@ impl<'a> Part<'a> {
 
     /// Voluntary and involuntary switches of this thread so far; a system call.
     pub fn switches(&self) -> Option<[u32; 2]> {
-        self.hands.switches()
+        self.executor.switches()
     }
 
     /// CPU time of this thread so far, in nanoseconds; a system call.
     pub fn cpu_ns(&self) -> Option<u64> {
-        self.hands.cpu_ns()
+        self.executor.cpu_ns()
     }
 }
 

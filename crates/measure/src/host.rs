@@ -22,6 +22,8 @@ pub mod doctor;
 mod engine;
 #[cfg(target_os = "linux")]
 pub mod evidence;
+#[cfg(target_os = "linux")]
+pub(crate) mod executor;
 pub mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -33,8 +35,6 @@ pub(crate) mod futex;
 mod machine;
 #[cfg(target_os = "linux")]
 pub mod memory;
-#[cfg(target_os = "linux")]
-pub(crate) mod players;
 #[cfg(target_os = "linux")]
 pub mod priority;
 #[cfg(target_os = "linux")]
@@ -49,7 +49,7 @@ mod tests;
 #[cfg(target_os = "linux")]
 mod trial;
 #[cfg(target_os = "linux")]
-mod troupe;
+mod trial_runner;
 #[cfg(target_os = "linux")]
 mod work;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use crate::counters::catalogue::method_by_id;
 use crate::counters::guarded::Lock;
 use crate::ensemble::Ensemble;
 use crate::host::affinity;
-use crate::host::players::Players;
+use crate::host::executor::HostExecutor;
 use crate::host::priority::Priority;
 use crate::probes::contend::{Meant, Pass};
 use crate::stage::Guard;
@@ -61,10 +61,10 @@ impl Counter for Slow {
 
 fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
     let stop = Stop::new();
-    let players = Players { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop: &stop };
+    let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop: &stop };
     let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
     let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
-    let ensemble = Ensemble::new(&players, &cpus, players.rate, 0.0);
+    let ensemble = Ensemble::new(&executor, &cpus, executor.rate, 0.0);
     let meant =
         Meant { method: method_by_id(method).expect("a method"), sections_ns: [0.0, 0.0], read_share: 0.0 };
     Pass { ensemble: &ensemble, meant, span: Picos::from_ms(20) }.of::<C>().expect("a pass")

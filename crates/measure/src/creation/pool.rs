@@ -67,7 +67,7 @@ pub fn perform(
         futex::wake_all(&desk.task);
         futex::wake_all(&desk.done);
     };
-    let said = ensemble.play(order.span + PATIENCE, role, unblock)?;
+    let said = ensemble.run(order.span + PATIENCE, role, unblock)?;
     finish(ensemble, said.into_iter().flatten().next())
 }
 

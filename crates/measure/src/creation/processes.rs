@@ -126,7 +126,7 @@ pub fn perform(
         part.line_up()?;
         if part.role > 0 { Ok(None) } else { look_after(part, &orders).map(Some) }
     };
-    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
     if let Some(Err(errno)) = said.into_iter().flatten().next() {
         return finish(ensemble, Some(Err(errno)));
     }

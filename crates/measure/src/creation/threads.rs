@@ -115,7 +115,7 @@ pub fn perform(
         })?;
         Ok(Some(made.map(|()| tallies)))
     };
-    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
     finish(ensemble, said.into_iter().flatten().next())
 }
 

@@ -1,4 +1,4 @@
-//! [`Batch`]: rounds that the workers play one after another by themselves.
+//! [`Batch`]: rounds that the workers run one after another by themselves.
 //!
 //! The whole schedule is published first. Whoever finishes a round last releases the next, with one number to each of
 //! its workers; the coordinating thread sleeps meanwhile. A worker that waits for a round looks at a line of its own
@@ -20,10 +20,10 @@ use std::time::Duration;
 /// Wait hints that a worker spends on its line before it sleeps: some 50 µs.
 const HINTS: u32 = 2_000;
 
-/// Rounds in the course of being played.
+/// Rounds that are being run.
 #[derive(Debug)]
 pub struct Batch {
-    rounds: Vec<Played>,
+    rounds: Vec<RunningRound>,
     seats: BTreeMap<CpuId, Seat>,
     stop: Stop,
     /// Rounds that every role has left.
@@ -34,7 +34,7 @@ pub struct Batch {
 
 /// One round.
 #[derive(Debug)]
-struct Played {
+struct RunningRound {
     trials: Vec<Result<Trial, TrialFailure>>,
     /// Roles that are still to leave it.
     remaining: Apart<AtomicU32>,
@@ -63,7 +63,7 @@ impl Batch {
     /// A batch of prepared rounds.
     pub fn new(rounds: Vec<Vec<Result<Trial, TrialFailure>>>, stop: Stop) -> Batch {
         let mut seats: BTreeMap<CpuId, Seat> = BTreeMap::new();
-        let mut played = Vec::with_capacity(rounds.len());
+        let mut running = Vec::with_capacity(rounds.len());
         for (round, trials) in rounds.into_iter().enumerate() {
             let mut roles = 0;
             for (index, trial) in trials.iter().enumerate() {
@@ -72,13 +72,13 @@ impl Batch {
                     roles += 1;
                 }
             }
-            played.push(Played {
+            running.push(RunningRound {
                 trials,
                 remaining: Apart(AtomicU32::new(roles)),
                 released: AtomicU64::new(0),
             });
         }
-        Batch { rounds: played, seats, stop, completed: Apart::default(), over: Apart::default() }
+        Batch { rounds: running, seats, stop, completed: Apart::default(), over: Apart::default() }
     }
 
     /// The CPUs that take part.
@@ -99,12 +99,12 @@ impl Batch {
             if self.is_over() {
                 return;
             }
-            let played = &self.rounds[round];
-            if let Ok(trial) = &played.trials[trial] {
+            let running = &self.rounds[round];
+            if let Ok(trial) = &running.trials[trial] {
                 trial.take_part(role);
             }
             // Release: what this role wrote down is visible to who finishes the round; Acquire: the other way round.
-            if played.remaining.0.fetch_sub(1, AcqRel) == 1 {
+            if running.remaining.0.fetch_sub(1, AcqRel) == 1 {
                 self.completed.0.store(round as u32 + 1, Release);
                 self.release(round + 1);
             }
@@ -172,14 +172,14 @@ impl Batch {
         trials.filter(|trial| trial.placement().contains(&cpu)).for_each(|trial| trial.give_up(reason));
     }
 
-    /// How far the round that is being played is beyond the limit of its slowest trial.
+    /// How far the round that is being run is beyond the limit of its slowest trial.
     pub fn overdue(&self) -> Option<Picos> {
         let limit = self.trials(self.completed()).iter().flatten().map(Trial::limit).max()?;
         let elapsed = self.elapsed()?;
         (elapsed > limit).then(|| elapsed.saturating_sub(limit))
     }
 
-    /// How long the round that is being played has been.
+    /// How long the round that is being run has taken so far.
     pub fn elapsed(&self) -> Option<Picos> {
         let released = Picos(self.rounds.get(self.completed())?.released.load(Relaxed));
         (released > Picos::ZERO).then(|| os::monotonic().saturating_sub(released))

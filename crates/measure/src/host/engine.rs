@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the coordinating thread looks at the wish to stop while workers play.
+/// How often the coordinating thread looks at the wish to stop while workers run.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same where it has to share a CPU with them.
 const RARE_LOOK: Duration = Duration::from_millis(40);
@@ -65,13 +65,13 @@ impl Engine<'_> {
             let (root, before) = (SystemRoot::live(), cpu_times());
             let held = Throttles::read(&root, &cpus);
             let begun = os::monotonic();
-            // A thread that is lost ends the batch with its round; the rest is played without it.
-            let played = self.play(&batch, stop);
+            // A thread that is lost ends the batch with its round; the rest is run without it.
+            let completed = self.run(&batch, stop);
             let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
             let elapsed = os::monotonic().saturating_sub(begun);
             let throttled = Throttles::read(&root, &cpus).since(&held);
             let around = Around { engine: self, spent, elapsed, throttled };
-            outcomes.extend((0..played).map(|round| around.outcome(batch.trials(round), begun)));
+            outcomes.extend((0..completed).map(|round| around.outcome(batch.trials(round), begun)));
         }
         // A round that was told to leave did leave, but is not complete.
         let interrupted = |round: &RoundOutcome| round.trials.contains(&Err(TrialFailure::Interrupted));
@@ -110,7 +110,7 @@ impl Engine<'_> {
         Ok(trials)
     }
 
-    /// Why an assignment cannot be played at all.
+    /// Why an assignment cannot be run at all.
     fn refusal(&self, assignment: &Assignment, busy: &mut CpuSet) -> Option<TrialFailure> {
         for (role, &cpu) in assignment.placement.iter().enumerate() {
             let refused = |errno| Some(TrialFailure::NotPinned { cpu, errno });
@@ -155,8 +155,8 @@ impl Engine<'_> {
         Ok(Trial::new(assignment.placement.clone(), spans, self.rate))
     }
 
-    /// Has a batch played; says how many of its rounds have an outcome.
-    fn play(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
+    /// Has a batch run; says how many of its rounds have an outcome.
+    fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
         for cpu in batch.cpus() {
             let of_worker = Arc::clone(batch);
             if let Some(worker) = self.team.worker(cpu) {

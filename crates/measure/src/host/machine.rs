@@ -10,7 +10,7 @@ use super::evidence::{self, Others, QuotaWatch};
 use super::memory::{Region, Residence};
 use super::priority::Priority;
 use super::surroundings;
-use super::troupe::Troupe;
+use super::trial_runner::TrialRunner;
 use super::work::Runner;
 use super::worker::Worker;
 use crate::machine::{Allowance, BUSY_SHARE, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
@@ -104,9 +104,9 @@ impl HostMachine {
         team.cpus().iter().filter_map(|cpu| team.worker(cpu)).map(Worker::number).collect()
     }
 
-    /// Whoever performs so many trials at the same time.
-    fn troupe(&self, trials: usize) -> Troupe {
-        Troupe {
+    /// What performs so many trials at the same time.
+    fn trial_runner(&self, trials: usize) -> TrialRunner {
+        TrialRunner {
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
             // The wish was granted when the crew engaged; if it makes no sense any more, threads take what they get.
@@ -302,7 +302,7 @@ impl Machine for HostMachine {
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let outcome = self.troupe(1).perform(order, stop);
+        let outcome = self.trial_runner(1).perform(order, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
         outcome.map(|outcome| PassOutcome { others_busy, quota, ..outcome })
     }
@@ -312,7 +312,7 @@ impl Machine for HostMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
-        let outcomes = self.troupe(orders.len()).perform_all(orders, stop);
+        let outcomes = self.trial_runner(orders.len()).perform_all(orders, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
         outcomes.into_iter().map(|outcome| Ok(PassOutcome { others_busy, quota, ..outcome? })).collect()
     }

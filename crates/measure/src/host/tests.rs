@@ -205,7 +205,7 @@ fn every_kernel_of_the_registry_runs() {
 }
 
 #[test]
-fn a_round_without_trials_and_one_that_cannot_be_played_have_outcomes() {
+fn a_round_without_trials_and_one_that_cannot_be_run_have_outcomes() {
     let Some((mut machine, [a, b])) = engaged() else { return };
     let stranger = round([a, CpuId(4000)], &TURNS);
     let twice = round([a, a], &TURNS);

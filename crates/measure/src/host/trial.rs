@@ -127,12 +127,12 @@ impl Trial {
         self.guard(0).give_up(reason);
     }
 
-    /// Plays one role, on its CPU. Always returns if the role's own code does.
+    /// Runs one role, on its CPU. Always returns if the role's own code does.
     pub fn take_part(&self, role: usize) {
         let mut log = lock(&self.logs[role].0);
         log.started = os::monotonic();
         let cpu = self.placement[role];
-        let ending = if at_home(cpu) { self.play(role, &mut log) } else { Ending::CpuLost };
+        let ending = if at_home(cpu) { self.run_role(role, &mut log) } else { Ending::CpuLost };
         log.ending = Some(ending);
         if ending != Ending::Finished {
             self.give_up(Halt::Partner);
@@ -140,20 +140,20 @@ impl Trial {
         log.ended = os::monotonic();
     }
 
-    fn play(&self, role: usize, log: &mut Log) -> Ending {
+    fn run_role(&self, role: usize, log: &mut Log) -> Ending {
         let guard = self.guard(counter::now_ticks().saturating_add(self.rate.ticks(self.limit.ns()) as u64));
         let before = Switches::of_this_thread();
         log.core_ghz[0] = core_clock::probe(self.rate);
         // A role that panics leaves its log as it is; the lock is not held by anyone who could see it half written.
         let spans = &mut log.spans;
-        let played = catch_unwind(AssertUnwindSafe(|| self.play_spans(role, &guard, spans)));
+        let ended = catch_unwind(AssertUnwindSafe(|| self.run_spans(role, &guard, spans)));
         log.core_ghz[1] = core_clock::probe(self.rate);
         log.switches = before.and_then(|before| Some(Switches::of_this_thread()?.since(before)));
         let cpu = self.placement[role];
         if affinity::current_cpu().ok() != Some(cpu) {
             log.migrated = true;
         }
-        match played {
+        match ended {
             // The kernel widens the mask of a thread whose CPU it takes away (hot-unplug, a new cpuset).
             _ if !still_bound(cpu) => Ending::CpuLost,
             Err(_) => Ending::Panicked,
@@ -162,7 +162,7 @@ impl Trial {
         }
     }
 
-    fn play_spans(&self, role: usize, guard: &Guard<'_>, logs: &mut [SpanLog]) -> Result<(), Halt> {
+    fn run_spans(&self, role: usize, guard: &Guard<'_>, logs: &mut [SpanLog]) -> Result<(), Halt> {
         let mut gate = 0;
         for (span, log) in self.spans.iter().zip(logs) {
             gate += 1;
@@ -180,9 +180,9 @@ impl Trial {
                 guard,
                 verified: 0,
             };
-            let played = span.order.kernel.roles[role](&mut stage);
+            let ended = span.order.kernel.roles[role](&mut stage);
             log.verified = stage.verified;
-            played?;
+            ended?;
             if log.verified < least_verified(&span.order) {
                 // A role that says it is done before its time would leave the partner waiting for its answers.
                 guard.give_up(Halt::Partner);

@@ -161,12 +161,12 @@ mod threads {
                         if reason == Halt::Deadline { counter::now_ticks() + 2_000_000 } else { u64::MAX };
                     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
                     let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
-                    let play = |role| {
+                    let run_role = |role| {
                         act(kernel, role, &lines, 1, 0, Plan::Batches { visits, round_trips }, &guard).ended
                     };
                     std::thread::scope(|scope| {
-                        let play = &play;
-                        let roles = [0, 1].map(|role| scope.spawn(move || play(role)));
+                        let run_role = &run_role;
+                        let roles = [0, 1].map(|role| scope.spawn(move || run_role(role)));
                         std::thread::sleep(Duration::from_millis(1));
                         if reason != Halt::Deadline {
                             guard.give_up(reason);
@@ -187,7 +187,7 @@ mod loomed {
     use crate::probes::kernel_by_id;
     use loom::sync::Arc;
 
-    /// Explores every order in which the memory model lets two threads play `visits` × `round_trips`.
+    /// Explores every order in which the memory model lets two threads run_role `visits` × `round_trips`.
     fn explore(id: &'static str, visits: u32, round_trips: u32) {
         // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial
         // ones to the thread that made the lines: each role gets to be the other.
@@ -196,7 +196,7 @@ mod loomed {
                 let kernel = kernel_by_id(id).unwrap();
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
                 let world = Arc::new((lines, AtomicU64::new(0)));
-                let play = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
+                let run_role = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
                     let guard = Guard { halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
                     let trace = act(kernel, role, lines, 1, 0, Plan::Batches { visits, round_trips }, &guard);
                     assert_eq!(trace.ended, Ok(()));
@@ -206,8 +206,8 @@ mod loomed {
                     trace.verified
                 };
                 let theirs = Arc::clone(&world);
-                let other = loom::thread::spawn(move || play(spawned, &theirs));
-                let own = play(1 - spawned, &world);
+                let other = loom::thread::spawn(move || run_role(spawned, &theirs));
+                let own = run_role(1 - spawned, &world);
                 assert_eq!(other.join().unwrap(), own);
             });
         }

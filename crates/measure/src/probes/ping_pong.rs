@@ -31,7 +31,7 @@ pub trait HandOver {
     /// Lines that a place needs.
     const LINES: usize;
 
-    /// What a role holds of a place while it plays there.
+    /// What a role holds of a place while it runs there.
     type Ends<'a>;
 
     /// What the initiator holds of a place.

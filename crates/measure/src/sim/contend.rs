@@ -80,11 +80,11 @@ struct Thread {
     woken_ns: Option<f64>,
     /// Its place among those on its CPU, and how many these are.
     slot: [u32; 2],
-    /// How far the turns on its CPU are when the play begins.
+    /// How far the turns on its CPU are when the simulation begins.
     phase_ns: f64,
 }
 
-struct Play<'s, 'w> {
+struct Simulation<'s, 'w> {
     stage: &'s mut dyn Pricing<'w>,
     cost: ContendCost,
     sections: Sections,
@@ -92,7 +92,7 @@ struct Play<'s, 'w> {
     transfers: BTreeMap<(CpuId, CpuId), f64>,
 }
 
-/// Plays for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
+/// Runs for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
 /// waited for its turn.
 pub fn run(
     stage: &mut dyn Pricing<'_>,
@@ -120,15 +120,15 @@ pub fn run(
             Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
         })
         .collect();
-    let mut play = Play { stage, cost, sections, threads, transfers: BTreeMap::new() };
-    play.begin();
+    let mut simulation = Simulation { stage, cost, sections, threads, transfers: BTreeMap::new() };
+    simulation.begin();
     match cost.turn {
-        Turn::Apart => play.apart(span_ns, most, acquire),
-        _ => play.in_turn(span_ns, most, acquire),
+        Turn::Apart => simulation.apart(span_ns, most, acquire),
+        _ => simulation.in_turn(span_ns, most, acquire),
     }
 }
 
-impl Play<'_, '_> {
+impl Simulation<'_, '_> {
     fn alone_ns(&self, thread: usize) -> f64 {
         let calls_ns = self.cost.release_calls * self.stage.costs().syscall_ns;
         self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu) + calls_ns
@@ -345,7 +345,7 @@ impl Play<'_, '_> {
     }
 }
 
-impl Play<'_, '_> {
+impl Simulation<'_, '_> {
     /// One of those that wait for the line when its owner lets it go: each as likely as the line is soon there. Always the
     /// nearest, two neighbours would keep all others out for good, which no machine is known to do.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {

@@ -114,7 +114,7 @@ enum Step {
     Asleep,
 }
 
-struct Play<'a> {
+struct Simulation<'a> {
     flow: &'a SlimFlow,
     /// Free places, which the producer waits for, and items.
     semaphores: [Semaphore; 2],
@@ -148,7 +148,7 @@ pub fn run_while(
         counts: Line::of(role),
         sleeps: false,
     };
-    let mut play = Play {
+    let mut simulation = Simulation {
         flow,
         semaphores: [semaphore(flow.capacity, 0), semaphore(0, 1)],
         steps: [Step::Look(0); 2],
@@ -158,38 +158,38 @@ pub fn run_while(
         passed: Passed::default(),
     };
     let work_ns = (costs.work)(0);
-    play.passed.busy_ns[0] = work_ns;
-    play.at_ns[0] = play.begun.next(0.0, schedule) + work_ns;
-    while more(&play.passed) {
-        let role = match play.steps {
+    simulation.passed.busy_ns[0] = work_ns;
+    simulation.at_ns[0] = simulation.begun.next(0.0, schedule) + work_ns;
+    while more(&simulation.passed) {
+        let role = match simulation.steps {
             [Step::Asleep, _] => 1,
             [_, Step::Asleep] => 0,
-            _ => usize::from(play.at_ns[1] < play.at_ns[0]),
+            _ => usize::from(simulation.at_ns[1] < simulation.at_ns[0]),
         };
-        let (began_ns, was) = (play.at_ns[role], play.steps[role]);
-        play.step(role);
-        if play.steps[role] != Step::Asleep {
-            play.passed.busy_ns[role] += play.at_ns[role] - began_ns;
+        let (began_ns, was) = (simulation.at_ns[role], simulation.steps[role]);
+        simulation.step(role);
+        if simulation.steps[role] != Step::Asleep {
+            simulation.passed.busy_ns[role] += simulation.at_ns[role] - began_ns;
         }
         match was {
-            Step::Move if role == 1 => play.begun.received(play.passed.elapsed_ns, schedule),
+            Step::Move if role == 1 => simulation.begun.received(simulation.passed.elapsed_ns, schedule),
             Step::Unlock { releases: true } => {
                 // The message is over: the next one.
                 let work_ns = (costs.work)(role);
                 if role == 0 {
-                    play.at_ns[0] = play.begun.next(play.at_ns[0], schedule);
+                    simulation.at_ns[0] = simulation.begun.next(simulation.at_ns[0], schedule);
                 }
-                play.at_ns[role] += work_ns;
-                play.passed.busy_ns[role] += work_ns;
-                play.factor[role] = (costs.factor)();
+                simulation.at_ns[role] += work_ns;
+                simulation.passed.busy_ns[role] += work_ns;
+                simulation.factor[role] = (costs.factor)();
             }
             _ => (),
         }
     }
-    play.passed
+    simulation.passed
 }
 
-impl Play<'_> {
+impl Simulation<'_> {
     /// Lets a side take its step.
     fn step(&mut self, role: usize) {
         let (flow, now_ns, factor) = (self.flow, self.at_ns[role], self.factor[role]);

@@ -42,7 +42,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         .map(Some),
         reader => read(part, &word, &seen[reader - 1]).map(|()| None),
     };
-    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
     let sights = said.into_iter().flatten().next().unwrap_or_default();
     Ok(sights.observed(rate, ensemble.clock_ns()))
 }

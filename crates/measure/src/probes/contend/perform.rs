@@ -31,9 +31,9 @@ const PATIENCE: Picos = Picos::from_ms(5_000);
 /// … and so much longer for each thread on the CPU that has most of them: about ten time slices of 3 ms, in which each meets
 /// the others, works and leaves.
 const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
-/// Of a pass, the share of the play that times how long it takes to get in.
+/// Of a pass, the share of the phase that times how long it takes to get in.
 const STAMPED_SHARE: f64 = 0.25;
-/// Of a play, what threads do before their windows begin, at most 5 ms: then all are under load.
+/// Of a phase, what threads do before their windows begin, at most 5 ms: then all are under load.
 const WARM_SHARE: f64 = 0.1;
 const MOST_WARM_NS: f64 = 5e6;
 /// Operations between two looks at the clock take about so long: a look costs 0.2 % of that.
@@ -85,7 +85,7 @@ pub struct Pass<'a> {
     pub span: Picos,
 }
 
-/// How one play goes.
+/// How one phase goes.
 struct Plan {
     sections_ticks: [f64; 2],
     warm_ticks: u64,
@@ -107,8 +107,8 @@ impl Pass<'_> {
     /// Performs it with this counter.
     pub fn of<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.ensemble.rate();
-        let (plain, memory) = self.play::<C, false>(1.0 - STAMPED_SHARE)?;
-        let (stamped, beside) = self.play::<C, true>(STAMPED_SHARE)?;
+        let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
+        let (stamped, beside) = self.run_phase::<C, true>(STAMPED_SHARE)?;
         let mut observed = Observed::default();
         rates(&mut observed, &plain, rate);
         acquired(&mut observed, &stamped, rate);
@@ -128,7 +128,10 @@ impl Pass<'_> {
         threads.into_values().max().unwrap_or(0)
     }
 
-    fn play<C: Counter, const STAMPED: bool>(&self, share: f64) -> Result<(Vec<Told>, Memory), TrialFailure> {
+    fn run_phase<C: Counter, const STAMPED: bool>(
+        &self,
+        share: f64,
+    ) -> Result<(Vec<Told>, Memory), TrialFailure> {
         let rate = self.ensemble.rate();
         let setup = Setup { threads: self.ensemble.cpus().len(), read_share: self.meant.read_share };
         let counter = Apart(C::new(&setup));
@@ -146,7 +149,7 @@ impl Pass<'_> {
         let limit = self.span + PATIENCE + Picos(PATIENCE_A_THREAD.0 * self.crowd());
         let role = |part: &Part<'_>| act::<C, STAMPED>(part, &counter.0, &desk, &plan, setup.threads as u64);
         // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
-        let told = self.ensemble.play(limit, role, || ())?;
+        let told = self.ensemble.run(limit, role, || ())?;
         Ok((told, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
     }
 }

@@ -88,13 +88,13 @@ pub fn acquired(observed: &mut Observed, told: &[Told], rate: TickRate) {
     observed.histogram(names::ACQUIRE, all);
 }
 
-/// Holds memory against what the threads say that they added; both plays of a pass.
-pub fn verify(observed: &mut Observed, meant: &Meant, plays: &[(&[Told], Memory)]) {
-    let made: u64 = plays.iter().flat_map(|(told, _)| *told).map(|told| told.added).sum();
-    let found: u64 = plays.iter().map(|(_, memory)| memory.total).sum();
+/// Holds memory against what the threads say that they added; both phases of a pass.
+pub fn verify(observed: &mut Observed, meant: &Meant, phases: &[(&[Told], Memory)]) {
+    let made: u64 = phases.iter().flat_map(|(told, _)| *told).map(|told| told.added).sum();
+    let found: u64 = phases.iter().map(|(_, memory)| memory.total).sum();
     observed.count(names::EXPECTED, made);
     observed.count(names::FINAL, found);
-    let exact = plays.iter().all(|(told, memory)| {
+    let exact = phases.iter().all(|(told, memory)| {
         memory.sound && memory.total == told.iter().map(|told| told.added).sum::<u64>()
     });
     if !exact {

@@ -17,29 +17,29 @@ const PATIENCE: Picos = Picos::from_ms(2_000);
 const SPANS: usize = 5;
 /// Work before the first span: clocks rise, and whoever was started last arrives.
 const WARM_UP: f64 = 0.25;
-/// Who works, of the two.
-const CASTS: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
+/// Which of the two roles work in each phase of a pass.
+const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
 /// Blocks per tick of each unit, for one role.
 type Rates = [f64; Unit::ALL.len()];
 
 /// Performs one pass.
 pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let spans = (SPANS * Unit::ALL.len()) as f64 + WARM_UP;
-    let span_ticks = ensemble.rate().ticks(order.span.ns() / CASTS.len() as f64 / spans) as u64;
-    let mut casts = [0, 1, 2];
-    Key::of(&[order.key]).shuffle(&mut casts);
-    let mut rates = [[Rates::default(); 2]; CASTS.len()];
-    for cast in casts {
+    let span_ticks = ensemble.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
+    let mut phases = [0, 1, 2];
+    Key::of(&[order.key]).shuffle(&mut phases);
+    let mut rates = [[Rates::default(); 2]; WORKING.len()];
+    for phase in phases {
         let role = |part: &Part<'_>| {
             // Whoever has nothing to do leaves at once: a sibling that waits would slow the other one down.
-            if CASTS[cast][part.role % 2] {
+            if WORKING[phase][part.role % 2] {
                 work(part, span_ticks)
             } else {
                 part.line_up().map(|()| Rates::default())
             }
         };
-        let said = ensemble.play(order.span + PATIENCE, role, || ())?;
-        rates[cast] = [said[0], said[1]];
+        let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+        rates[phase] = [said[0], said[1]];
     }
     let [both, alone] = [rates[0], [rates[1][0], rates[2][1]]];
     let mut observed = Observed::default();

@@ -19,7 +19,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
     let before = Reading::now();
     let role = |part: &Part<'_>| watch(part, span_ticks, gap_ticks);
-    let accounts = ensemble.play_undisturbed(order.span + PATIENCE, role, || ())?;
+    let accounts = ensemble.run_undisturbed(order.span + PATIENCE, role, || ())?;
     let after = Reading::now();
     let mut observed = Observed::default();
     let mut watched = u64::MAX;

@@ -106,7 +106,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         }),
         apart_ticks: ensemble.rate().ticks(APART_NS) as u64,
     };
-    let said = ensemble.play(order.span + PATIENCE, |part| act(part, &waiting[part.role], &plan), || ())?;
+    let said = ensemble.run(order.span + PATIENCE, |part| act(part, &waiting[part.role], &plan), || ())?;
     observed(ensemble, &meant, said, shared)
 }
 
@@ -221,16 +221,16 @@ fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ensemble::{Cast, Hands};
+    use crate::ensemble::{Executor, RoleOrder};
     use crate::probes::queue::Queue;
     use coretalk_model::TickRate;
     use coretalk_model::series::{Parameters, RoleEvidence};
 
-    struct Nobody;
+    struct NoThreads;
 
-    impl Hands for Nobody {
-        fn play(&self, _: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
-            unreachable!("there is no queue to play with")
+    impl Executor for NoThreads {
+        fn run(&self, _: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
+            unreachable!("there is no queue to run with")
         }
 
         fn switches(&self) -> Option<[u32; 2]> {
@@ -249,7 +249,7 @@ mod tests {
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
         let (asked, span) = (Parameters::default(), Picos::from_ms(1));
         let order = TrialOrder { probe: &Queue, spec: &spec, asked: &asked, span, key: 0 };
-        let ensemble = Ensemble::new(&Nobody, &cpus, TickRate { hz: 1e9 }, 0.0);
+        let ensemble = Ensemble::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
         perform(&ensemble, &order).unwrap_err().to_string()
     }
 

@@ -38,14 +38,14 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     let span_ticks = |share: f64| rate.ticks(order.span.ns() * share) as u64;
     let limit = order.span + PATIENCE;
     let both = span_ticks(1.0 - ALONE_SHARE);
-    let shared = ensemble.play(limit, |part| write(part, words[part.role % 2], both), || ())?;
+    let shared = ensemble.run(limit, |part| write(part, words[part.role % 2], both), || ())?;
     let alone_ticks = span_ticks(ALONE_SHARE);
     let role = |part: &Part<'_>| match part.role {
         0 => write(part, words[0], alone_ticks),
         // It leaves at once: a sibling that waits would slow the writer down too.
         _ => part.line_up().map(|()| Written::default()),
     };
-    let alone = ensemble.play(limit, role, || ())?;
+    let alone = ensemble.run(limit, role, || ())?;
     let ns = |written: &Written| rate.ns(written.ticks as f64) / written.writes as f64;
     let of_both = [&shared[0], &shared[1]].map(ns);
     let sums = [shared[0].writes + alone[0].writes, shared[1].writes];

@@ -32,7 +32,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         0 => ask(part, &word, span_ticks, silence).map(Some),
         _ => part.line_up().and_then(|()| word.answer(part)).map(|()| None),
     };
-    let said = ensemble.play(limit, role, || ())?;
+    let said = ensemble.run(limit, role, || ())?;
     let trips = said.into_iter().flatten().next().unwrap_or_default();
     Ok(super::price::told(&trips, rate, ensemble.clock_ns()))
 }

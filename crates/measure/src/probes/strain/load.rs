@@ -43,7 +43,7 @@ pub fn perform(
     let mut half_ns = [0.0; 2];
     let mut batches = 0;
     for phase in phases {
-        let trips = play(phase, ensemble, order, &field)?;
+        let trips = run_phase(phase, ensemble, order, &field)?;
         let median = trips.histogram(ensemble.rate()).percentile_ns(0.5);
         let Some(median) = median else { return Ok(Observed::default()) };
         half_ns[usize::from(phase.is_some())] = median / (2 * BATCH) as f64;
@@ -54,7 +54,7 @@ pub fn perform(
     Ok(observed)
 }
 
-fn play(
+fn run_phase(
     load: Option<Load>,
     ensemble: &Ensemble<'_>,
     order: &TrialOrder<'_>,
@@ -78,7 +78,7 @@ fn play(
             neighbour::work(part, load, role - 2, field, begun, over).map(|()| None)
         }
     };
-    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
     Ok(said.into_iter().flatten().next().unwrap_or_default())
 }
 

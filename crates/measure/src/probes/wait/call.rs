@@ -59,7 +59,7 @@ impl Task for Calls<'_> {
             }
         };
         let (means, calls) =
-            ensemble.play(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
+            ensemble.run(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
         let mut observed = Observed::default();
         if let Some(ticks) = stats::median(&means) {
             let call_ns = rate.ns(ticks);
@@ -92,7 +92,7 @@ pub fn clock(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed
             }
         }
     };
-    let tally = ensemble.play(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
+    let tally = ensemble.run(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
     let mut observed = Observed::default();
     observed.histogram(names::CLOCK, tally.histogram(ensemble.rate()));
     observed.count(names::SAMPLES, tally.len());

@@ -187,7 +187,7 @@ fn trips(
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
     // Whoever sleeps looks at its guard every 100 ms by itself.
-    let mut told = ensemble.play(order.span + PATIENCE, role, || ())?.into_iter();
+    let mut told = ensemble.run(order.span + PATIENCE, role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
     let (Some(first), Some(second)) = (told.next(), told.next()) else {

@@ -40,7 +40,7 @@ impl Task for Beside<'_> {
             }
             work(part, &turn, span, settle)
         };
-        let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+        let said = ensemble.run(order.span + PATIENCE, role, || ())?;
         let [beside, alone] = said.into_iter().nth(1).unwrap_or_default();
         let mut observed = Observed::default();
         observed.count(names::SAMPLES, beside.len() as u64);

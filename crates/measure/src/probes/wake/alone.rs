@@ -41,7 +41,7 @@ pub fn perform<P: Primitive>(
             }
         }
     };
-    let batches = ensemble.play(order.span + PATIENCE, role, || primitive.unblock())?.concat();
+    let batches = ensemble.run(order.span + PATIENCE, role, || primitive.unblock())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
         observed.value(names::ALONE_NS, ensemble.rate().ns(ticks));
@@ -68,7 +68,7 @@ pub fn sleeps(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observe
             }
         }
     };
-    let said = ensemble.play(order.span + PATIENCE, role, || ())?;
+    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
     let mut observed = Observed::default();
     for tally in said {
         observed.count("samples", tally.len());

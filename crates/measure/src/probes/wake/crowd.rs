@@ -53,7 +53,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = ensemble.play(order.span + PATIENCE, role, unblock)?;
+    let said = ensemble.run(order.span + PATIENCE, role, unblock)?;
     let mut observed = Observed::default();
     if let Some([first, last, waker]) = said.into_iter().flatten().next() {
         observed.count("samples", last.len());

@@ -137,7 +137,7 @@ fn rounds<P: Primitive>(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Resu
         0 => wake_all(part, &primitive, &desk, &plan).map(Some),
         _ => wait_all(part, &primitive, &desk).map(|()| None),
     };
-    let said = ensemble.play(limit, role, || primitive.unblock())?;
+    let said = ensemble.run(limit, role, || primitive.unblock())?;
     Ok(said.into_iter().flatten().next().unwrap_or_default())
 }
 

@@ -1,11 +1,11 @@
-//! [`Players`]: fresh pinned threads for one pass of a trial, watched over until the last has left.
+//! [`HostExecutor`]: fresh pinned threads for one pass of a trial, watched over until the last has left.
 
 use super::affinity;
 use super::core_clock;
 use super::evidence::Switches;
 use super::priority::{self, Priority};
 use crate::counter;
-use crate::ensemble::{Cast, Hands, Part, StartLine};
+use crate::ensemble::{Executor, Part, RoleOrder, StartLine};
 use crate::stage::{Guard, Halt};
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
@@ -23,7 +23,7 @@ const UNBLOCK_EVERY: Duration = Duration::from_millis(1);
 /// Makes threads for passes. Fresh ones each time: they cost a tenth of a millisecond, and none is left behind with
 /// the state of another trial.
 #[derive(Debug)]
-pub struct Players<'a> {
+pub struct HostExecutor<'a> {
     /// The rate of the counter.
     pub rate: TickRate,
     /// What priority each thread asks for.
@@ -32,24 +32,24 @@ pub struct Players<'a> {
     pub stop: &'a Stop,
 }
 
-impl Hands for Players<'_> {
-    fn play(&self, cast: &Cast<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
+impl Executor for HostExecutor<'_> {
+    fn run(&self, order: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
         let halt = AtomicU64::new(0);
         let guard = Guard {
             halt: &halt,
-            deadline_ticks: counter::now_ticks() + self.rate.ticks(cast.limit.ns()) as u64,
+            deadline_ticks: counter::now_ticks() + self.rate.ticks(order.limit.ns()) as u64,
             now_ticks: counter::now_ticks,
         };
-        let line = StartLine::new(cast.cpus.len());
+        let line = StartLine::new(order.cpus.len());
         let left = Departures::default();
-        let alone = cast.cpus.iter().collect::<BTreeSet<_>>().len() == cast.cpus.len();
+        let alone = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
         std::thread::scope(|scope| {
-            let mut running = Vec::with_capacity(cast.cpus.len());
-            for (role, &cpu) in cast.cpus.iter().enumerate() {
+            let mut running = Vec::with_capacity(order.cpus.len());
+            for (role, &cpu) in order.cpus.iter().enumerate() {
                 let (guard, line, left) = (&guard, &line, &left);
                 let thread_body = move || {
                     let part = Part::new(role, cpu, guard, !alone, line, self);
-                    let outcome = self.run_role(&part, cast.role, alone);
+                    let outcome = self.run_role(&part, order.role, alone);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
@@ -62,12 +62,12 @@ impl Hands for Players<'_> {
                     Ok(thread) => running.push((cpu, thread)),
                     Err(error) => {
                         guard.give_up(Halt::Partner);
-                        self.watch(cast, guard, left, running.len());
-                        return Err(not_started(cast.cpus.len(), &error));
+                        self.watch(order, guard, left, running.len());
+                        return Err(not_started(order.cpus.len(), &error));
                     }
                 }
             }
-            self.watch(cast, &guard, &left, running.len());
+            self.watch(order, &guard, &left, running.len());
             let lost = |cpu| TrialFailure::PartnerLost { cpu };
             let outcomes: Vec<_> = running
                 .into_iter()
@@ -97,7 +97,7 @@ pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
     TrialFailure::of(format!("the system starts no further thread: {threads} was refused ({error})"))
 }
 
-impl Players<'_> {
+impl HostExecutor<'_> {
     /// What a thread does from its start to its end.
     fn run_role(
         &self,
@@ -114,10 +114,10 @@ impl Players<'_> {
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
         let ghz_before = probe();
         let (switches, cpu_ns) = (Switches::of_this_thread(), thread_cpu_ns());
-        let played = catch_unwind(AssertUnwindSafe(|| role(part)));
+        let ended = catch_unwind(AssertUnwindSafe(|| role(part)));
         let spent = cpu_ns.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
         let since = switches.zip(Switches::of_this_thread()).map(|(before, after)| after.since(before));
-        played.map_err(|_| TrialFailure::PartnerLost { cpu })?;
+        ended.map_err(|_| TrialFailure::PartnerLost { cpu })?;
         let ghz = ghz_before.and_then(|before| Some([before, probe()?]));
         Ok(RoleEvidence {
             cpu_ns: spent,
@@ -129,8 +129,8 @@ impl Players<'_> {
     }
 
     /// Sleeps until everybody has left; tells them to where the wish to end or the limit says so.
-    fn watch(&self, cast: &Cast<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
-        let mut nap = Duration::from_nanos(cast.nap.ns() as u64);
+    fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
+        let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         while !left.are_all(roles, nap) {
             if self.stop.is_raised() {
                 guard.give_up(Halt::Stopped);
@@ -140,7 +140,7 @@ impl Players<'_> {
             }
             // Relaxed: only whether anybody gave up; who unblocks looks at nothing that they wrote.
             if guard.halt.load(Relaxed) != 0 {
-                (cast.unblock)();
+                (order.unblock)();
                 nap = UNBLOCK_EVERY;
             }
         }
@@ -191,14 +191,14 @@ mod tests {
     use crate::queues::spsc::Spsc;
     use coretalk_model::Picos;
 
-    fn play<R: Send>(
+    fn run<R: Send>(
         cpus: &[CpuId],
         stop: &Stop,
         limit: Picos,
         role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        let players = Players { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop };
-        Ensemble::new(&players, cpus, players.rate, 0.0).play(limit, role, || ())
+        let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop };
+        Ensemble::new(&executor, cpus, executor.rate, 0.0).run(limit, role, || ())
     }
 
     fn here() -> CpuId {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn roles_meet_even_on_one_cpu_and_answer_in_order() {
-        let said = play(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |part| {
+        let said = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |part| {
             part.line_up()?;
             Ok((part.role, affinity::current_cpu().unwrap()))
         });
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_role_whose_partner_never_comes_leaves_at_the_limit() {
         let limit = Picos::from_ms(50);
-        let waiting = play(&[here(); 2], &Stop::new(), limit, |part| match part.role {
+        let waiting = run(&[here(); 2], &Stop::new(), limit, |part| match part.role {
             0 => part.line_up(),
             _ => Ok(()),
         });
@@ -228,14 +228,14 @@ mod tests {
     fn a_raised_stop_interrupts_and_a_refused_cpu_is_named() {
         let stop = Stop::new();
         stop.raise();
-        let interrupted = play(&[here()], &stop, Picos::from_ms(60_000), |part| {
+        let interrupted = run(&[here()], &stop, Picos::from_ms(60_000), |part| {
             loop {
                 part.guard.check()?;
             }
         });
         assert_eq!(interrupted, Err::<Vec<()>, _>(TrialFailure::Interrupted));
         let refused =
-            play(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |part| part.line_up());
+            run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |part| part.line_up());
         assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &Company::pair()).unwrap();
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
-        let said = play(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |part| {
+        let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |part| {
             let course =
                 Course { guard: part.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
             part.line_up()?;

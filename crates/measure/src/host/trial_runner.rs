@@ -1,8 +1,8 @@
-//! [`Troupe`]: passes of trials on this machine, one or several at the same time.
+//! [`TrialRunner`]: passes of trials on this machine, one or several at the same time.
 
 use super::clock::os;
 use super::evidence;
-use super::players::{self, Players};
+use super::executor::{self, HostExecutor};
 use super::priority::Priority;
 use crate::ensemble::Ensemble;
 use crate::series::TrialOrder;
@@ -13,7 +13,7 @@ use std::thread::Builder;
 
 /// What passes need of the machine. All of it is plain, so that several threads can coordinate one pass each.
 #[derive(Debug, Clone, Copy)]
-pub struct Troupe {
+pub struct TrialRunner {
     /// The rate of the counter.
     pub rate: TickRate,
     /// What a start-stop pair of its reads costs.
@@ -30,12 +30,12 @@ pub struct Troupe {
     pub company: u32,
 }
 
-impl Troupe {
+impl TrialRunner {
     /// One pass of one trial, coordinated by the calling thread.
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let players = Players { rate: self.rate, wish: self.wish, stop };
+        let executor = HostExecutor { rate: self.rate, wish: self.wish, stop };
         let cpus = &order.spec.placement;
-        let ensemble = Ensemble::new(&players, cpus, self.rate, self.clock_ns).in_guest(self.guest);
+        let ensemble = Ensemble::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
         let (started, before) = (self.now(), evidence::cpu_times());
         let observed = order.probe.perform(&ensemble, order)?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
@@ -69,7 +69,7 @@ impl Troupe {
             let begun: Vec<_> = orders.iter().map(begin).collect();
             let ended = begun.into_iter().zip(orders).map(|(thread, order)| {
                 let cpu = order.spec.placement.first().copied().unwrap_or(CpuId(0));
-                let thread = thread.map_err(|error| players::not_started(orders.len(), &error))?;
+                let thread = thread.map_err(|error| executor::not_started(orders.len(), &error))?;
                 thread.join().unwrap_or(Err(TrialFailure::PartnerLost { cpu }))
             });
             ended.collect()
