@@ -13,9 +13,9 @@ mod threads;
 mod told;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::series::TrialOrder;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use coretalk_model::TrialFailure;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
@@ -60,13 +60,13 @@ pub fn lacks(kind: Kind) -> Option<String> {
 /// [`TrialFailure`]: the system refused a creation, or the pass was given up.
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub fn perform(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     meant: &Meant,
 ) -> Result<Observed, TrialFailure> {
     match meant.kind {
-        Kind::Pool => pool::perform(ensemble, order, meant),
-        kind if kind.is_process() => processes::perform(ensemble, order, meant),
-        _ => threads::perform(ensemble, order, meant),
+        Kind::Pool => pool::perform(context, order, meant),
+        kind if kind.is_process() => processes::perform(context, order, meant),
+        _ => threads::perform(context, order, meant),
     }
 }

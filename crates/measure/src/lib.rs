@@ -10,7 +10,6 @@ pub mod counters;
 pub mod creation;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod energy;
-pub mod ensemble;
 // What processes on hosts and the simulator alike report; the simulator is everywhere, Miri included.
 #[cfg(not(loom))]
 mod events;
@@ -43,6 +42,7 @@ pub mod strategies;
 pub mod suite;
 pub mod sync;
 pub mod tally;
+pub mod trial_context;
 pub mod wait;
 pub mod work;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]

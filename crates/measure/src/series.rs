@@ -1,14 +1,14 @@
 //! [`Probe`]: a question to the machine, and the kernels that answer it; [`SeriesProbe`]: one whose trials place roles
 //! on any number of CPUs and say several things at once.
 //!
-//! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`Ensemble`] of
+//! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`TrialContext`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 use crate::kernel::Kernel;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 
@@ -86,7 +86,7 @@ pub trait SeriesProbe: Probe {
     /// # Errors
     /// [`TrialFailure`] says why the pass has nothing to say.
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
 
     /// Prices one pass on a simulated machine.
     ///

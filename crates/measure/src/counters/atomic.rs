@@ -1,10 +1,10 @@
 //! Counters without a lock: one atomic operation, a loop around one, none.
 
 use super::{Counter, Setup, Step};
-use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
+use crate::trial_context::Apart;
 use crate::wait::{Busy, Pause, WaitAction};
 
 // Every order in this file is Relaxed: the number carries nothing but itself, each addition is one atomic operation,

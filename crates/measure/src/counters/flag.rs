@@ -5,12 +5,12 @@
 //! that is only waited for and set would let two in, and one that is set and never cleared would let all in.
 
 use super::guarded::Lock;
-use crate::ensemble::Apart;
 use crate::primitives::waiters::{Waiters, looks};
 use crate::queues::futex::Futex;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Release, SeqCst};
+use crate::trial_context::Apart;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;

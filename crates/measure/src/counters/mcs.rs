@@ -1,10 +1,10 @@
 //! [`McsLock`]: a queue of threads, each of which looks at a line of its own (Mellor-Crummey and Scott 1991).
 
 use super::guarded::Lock;
-use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
 /// Nobody.

@@ -6,7 +6,6 @@ use super::mcs::McsLock;
 use super::{Counter, Setup, Step};
 use crate::counters::catalogue::method_by_id;
 use crate::counters::guarded::Lock;
-use crate::ensemble::Ensemble;
 use crate::host::affinity;
 use crate::host::executor::HostExecutor;
 use crate::host::priority::Priority;
@@ -16,6 +15,7 @@ use crate::stage::Halt;
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
+use crate::trial_context::TrialContext;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuId, Flags, TickRate};
@@ -64,10 +64,10 @@ fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
     let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop: &stop };
     let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
     let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
-    let ensemble = Ensemble::new(&executor, &cpus, executor.rate, 0.0);
+    let context = TrialContext::new(&executor, &cpus, executor.rate, 0.0);
     let meant =
         Meant { method: method_by_id(method).expect("a method"), sections_ns: [0.0, 0.0], read_share: 0.0 };
-    Pass { ensemble: &ensemble, meant, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
+    Pass { context: &context, meant, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use super::threads::{FEWEST, PATIENCE, finish, pause};
 use super::{Meant, Tallies};
 use crate::counter;
-use crate::ensemble::{Apart, Ensemble, Part};
 use crate::host::futex;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -29,7 +29,7 @@ struct Desk {
 
 impl Desk {
     /// Sleeps until a word is no longer what it was.
-    fn await_change(part: &Part<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
+    fn await_change(role: &RoleContext<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
         loop {
             // Acquire pairs with the Release of whoever changed it: what was done before, we see.
             let now = word.load(Acquire);
@@ -37,7 +37,7 @@ impl Desk {
                 return Ok(now);
             }
             futex::wait(word, was, None);
-            part.guard.check()?;
+            role.guard.check()?;
         }
     }
 
@@ -50,60 +50,60 @@ impl Desk {
 
 /// Performs one pass: role 0 hands over, role 1 works.
 pub fn perform(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     meant: &Meant,
 ) -> Result<Observed, TrialFailure> {
     let desk = Desk::default();
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(meant.pause_ns);
     let key = Key::of(&[order.key]);
-    let role = |part: &Part<'_>| match part.role {
-        0 => hand_over(part, &desk, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
-        _ => work(part, &desk).map(|()| None),
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => hand_over(role, &desk, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
+        _ => work(role, &desk).map(|()| None),
     };
     let unblock = || {
         futex::wake_all(&desk.task);
         futex::wake_all(&desk.done);
     };
-    let said = ensemble.run(order.span + PATIENCE, role, unblock)?;
-    finish(ensemble, said.into_iter().flatten().next())
+    let said = context.run(order.span + PATIENCE, run_role, unblock)?;
+    finish(context, said.into_iter().flatten().next())
 }
 
 fn hand_over(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     desk: &Desk,
     span_ticks: u64,
     pause_ticks: f64,
     key: Key,
 ) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::new();
-    part.line_up()?;
+    role.line_up()?;
     let end = counter::now_ticks() + span_ticks;
     for task in 1..LAST {
         let before = counter::start();
         Desk::tell(&desk.task, task);
         let returned = counter::stop();
-        Desk::await_change(part, &desk.done, task - 1)?;
+        Desk::await_change(role, &desk.done, task - 1)?;
         let ended = counter::stop();
         tallies.count([before, returned, desk.began.load(Acquire), ended]);
         if ended > end && tallies.samples() >= FEWEST {
             break;
         }
         if pause_ticks > 0.0 {
-            part.linger(pause(pause_ticks, key, tallies.samples()))?;
+            role.linger(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
     Desk::tell(&desk.task, LAST);
     Ok(tallies)
 }
 
-fn work(part: &Part<'_>, desk: &Desk) -> Result<(), Halt> {
-    part.line_up()?;
+fn work(role: &RoleContext<'_>, desk: &Desk) -> Result<(), Halt> {
+    role.line_up()?;
     let mut known = 0;
     loop {
-        known = Desk::await_change(part, &desk.task, known)?;
+        known = Desk::await_change(role, &desk.task, known)?;
         if known == LAST {
             return Ok(());
         }

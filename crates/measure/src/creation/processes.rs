@@ -7,10 +7,10 @@ use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
 use super::{Kind, Meant, PARENT_MIB, Tallies, names};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::host::affinity;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuSet, TrialFailure};
 use std::ffi::c_char;
@@ -96,11 +96,11 @@ struct Orders<'a> {
 
 /// Performs one pass.
 pub fn perform(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     meant: &Meant,
 ) -> Result<Observed, TrialFailure> {
-    let cpu = ensemble.cpus()[0];
+    let cpu = context.cpus()[0];
     let refused = |error: io::Error| TrialFailure::NotPinned {
         cpu,
         errno: error.raw_os_error().unwrap_or(libc::ENOMEM),
@@ -112,7 +112,7 @@ pub fn perform(
         let text = format!("/proc/self/fd/{}", program.as_raw_fd());
         path[..text.len()].copy_from_slice(text.as_bytes());
     }
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let orders = Orders {
         kind: meant.kind,
         board: shared.board(),
@@ -122,13 +122,13 @@ pub fn perform(
         program,
         path,
     };
-    let role = |part: &Part<'_>| -> Result<Option<Result<(), i32>>, Halt> {
-        part.line_up()?;
-        if part.role > 0 { Ok(None) } else { look_after(part, &orders).map(Some) }
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), i32>>, Halt> {
+        role.line_up()?;
+        if role.number > 0 { Ok(None) } else { look_after(role, &orders).map(Some) }
     };
-    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+    let said = context.run(order.span + PATIENCE, run_role, || ())?;
     if let Some(Err(errno)) = said.into_iter().flatten().next() {
-        return finish(ensemble, Some(Err(errno)));
+        return finish(context, Some(Err(errno)));
     }
     let board = shared.board();
     // Acquire pairs with the Release of the helper: the stamps below the count are written.
@@ -137,7 +137,7 @@ pub fn perform(
     for stamps in &board.stamps[..count] {
         tallies.count([0, 1, 2, 3].map(|index| stamps[index].load(Relaxed)));
     }
-    let mut observed = finish(ensemble, Some(Ok(tallies)))?;
+    let mut observed = finish(context, Some(Ok(tallies)))?;
     let mib = board.pages.load(Relaxed) as f64 * page_bytes() / f64::from(1 << 20);
     if mib > 0.0 {
         observed.value(names::PARENT_MIB, mib);
@@ -151,7 +151,7 @@ fn page_bytes() -> f64 {
 }
 
 /// Makes the helper and waits for its end; it is ended where the pass is given up.
-fn look_after(part: &Part<'_>, orders: &Orders<'_>) -> Result<Result<(), i32>, Halt> {
+fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), i32>, Halt> {
     // SAFETY: the child calls nothing but `help`, which keeps to system calls, atomics and the C library's own fork and
     // spawn; both C libraries put their locks in order in the child of a fork.
     let helper = unsafe { libc::fork() };
@@ -173,7 +173,7 @@ fn look_after(part: &Part<'_>, orders: &Orders<'_>) -> Result<Result<(), i32>, H
             let failed = ended < 0 || errno != 0 || status != 0;
             return Ok(if failed { Err(if errno != 0 { errno } else { libc::ECHILD }) } else { Ok(()) });
         }
-        if let Err(halt) = part.guard.check() {
+        if let Err(halt) = role.guard.check() {
             // SAFETY: the process is our child and not waited for yet, so the number is still its own.
             unsafe {
                 libc::kill(helper, libc::SIGKILL);

@@ -2,10 +2,10 @@
 
 use super::{Kind, Meant, Tallies};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::host::affinity;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -94,34 +94,34 @@ extern "C" fn body(child: *mut c_void) -> *mut c_void {
 
 /// Performs one pass.
 pub fn perform(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     meant: &Meant,
 ) -> Result<Observed, TrialFailure> {
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(meant.pause_ns);
     let key = Key::of(&[order.key]);
-    let target: CpuSet = ensemble.cpus().iter().rev().take(1).copied().collect();
-    let role = |part: &Part<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
+    let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
         let mut tallies = Tallies::new();
-        part.line_up()?;
-        if part.role > 0 {
+        role.line_up()?;
+        if role.number > 0 {
             // Its CPU is for the new threads.
             return Ok(None);
         }
-        let made = within(part, meant, || {
-            create_all(part, meant, &target, &mut tallies, [span_ticks as f64, pause_ticks], key)
+        let made = within(role, meant, || {
+            create_all(role, meant, &target, &mut tallies, [span_ticks as f64, pause_ticks], key)
         })?;
         Ok(Some(made.map(|()| tallies)))
     };
-    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
-    finish(ensemble, said.into_iter().flatten().next())
+    let said = context.run(order.span + PATIENCE, run_role, || ())?;
+    finish(context, said.into_iter().flatten().next())
 }
 
 /// Lets the creator run where the trial allows, and brings it back afterwards.
 pub fn within<T>(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     meant: &Meant,
     task: impl FnOnce() -> Result<Result<T, i32>, Halt>,
 ) -> Result<Result<T, i32>, Halt> {
@@ -131,17 +131,20 @@ pub fn within<T>(
         return Ok(Err(errno(error)));
     }
     let done = task();
-    if let Err(error) = affinity::pin_current_thread(part.cpu) {
+    if let Err(error) = affinity::pin_current_thread(role.cpu) {
         return Ok(Err(error.errno()));
     }
     done
 }
 
 /// What the creator said, as a pass.
-pub fn finish(ensemble: &Ensemble<'_>, said: Option<Result<Tallies, i32>>) -> Result<Observed, TrialFailure> {
-    let cpu = ensemble.cpus()[0];
+pub fn finish(
+    context: &TrialContext<'_>,
+    said: Option<Result<Tallies, i32>>,
+) -> Result<Observed, TrialFailure> {
+    let cpu = context.cpus()[0];
     match said {
-        Some(Ok(tallies)) => Ok(tallies.observed(ensemble.rate())),
+        Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
         Some(Err(errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
         None => Err(TrialFailure::PartnerLost { cpu }),
     }
@@ -153,7 +156,7 @@ pub fn pause(pause_ticks: f64, key: Key, round: u64) -> u64 {
 }
 
 fn create_all(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     meant: &Meant,
     target: &CpuSet,
     tallies: &mut Tallies,
@@ -196,12 +199,12 @@ fn create_all(
             return Ok(Err(if joined != 0 { joined } else { errno }));
         }
         tallies.count([before, returned, child.began.load(Acquire), ended]);
-        part.guard.glance(ended)?;
+        role.guard.glance(ended)?;
         if ended > end && tallies.samples() >= FEWEST {
             return Ok(Ok(()));
         }
         if pause_ticks > 0.0 {
-            part.linger(pause(pause_ticks, key, tallies.samples()))?;
+            role.linger(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
 }

@@ -8,9 +8,9 @@
 use super::clock::os;
 use super::futex;
 use super::trial::Trial;
-use crate::ensemble::Apart;
 use crate::stage::Halt;
 use crate::stop::Stop;
+use crate::trial_context::Apart;
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};

@@ -5,11 +5,11 @@ use super::core_clock;
 use super::evidence::Switches;
 use super::priority::{self, Priority};
 use crate::counter;
-use crate::ensemble::{Executor, Part, RoleOrder, StartLine};
 use crate::stage::{Guard, Halt};
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
+use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine};
 use coretalk_model::series::RoleEvidence;
 use coretalk_model::{CpuId, TickRate, TrialFailure};
 use std::collections::BTreeSet;
@@ -45,19 +45,20 @@ impl Executor for HostExecutor<'_> {
         let alone = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
         std::thread::scope(|scope| {
             let mut running = Vec::with_capacity(order.cpus.len());
-            for (role, &cpu) in order.cpus.iter().enumerate() {
+            for (number, &cpu) in order.cpus.iter().enumerate() {
                 let (guard, line, left) = (&guard, &line, &left);
                 let thread_body = move || {
-                    let part = Part::new(role, cpu, guard, !alone, line, self);
-                    let outcome = self.run_role(&part, order.role, alone);
+                    let role = RoleContext::new(number, cpu, guard, !alone, line, self);
+                    let outcome = self.run_role(&role, order.body, alone);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
                     left.one_more();
                     outcome
                 };
-                let started =
-                    std::thread::Builder::new().name(format!("role {role}")).spawn_scoped(scope, thread_body);
+                let started = std::thread::Builder::new()
+                    .name(format!("role {number}"))
+                    .spawn_scoped(scope, thread_body);
                 match started {
                     Ok(thread) => running.push((cpu, thread)),
                     Err(error) => {
@@ -101,11 +102,11 @@ impl HostExecutor<'_> {
     /// What a thread does from its start to its end.
     fn run_role(
         &self,
-        part: &Part<'_>,
-        role: &(dyn Fn(&Part<'_>) + Sync),
+        role: &RoleContext<'_>,
+        body: &(dyn Fn(&RoleContext<'_>) + Sync),
         alone: bool,
     ) -> Result<RoleEvidence, TrialFailure> {
-        let cpu = part.cpu;
+        let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
         // A refusal was an error when the crew engaged; here the thread takes what it gets.
@@ -114,7 +115,7 @@ impl HostExecutor<'_> {
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
         let ghz_before = probe();
         let (switches, cpu_ns) = (Switches::of_this_thread(), thread_cpu_ns());
-        let ended = catch_unwind(AssertUnwindSafe(|| role(part)));
+        let ended = catch_unwind(AssertUnwindSafe(|| body(role)));
         let spent = cpu_ns.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
         let since = switches.zip(Switches::of_this_thread()).map(|(before, after)| after.since(before));
         ended.map_err(|_| TrialFailure::PartnerLost { cpu })?;
@@ -183,22 +184,22 @@ fn thread_cpu_ns() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ensemble::Ensemble;
     use crate::queues::course::Course;
     use crate::queues::ends::{Ends, Implementation, Nothing, Receiver, Refusal, Shape};
     use crate::queues::exchange::{Company, roles};
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
+    use crate::trial_context::TrialContext;
     use coretalk_model::Picos;
 
     fn run<R: Send>(
         cpus: &[CpuId],
         stop: &Stop,
         limit: Picos,
-        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
         let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop };
-        Ensemble::new(&executor, cpus, executor.rate, 0.0).run(limit, role, || ())
+        TrialContext::new(&executor, cpus, executor.rate, 0.0).run(limit, run_role, || ())
     }
 
     fn here() -> CpuId {
@@ -207,18 +208,18 @@ mod tests {
 
     #[test]
     fn roles_meet_even_on_one_cpu_and_answer_in_order() {
-        let said = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |part| {
-            part.line_up()?;
-            Ok((part.role, affinity::current_cpu().unwrap()))
+        let said = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |role| {
+            role.line_up()?;
+            Ok((role.number, affinity::current_cpu().unwrap()))
         });
-        assert_eq!(said.unwrap(), [0, 1, 2].map(|role| (role, here())));
+        assert_eq!(said.unwrap(), [0, 1, 2].map(|number| (number, here())));
     }
 
     #[test]
     fn a_role_whose_partner_never_comes_leaves_at_the_limit() {
         let limit = Picos::from_ms(50);
-        let waiting = run(&[here(); 2], &Stop::new(), limit, |part| match part.role {
-            0 => part.line_up(),
+        let waiting = run(&[here(); 2], &Stop::new(), limit, |role| match role.number {
+            0 => role.line_up(),
             _ => Ok(()),
         });
         assert_eq!(waiting, Err(TrialFailure::TimedOut { limit }));
@@ -228,14 +229,14 @@ mod tests {
     fn a_raised_stop_interrupts_and_a_refused_cpu_is_named() {
         let stop = Stop::new();
         stop.raise();
-        let interrupted = run(&[here()], &stop, Picos::from_ms(60_000), |part| {
+        let interrupted = run(&[here()], &stop, Picos::from_ms(60_000), |role| {
             loop {
-                part.guard.check()?;
+                role.guard.check()?;
             }
         });
         assert_eq!(interrupted, Err::<Vec<()>, _>(TrialFailure::Interrupted));
         let refused =
-            run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |part| part.line_up());
+            run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |role| role.line_up());
         assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
     }
 
@@ -270,11 +271,11 @@ mod tests {
         let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &Company::pair()).unwrap();
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
-        let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |part| {
+        let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {
             let course =
-                Course { guard: part.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
-            part.line_up()?;
-            match part.role {
+                Course { guard: role.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
+            role.line_up()?;
+            match role.number {
                 0 => producer.lock().unwrap().take().unwrap()(&course).map(|sent| sent.messages),
                 _ => consumer.lock().unwrap().take().unwrap()(&course).map(|received| received.messages),
             }

@@ -4,9 +4,9 @@ use super::clock::os;
 use super::evidence;
 use super::executor::{self, HostExecutor};
 use super::priority::Priority;
-use crate::ensemble::Ensemble;
 use crate::series::TrialOrder;
 use crate::stop::Stop;
+use crate::trial_context::TrialContext;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
 use std::thread::Builder;
@@ -35,16 +35,16 @@ impl TrialRunner {
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let executor = HostExecutor { rate: self.rate, wish: self.wish, stop };
         let cpus = &order.spec.placement;
-        let ensemble = Ensemble::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
+        let context = TrialContext::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
         let (started, before) = (self.now(), evidence::cpu_times());
-        let observed = order.probe.perform(&ensemble, order)?;
+        let observed = order.probe.perform(&context, order)?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let stolen = spent.and_then(|spent| spent.stolen_ms(&cpus.iter().copied().collect()));
         Ok(PassOutcome {
             started,
             elapsed: self.now().saturating_sub(started),
             observed,
-            roles: ensemble.evidence(),
+            roles: context.evidence(),
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_shared,
             company: self.company,

@@ -10,11 +10,11 @@
 //! Here each primitive has a count of its own, since nobody else in the process waits that way: where a program waits on
 //! many addresses, 16 counts serve them all, and a notice may call the kernel for somebody who waits elsewhere.
 
-use crate::ensemble::Apart;
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Release, SeqCst};
 #[cfg(loom)]
 use crate::sync::fence;
+use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
 /// Looks before a sleep. One is enough for loom, which explores each as a branch of its own.

@@ -3,8 +3,6 @@
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod perform;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
@@ -12,6 +10,8 @@ use crate::series::TrialOrder;
 use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::tally::Tally;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -92,8 +92,8 @@ impl SeriesProbe for Broadcast {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        perform::perform(ensemble, order)
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(context, order)
     }
 
     #[cfg(not(loom))]

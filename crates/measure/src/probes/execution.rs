@@ -4,13 +4,13 @@
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod perform;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -67,8 +67,8 @@ impl SeriesProbe for Execution {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        perform::perform(ensemble, order)
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(context, order)
     }
 
     /// Threads of one core keep what the scenario says of busy siblings at their worst, since both work all the time.

@@ -7,13 +7,13 @@ mod perform;
 #[cfg(not(loom))]
 mod price;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
@@ -66,8 +66,8 @@ impl SeriesProbe for Jitter {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        perform::perform(ensemble, order)
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(context, order)
     }
 
     #[cfg(not(loom))]

@@ -8,14 +8,14 @@ mod perform;
 mod price;
 mod trials;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, InCompany, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -77,8 +77,8 @@ impl SeriesProbe for Queue {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        perform::perform(ensemble, order)
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(context, order)
     }
 
     #[cfg(not(loom))]

@@ -6,13 +6,13 @@ mod price;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::creation;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 #[cfg(not(loom))]
@@ -77,11 +77,11 @@ impl SeriesProbe for Spawn {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version: nothing of it can be performed.
-        let unknown = |_| TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+        let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
         let meant = Meant::of(order.spec).map_err(unknown)?;
-        creation::perform(ensemble, order, &meant)
+        creation::perform(context, order, &meant)
     }
 
     #[cfg(not(loom))]

@@ -18,13 +18,13 @@ use super::latency::Latency;
 use super::wake;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::awake::{self, Awake};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, SeriesProbe, SeriesRequest};
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -105,16 +105,16 @@ impl SeriesProbe for Latency {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let _awake = if keeps_awake(order.spec) {
             Some(Awake::hold().map_err(|error| TrialFailure::of(awake::refusal(&error)))?)
         } else {
             None
         };
         match (Load::of(order.spec), sleeps(order.spec)) {
-            (Some(load), _) => load::perform(load, ensemble, order),
-            (None, true) => wake::perform(names::SLEEPS, ensemble, order),
-            (None, false) => gap::perform(ensemble, order),
+            (Some(load), _) => load::perform(load, context, order),
+            (None, true) => wake::perform(names::SLEEPS, context, order),
+            (None, false) => gap::perform(context, order),
         }
     }
 

@@ -14,8 +14,6 @@ mod sibling;
 mod task;
 pub mod trials;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
 #[cfg(not(loom))]
 use crate::pricing::{Arch, Pricing};
 #[cfg(not(loom))]
@@ -24,6 +22,8 @@ use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use crate::strategies::catalogue::Meant;
 #[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -111,8 +111,8 @@ impl SeriesProbe for Wait {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        perform::perform(ensemble, order)
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        perform::perform(context, order)
     }
 
     #[cfg(not(loom))]

@@ -9,8 +9,6 @@ mod crowd;
 mod exchange;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::ensemble::Ensemble;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::idle::IdleStates;
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
@@ -23,6 +21,8 @@ use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use crate::sim::wake;
 #[cfg(not(loom))]
 use crate::tally::Tally;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
@@ -133,9 +133,9 @@ impl SeriesProbe for Wake {
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-    fn perform(&self, ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        perform(name, ensemble, order)
+        perform(name, context, order)
     }
 
     #[cfg(not(loom))]
@@ -174,13 +174,13 @@ impl SeriesProbe for Wake {
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub(super) fn perform(
     name: &str,
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     // A wake-up that is slow has woken the CPU as well: the kernel says from what.
-    let before = IdleStates::now(ensemble.cpus());
-    let mut observed = exchange::perform(name, ensemble, order)?;
-    for (state, entries) in IdleStates::now(ensemble.cpus()).since(&before) {
+    let before = IdleStates::now(context.cpus());
+    let mut observed = exchange::perform(name, context, order)?;
+    for (state, entries) in IdleStates::now(context.cpus()).since(&before) {
         observed.count(&format!("{}{state}", names::IDLE), entries);
     }
     Ok(observed)
@@ -188,9 +188,9 @@ pub(super) fn perform(
 
 /// A fresh primitive.
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-fn make<P: Primitive>(ensemble: &Ensemble<'_>) -> Result<P, TrialFailure> {
+fn make<P: Primitive>(context: &TrialContext<'_>) -> Result<P, TrialFailure> {
     P::new().map_err(|error| {
-        let cpu = ensemble.cpus()[0];
+        let cpu = context.cpus()[0];
         TrialFailure::NotPinned { cpu, errno: error.raw_os_error().unwrap_or(libc::EMFILE) }
     })
 }

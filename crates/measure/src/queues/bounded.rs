@@ -4,10 +4,10 @@
 use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::slot::Slots;
-use crate::ensemble::Apart;
 use crate::stage::{Guard, Halt};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{Arc, AtomicBool, AtomicUsize};
+use crate::trial_context::Apart;
 use std::io;
 use std::marker::PhantomData;
 

@@ -25,9 +25,9 @@
 //! reference to it lie together on others, as the fields of one object: `Release` too looks at these before it has the lock.
 
 use super::bounded::Permits;
-use crate::ensemble::Apart;
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::Relaxed;
+use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

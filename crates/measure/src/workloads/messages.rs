@@ -2,7 +2,7 @@
 
 use super::team::{spin_until, together};
 use super::{Job, Numbers, WorkError};
-use crate::ensemble::Apart;
+use crate::trial_context::Apart;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

@@ -2,11 +2,11 @@
 
 use super::{PAUSE_NS, Sights};
 use crate::counter;
-use crate::ensemble::{Apart, Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
+use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
@@ -28,44 +28,44 @@ struct Seen {
 }
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let rate = ensemble.rate();
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let rate = context.rate();
     let word: Apart<AtomicU64> = Apart::default();
-    let seen: Vec<Apart<Seen>> = ensemble.cpus().iter().skip(1).map(|_| Apart::default()).collect();
+    let seen: Vec<Apart<Seen>> = context.cpus().iter().skip(1).map(|_| Apart::default()).collect();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
-    let role = |part: &Part<'_>| match part.role {
-        0 => write(part, &word, &seen, span_ticks, |round| {
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => write(role, &word, &seen, span_ticks, |round| {
             // Half as long to one and a half times as long, so that nothing periodic falls into step.
             (pause_ticks * (0.5 + key.uniform(round))) as u64
         })
         .map(Some),
-        reader => read(part, &word, &seen[reader - 1]).map(|()| None),
+        reader => read(role, &word, &seen[reader - 1]).map(|()| None),
     };
-    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+    let said = context.run(order.span + PATIENCE, run_role, || ())?;
     let sights = said.into_iter().flatten().next().unwrap_or_default();
-    Ok(sights.observed(rate, ensemble.clock_ns()))
+    Ok(sights.observed(rate, context.clock_ns()))
 }
 
 fn write(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     word: &AtomicU64,
     seen: &[Apart<Seen>],
     span_ticks: u64,
     pause_ticks: impl Fn(u64) -> u64,
 ) -> Result<Sights, Halt> {
     let mut sights = Sights::default();
-    part.line_up()?;
+    role.line_up()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 1.. {
-        part.linger(pause_ticks(round))?;
+        role.linger(pause_ticks(round))?;
         let began = counter::start();
         // Release: a reader that sees the round also sees that its own answer to the last one was read.
         word.store(round, Release);
         let (mut first, mut last) = (u64::MAX, 0);
         for reader in seen {
             // Acquire pairs with the Release of the reader: its stamp is that of this round.
-            part.wait_until(|| reader.round.load(Acquire) == round)?;
+            role.wait_until(|| reader.round.load(Acquire) == round)?;
             let ticks = reader.ticks.load(Acquire);
             (first, last) = (first.min(ticks), last.max(ticks));
         }
@@ -80,13 +80,13 @@ fn write(
     Ok(sights)
 }
 
-fn read(part: &Part<'_>, word: &AtomicU64, seen: &Seen) -> Result<(), Halt> {
-    part.line_up()?;
+fn read(role: &RoleContext<'_>, word: &AtomicU64, seen: &Seen) -> Result<(), Halt> {
+    role.line_up()?;
     let mut known = 0;
     loop {
         let mut found = known;
         // Acquire pairs with the Release of the writer.
-        part.wait_until(|| {
+        role.wait_until(|| {
             found = word.load(Acquire);
             found != known
         })?;

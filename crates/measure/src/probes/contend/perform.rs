@@ -11,7 +11,6 @@ use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
 use crate::counters::sleeping::{ReadersWriter, Sleeping};
 use crate::counters::{Counter, Setup, Step, wide};
-use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::mutex::StdMutex;
 use crate::primitives::parking_lot::LotMutex;
 use crate::primitives::pthread::PlainMutex;
@@ -21,6 +20,7 @@ use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::tally::Tally;
+use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
@@ -48,11 +48,11 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 }
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version: nothing of it can be performed.
-    let unknown = |_| TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+    let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
     let meant = Meant::of(order.spec).map_err(unknown)?;
-    let pass = Pass { ensemble, meant, span: order.span };
+    let pass = Pass { context, meant, span: order.span };
     match meant.method.id {
         "fetch-add" => pass.of::<FetchAdd>(),
         "cas-loop" => pass.of::<CasLoop<false>>(),
@@ -78,7 +78,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
 /// One pass, whatever the counter.
 pub struct Pass<'a> {
     /// The threads.
-    pub ensemble: &'a Ensemble<'a>,
+    pub context: &'a TrialContext<'a>,
     /// What they do.
     pub meant: Meant,
     /// How long.
@@ -106,7 +106,7 @@ struct Desk {
 impl Pass<'_> {
     /// Performs it with this counter.
     pub fn of<C: Counter>(&self) -> Result<Observed, TrialFailure> {
-        let rate = self.ensemble.rate();
+        let rate = self.context.rate();
         let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
         let (stamped, beside) = self.run_phase::<C, true>(STAMPED_SHARE)?;
         let mut observed = Observed::default();
@@ -122,7 +122,7 @@ impl Pass<'_> {
     /// Threads on the CPU that has most of them.
     fn crowd(&self) -> u64 {
         let mut threads: BTreeMap<CpuId, u64> = BTreeMap::new();
-        for &cpu in self.ensemble.cpus() {
+        for &cpu in self.context.cpus() {
             *threads.entry(cpu).or_default() += 1;
         }
         threads.into_values().max().unwrap_or(0)
@@ -132,8 +132,8 @@ impl Pass<'_> {
         &self,
         share: f64,
     ) -> Result<(Vec<Told>, Memory), TrialFailure> {
-        let rate = self.ensemble.rate();
-        let setup = Setup { threads: self.ensemble.cpus().len(), read_share: self.meant.read_share };
+        let rate = self.context.rate();
+        let setup = Setup { threads: self.context.cpus().len(), read_share: self.meant.read_share };
         let counter = Apart(C::new(&setup));
         let desk = Desk::default();
         let span_ns = self.span.ns() * share;
@@ -147,22 +147,23 @@ impl Pass<'_> {
             part_ticks: ticks(PART_NS),
         };
         let limit = self.span + PATIENCE + Picos(PATIENCE_A_THREAD.0 * self.crowd());
-        let role = |part: &Part<'_>| act::<C, STAMPED>(part, &counter.0, &desk, &plan, setup.threads as u64);
+        let run_role =
+            |role: &RoleContext<'_>| act::<C, STAMPED>(role, &counter.0, &desk, &plan, setup.threads as u64);
         // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
-        let told = self.ensemble.run(limit, role, || ())?;
+        let told = self.context.run(limit, run_role, || ())?;
         Ok((told, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
     }
 }
 
 /// One thread: warms up, is measured, and stays under load until the windows of all are over.
 fn act<C: Counter, const STAMPED: bool>(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     counter: &C,
     desk: &Desk,
     plan: &Plan,
     threads: u64,
 ) -> Result<Told, Halt> {
-    if part.role == 0 {
+    if role.number == 0 {
         let step = step_ticks();
         for (steps, ticks) in desk.steps.iter().zip(plan.sections_ticks) {
             // Relaxed: the start line orders this before what the others read.
@@ -176,10 +177,10 @@ fn act<C: Counter, const STAMPED: bool>(
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
         ..Told::default()
     };
-    part.line_up()?;
+    role.line_up()?;
     let [critical, parallel] = [0, 1].map(|section| desk.steps[section].load(Relaxed) as u32);
     let mut hand: Hand<'_, '_, C> =
-        Hand { part, counter, handle: counter.handle(part.role), critical, parallel, next: 0 };
+        Hand { role, counter, handle: counter.handle(role.number), critical, parallel, next: 0 };
     let mut batch = 1u32;
     let warm_until = counter::now_ticks() + plan.warm_ticks;
     let mut last = counter::now_ticks();
@@ -187,7 +188,7 @@ fn act<C: Counter, const STAMPED: bool>(
         hand.work::<false>(batch, &mut told)?;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
     }
-    let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+    let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
     told.window[0] = counter::now_ticks();
     last = told.window[0];
     while last - told.window[0] < plan.span_ticks {
@@ -204,23 +205,23 @@ fn act<C: Counter, const STAMPED: bool>(
         }
     }
     told.window[1] = last;
-    told.cpu_ns = cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+    told.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
-    told.switches = switches.zip(part.switches()).map(|(before, after)| since([before, after]));
+    told.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
     // AcqRel and Acquire: who sees the last window over may leave; nothing else hangs on it.
     desk.over.fetch_add(1, AcqRel);
     while desk.over.load(Acquire) < threads {
         hand.work::<false>(batch, &mut told)?;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
         // Whoever has the same CPU may not have had its window yet.
-        part.give_way();
+        role.give_way();
     }
     Ok(told)
 }
 
 /// What a thread works with.
 struct Hand<'a, 'b, C: Counter + 'a> {
-    part: &'a Part<'b>,
+    role: &'a RoleContext<'b>,
     counter: &'a C,
     handle: C::Handle<'a>,
     critical: u32,
@@ -232,7 +233,7 @@ struct Hand<'a, 'b, C: Counter + 'a> {
 impl<C: Counter> Hand<'_, '_, C> {
     #[inline(always)]
     fn work<const STAMPED: bool>(&mut self, operations: u32, told: &mut Told) -> Result<(), Halt> {
-        let (critical, guard) = (self.critical, self.part.guard);
+        let (critical, guard) = (self.critical, self.role.guard);
         for _ in 0..operations {
             let step = if STAMPED {
                 let wished = counter::start();
@@ -269,11 +270,11 @@ impl<C: Counter> Hand<'_, '_, C> {
     #[inline(always)]
     fn look(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
         let now = counter::now_ticks();
-        self.part.guard.glance(now)?;
+        self.role.guard.glance(now)?;
         let took = now.saturating_sub(last);
         if took < batch_ticks / 2 {
             // Threads that share CPUs may have to wait for time slices with every single operation.
-            *batch = batch.saturating_mul(2).min(if self.part.shared { MOST_SHARED } else { MOST_BATCH });
+            *batch = batch.saturating_mul(2).min(if self.role.shared { MOST_SHARED } else { MOST_BATCH });
         } else if took > batch_ticks * 2 {
             *batch = (*batch / 2).max(1);
         }

@@ -2,9 +2,9 @@
 
 use super::name;
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::latency::execution::Unit;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::{self, Key};
@@ -23,22 +23,22 @@ const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
 type Rates = [f64; Unit::ALL.len()];
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let spans = (SPANS * Unit::ALL.len()) as f64 + WARM_UP;
-    let span_ticks = ensemble.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
+    let span_ticks = context.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
     let mut phases = [0, 1, 2];
     Key::of(&[order.key]).shuffle(&mut phases);
     let mut rates = [[Rates::default(); 2]; WORKING.len()];
     for phase in phases {
-        let role = |part: &Part<'_>| {
+        let run_role = |role: &RoleContext<'_>| {
             // Whoever has nothing to do leaves at once: a sibling that waits would slow the other one down.
-            if WORKING[phase][part.role % 2] {
-                work(part, span_ticks)
+            if WORKING[phase][role.number % 2] {
+                work(role, span_ticks)
             } else {
-                part.line_up().map(|()| Rates::default())
+                role.line_up().map(|()| Rates::default())
             }
         };
-        let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+        let said = context.run(order.span + PATIENCE, run_role, || ())?;
         rates[phase] = [said[0], said[1]];
     }
     let [both, alone] = [rates[0], [rates[1][0], rates[2][1]]];
@@ -53,25 +53,25 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
 
 /// Keeps one unit busy after the other, and says how fast. Spans end at times that are fixed beforehand, so that two CPUs
 /// that began together keep the same unit busy all the time.
-fn work(part: &Part<'_>, span_ticks: u64) -> Result<Rates, Halt> {
-    part.line_up()?;
+fn work(role: &RoleContext<'_>, span_ticks: u64) -> Result<Rates, Halt> {
+    role.line_up()?;
     let mut until = counter::now_ticks();
     for unit in Unit::ALL {
         until += (span_ticks as f64 * WARM_UP / Unit::ALL.len() as f64) as u64;
-        busy(part, unit, until)?;
+        busy(role, unit, until)?;
     }
     let mut all: [Vec<f64>; Unit::ALL.len()] = Default::default();
     for _ in 0..SPANS {
         for unit in Unit::ALL {
             until += span_ticks;
-            all[unit as usize].push(busy(part, unit, until)?);
+            all[unit as usize].push(busy(role, unit, until)?);
         }
     }
     Ok(all.map(|rates| stats::median(&rates).unwrap_or(0.0)))
 }
 
 /// Keeps a unit busy until a time; gives blocks per tick.
-fn busy(part: &Part<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
+fn busy(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
     let began = counter::now_ticks();
     let mut blocks = 0u64;
     loop {
@@ -84,8 +84,8 @@ fn busy(part: &Part<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
         if now >= until {
             return Ok(blocks as f64 / now.saturating_sub(began).max(1) as f64);
         }
-        part.guard.glance(now)?;
-        part.give_way();
+        role.guard.glance(now)?;
+        role.give_way();
     }
 }
 

@@ -3,10 +3,10 @@
 use super::account::Account;
 use super::{GAP_NS, note_span};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::interrupts::Reading;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::{Picos, TrialFailure};
 
@@ -14,16 +14,16 @@ use coretalk_model::{Picos, TrialFailure};
 const PATIENCE: Picos = Picos::from_ms(5_000);
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let rate = ensemble.rate();
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let rate = context.rate();
     let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
     let before = Reading::now();
-    let role = |part: &Part<'_>| watch(part, span_ticks, gap_ticks);
-    let accounts = ensemble.run_undisturbed(order.span + PATIENCE, role, || ())?;
+    let run_role = |role: &RoleContext<'_>| watch(role, span_ticks, gap_ticks);
+    let accounts = context.run_undisturbed(order.span + PATIENCE, run_role, || ())?;
     let after = Reading::now();
     let mut observed = Observed::default();
     let mut watched = u64::MAX;
-    for (role, (account, &cpu)) in accounts.into_iter().zip(ensemble.cpus()).enumerate() {
+    for (role, (account, &cpu)) in accounts.into_iter().zip(context.cpus()).enumerate() {
         watched = watched.min(account.watched);
         account.observe(&mut observed, role, rate, &after.since(&before, cpu));
     }
@@ -31,11 +31,11 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     Ok(observed)
 }
 
-fn watch(part: &Part<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Halt> {
+fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Halt> {
     let mut account = Account::new();
-    let switches = |part: &Part<'_>| part.switches().map_or(0, |[given, taken]| given + taken);
-    part.line_up()?;
-    let mut known = switches(part);
+    let switches = |role: &RoleContext<'_>| role.switches().map_or(0, |[given, taken]| given + taken);
+    role.line_up()?;
+    let mut known = switches(role);
     let began = counter::now_ticks();
     let mut last = began;
     while last - began < span_ticks {
@@ -43,10 +43,10 @@ fn watch(part: &Part<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Ha
         let apart = now.saturating_sub(last);
         account.looks += 1;
         if apart > gap_ticks {
-            let count = switches(part);
+            let count = switches(role);
             account.gap(apart, count != known);
             known = count;
-            part.guard.glance(now)?;
+            role.guard.glance(now)?;
             // Counting took a moment that is nobody's gap.
             last = counter::now_ticks();
             account.aside += last - now;

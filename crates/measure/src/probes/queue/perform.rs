@@ -2,7 +2,6 @@
 
 use super::pace;
 use super::trials::Meant;
-use crate::ensemble::{Ensemble, Part};
 use crate::queues::catalogue::Waits;
 use crate::queues::course::{Course, Received, Sent};
 use crate::queues::ends::{Refusal, Shape};
@@ -13,6 +12,7 @@ use crate::queues::stamps;
 use crate::room::Room;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
@@ -86,12 +86,12 @@ enum Waiting {
 }
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // Whether there is such a queue was found out before the run; a system that refuses it now says why.
     let meant = Meant::of(order.spec).map_err(TrialFailure::of)?;
-    let ticks = |span: Picos| ensemble.rate().ticks(span.ns());
-    let shared = ensemble.cpus().iter().collect::<BTreeSet<_>>().len() < ensemble.cpus().len();
-    let pace = meant.rate.map(|rate| Arc::new(Pace::new(ensemble.rate().ticks(1e9 / rate), shared)));
+    let ticks = |span: Picos| context.rate().ticks(span.ns());
+    let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
+    let pace = meant.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
     let roles =
         open(&meant, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &meant, &refusal)))?;
     let waiting = roles.producers.into_iter().map(Waiting::Produces);
@@ -104,10 +104,10 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
         messages: asked.map_or(u64::MAX, |all| {
             (all / coretalk_model::stats::ANALYSES[0] as f64 / meant.sides[0] as f64).ceil() as u64
         }),
-        apart_ticks: ensemble.rate().ticks(APART_NS) as u64,
+        apart_ticks: context.rate().ticks(APART_NS) as u64,
     };
-    let said = ensemble.run(order.span + PATIENCE, |part| act(part, &waiting[part.role], &plan), || ())?;
-    observed(ensemble, &meant, said, shared)
+    let said = context.run(order.span + PATIENCE, |role| act(role, &waiting[role.number], &plan), || ())?;
+    observed(context, &meant, said, shared)
 }
 
 struct Plan {
@@ -116,23 +116,25 @@ struct Plan {
     apart_ticks: u64,
 }
 
-fn act(part: &Part<'_>, role: &Mutex<Option<Waiting>>, plan: &Plan) -> Result<Option<Told>, Halt> {
-    let Some(role) = role.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
-    part.line_up()?;
-    let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+fn act(role: &RoleContext<'_>, waiting: &Mutex<Option<Waiting>>, plan: &Plan) -> Result<Option<Told>, Halt> {
+    let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return Ok(None);
+    };
+    role.line_up()?;
+    let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
     let course = Course {
-        guard: part.guard,
-        until_ticks: (part.guard.now_ticks)().saturating_add(plan.span_ticks),
+        guard: role.guard,
+        until_ticks: (role.guard.now_ticks)().saturating_add(plan.span_ticks),
         messages: plan.messages,
         apart_ticks: plan.apart_ticks,
     };
     let spent = || Spent {
-        cpu_ns: cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
+        cpu_ns: cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
         switches: switches
-            .zip(part.switches())
+            .zip(role.switches())
             .map(|(before, after)| [0, 1].map(|kind| after[kind].saturating_sub(before[kind]))),
     };
-    Ok(Some(match role {
+    Ok(Some(match waiting {
         Waiting::Produces(produce) => {
             let sent = produce(&course)?;
             Told::Sent(sent, spent())
@@ -146,7 +148,7 @@ fn act(part: &Part<'_>, role: &Mutex<Option<Waiting>>, plan: &Plan) -> Result<Op
 
 /// What both sides together say, once it is certain that nothing was lost.
 fn observed(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     meant: &Meant,
     said: Vec<Option<Told>>,
     shared: bool,
@@ -180,10 +182,10 @@ fn observed(
     if received.wrong > 0 || sent.sum != received.sum {
         observed.flags.set(Flag::Invalid);
     }
-    let per_s = stamps::rate(&loops).map(|per_tick| per_tick * ensemble.rate().hz);
+    let per_s = stamps::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
     match (meant.rate, &received.delays, per_s) {
         (Some(asked), Some(delays), Some(per_s)) => {
-            pace::observe(&mut observed, ensemble.rate(), [asked, per_s], delays);
+            pace::observe(&mut observed, context.rate(), [asked, per_s], delays);
         }
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}
@@ -197,7 +199,7 @@ fn observed(
         note(&mut observed, side, spent);
     }
     let together = |cpus: &[CpuId]| cpus.iter().collect::<BTreeSet<_>>().len() == 1;
-    if shared && together(ensemble.cpus()) && meant.kind.waits == Waits::Awake {
+    if shared && together(context.cpus()) && meant.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
@@ -221,8 +223,8 @@ fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ensemble::{Executor, RoleOrder};
     use crate::probes::queue::Queue;
+    use crate::trial_context::{Executor, RoleOrder};
     use coretalk_model::TickRate;
     use coretalk_model::series::{Parameters, RoleEvidence};
 
@@ -249,8 +251,8 @@ mod tests {
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
         let (asked, span) = (Parameters::default(), Picos::from_ms(1));
         let order = TrialOrder { probe: &Queue, spec: &spec, asked: &asked, span, key: 0 };
-        let ensemble = Ensemble::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
-        perform(&ensemble, &order).unwrap_err().to_string()
+        let context = TrialContext::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
+        perform(&context, &order).unwrap_err().to_string()
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use super::{WORD, distance, told};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Picos, TrialFailure};
 
@@ -31,21 +31,21 @@ struct Written {
 }
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let rate = ensemble.rate();
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let rate = context.rate();
     let page = Box::new(Page([const { AtomicU64::new(0) }; WORDS]));
     let words = [&page.0[0], &page.0[(distance(order.spec) / WORD) as usize % WORDS]];
     let span_ticks = |share: f64| rate.ticks(order.span.ns() * share) as u64;
     let limit = order.span + PATIENCE;
     let both = span_ticks(1.0 - ALONE_SHARE);
-    let shared = ensemble.run(limit, |part| write(part, words[part.role % 2], both), || ())?;
+    let shared = context.run(limit, |role| write(role, words[role.number % 2], both), || ())?;
     let alone_ticks = span_ticks(ALONE_SHARE);
-    let role = |part: &Part<'_>| match part.role {
-        0 => write(part, words[0], alone_ticks),
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => write(role, words[0], alone_ticks),
         // It leaves at once: a sibling that waits would slow the writer down too.
-        _ => part.line_up().map(|()| Written::default()),
+        _ => role.line_up().map(|()| Written::default()),
     };
-    let alone = ensemble.run(limit, role, || ())?;
+    let alone = context.run(limit, run_role, || ())?;
     let ns = |written: &Written| rate.ns(written.ticks as f64) / written.writes as f64;
     let of_both = [&shared[0], &shared[1]].map(ns);
     let sums = [shared[0].writes + alone[0].writes, shared[1].writes];
@@ -57,8 +57,8 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     Ok(observed)
 }
 
-fn write(part: &Part<'_>, word: &AtomicU64, span_ticks: u64) -> Result<Written, Halt> {
-    part.line_up()?;
+fn write(role: &RoleContext<'_>, word: &AtomicU64, span_ticks: u64) -> Result<Written, Halt> {
+    role.line_up()?;
     let began = counter::now_ticks();
     let mut writes = 0;
     loop {
@@ -72,7 +72,7 @@ fn write(part: &Part<'_>, word: &AtomicU64, span_ticks: u64) -> Result<Written, 
         if now - began >= span_ticks {
             return Ok(Written { writes, ticks: now - began });
         }
-        part.guard.glance(now)?;
-        part.give_way();
+        role.guard.glance(now)?;
+        role.give_way();
     }
 }

@@ -3,10 +3,10 @@
 use super::names;
 use super::word::Word;
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::tally::Tally;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
@@ -19,8 +19,8 @@ const FEWEST: u64 = 3;
 const JITTER: f64 = 0.25;
 
 /// Performs one pass.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let rate = ensemble.rate();
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let rate = context.rate();
     let word = Word::default();
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
@@ -28,27 +28,32 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     // The least number of messages may take longer than the pass should.
     let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + PATIENCE;
-    let role = |part: &Part<'_>| match part.role {
-        0 => ask(part, &word, span_ticks, silence).map(Some),
-        _ => part.line_up().and_then(|()| word.answer(part)).map(|()| None),
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => ask(role, &word, span_ticks, silence).map(Some),
+        _ => role.line_up().and_then(|()| word.answer(role)).map(|()| None),
     };
-    let said = ensemble.run(limit, role, || ())?;
+    let said = context.run(limit, run_role, || ())?;
     let trips = said.into_iter().flatten().next().unwrap_or_default();
-    Ok(super::price::told(&trips, rate, ensemble.clock_ns()))
+    Ok(super::price::told(&trips, rate, context.clock_ns()))
 }
 
 /// Hands over 2k + 1 and waits for 2k + 2.
-fn ask(part: &Part<'_>, word: &Word, span_ticks: u64, silence: impl Fn(u64) -> u64) -> Result<Tally, Halt> {
+fn ask(
+    role: &RoleContext<'_>,
+    word: &Word,
+    span_ticks: u64,
+    silence: impl Fn(u64) -> u64,
+) -> Result<Tally, Halt> {
     let mut trips = Tally::new();
-    part.line_up()?;
+    role.line_up()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 0.. {
-        part.linger(silence(round))?;
+        role.linger(silence(round))?;
         let (mine, theirs) = (2 * round, 2 * round + 1);
         let began = counter::start();
         // It cannot fail: the turn is ours, and the partner changes only odd values.
         word.turn(mine, theirs);
-        part.wait_until(|| word.is_at(theirs + 1))?;
+        role.wait_until(|| word.is_at(theirs + 1))?;
         let ended = counter::stop();
         if round > 0 {
             trips.count(ended - began);

@@ -2,10 +2,10 @@
 
 use super::Load;
 use crate::counter;
-use crate::ensemble::{Apart, Part};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
+use crate::trial_context::{Apart, RoleContext};
 use crate::workloads::caches;
 use coretalk_model::{CpuId, CpuSet};
 use std::hint::black_box;
@@ -49,7 +49,7 @@ impl Field {
 
 /// Works until it is over; says with `begun` that the load is there.
 pub fn work(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     load: Load,
     number: usize,
     field: &Field,
@@ -58,30 +58,30 @@ pub fn work(
 ) -> Result<(), Halt> {
     // All memory is taken, and touched, before anybody begins.
     let mut array = if load == Load::Stream { vec![1u64; field.words_each.max(WORDS)] } else { Vec::new() };
-    part.line_up()?;
+    role.line_up()?;
     begun();
     match load {
         Load::Nothing => Ok(()),
-        Load::Compute => compute(part, over),
-        Load::Stream => stream(part, &mut array, over),
-        Load::PingPong => pass_on(part, number, field, over),
+        Load::Compute => compute(role, over),
+        Load::Stream => stream(role, &mut array, over),
+        Load::PingPong => pass_on(role, number, field, over),
     }
 }
 
-fn compute(part: &Part<'_>, over: impl Fn() -> bool) -> Result<(), Halt> {
+fn compute(role: &RoleContext<'_>, over: impl Fn() -> bool) -> Result<(), Halt> {
     let mut value = 3u64;
     while !over() {
         for _ in 0..STEPS {
             value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         }
-        part.guard.glance(counter::now_ticks())?;
-        part.give_way();
+        role.guard.glance(counter::now_ticks())?;
+        role.give_way();
     }
     black_box(value);
     Ok(())
 }
 
-fn stream(part: &Part<'_>, array: &mut [u64], over: impl Fn() -> bool) -> Result<(), Halt> {
+fn stream(role: &RoleContext<'_>, array: &mut [u64], over: impl Fn() -> bool) -> Result<(), Halt> {
     loop {
         for chunk in array.chunks_mut(WORDS) {
             if over() {
@@ -91,14 +91,19 @@ fn stream(part: &Part<'_>, array: &mut [u64], over: impl Fn() -> bool) -> Result
                 *word = word.wrapping_mul(3);
             }
             black_box(&mut *chunk);
-            part.guard.glance(counter::now_ticks())?;
-            part.give_way();
+            role.guard.glance(counter::now_ticks())?;
+            role.give_way();
         }
     }
 }
 
 /// Two neighbours hand over a line of their own; one that is left over has nobody to talk to and leaves.
-fn pass_on(part: &Part<'_>, number: usize, field: &Field, over: impl Fn() -> bool) -> Result<(), Halt> {
+fn pass_on(
+    role: &RoleContext<'_>,
+    number: usize,
+    field: &Field,
+    over: impl Fn() -> bool,
+) -> Result<(), Halt> {
     if number ^ 1 >= field.neighbours {
         return Ok(());
     }
@@ -106,7 +111,7 @@ fn pass_on(part: &Part<'_>, number: usize, field: &Field, over: impl Fn() -> boo
     let mine = (number % 2) as u64;
     loop {
         let mut left = false;
-        part.wait_until(|| {
+        role.wait_until(|| {
             left = over();
             // AcqRel: each turn is handed over with whatever was written before it. Only the parity tells whose it is.
             left || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
@@ -114,6 +119,6 @@ fn pass_on(part: &Part<'_>, number: usize, field: &Field, over: impl Fn() -> boo
         if left {
             return Ok(());
         }
-        part.guard.glance(counter::now_ticks())?;
+        role.guard.glance(counter::now_ticks())?;
     }
 }

@@ -1,12 +1,12 @@
 //! [`Word`]: one word that two threads change in turn, the asking one to odd values and the answering one to even.
 
-use crate::ensemble::Apart;
-#[cfg(not(loom))]
-use crate::ensemble::Part;
 #[cfg(not(loom))]
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
+use crate::trial_context::Apart;
+#[cfg(not(loom))]
+use crate::trial_context::RoleContext;
 
 /// No turn comes after this.
 const END: u64 = u64::MAX;
@@ -52,11 +52,11 @@ impl Word {
     /// # Errors
     /// The reason to leave before that.
     #[cfg(not(loom))]
-    pub fn answer(&self, part: &Part<'_>) -> Result<(), Halt> {
+    pub fn answer(&self, role: &RoleContext<'_>) -> Result<(), Halt> {
         let mut turn = 1;
         loop {
             let mut reply = None;
-            part.wait_until(|| {
+            role.wait_until(|| {
                 reply = self.reply(turn);
                 reply.is_some()
             })?;

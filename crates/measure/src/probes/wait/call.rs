@@ -2,12 +2,12 @@
 
 use super::task::{PASSES, PATIENCE, Task};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::strategies::Strategy;
 use crate::strategies::turn::Turn;
 use crate::tally::Tally;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats;
@@ -22,7 +22,7 @@ const CLOCK_READS: u64 = 1_000_000;
 
 /// Calls of a strategy's action, batch after batch.
 pub struct Calls<'a> {
-    pub ensemble: &'a Ensemble<'a>,
+    pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
 }
 
@@ -30,13 +30,13 @@ impl Task for Calls<'_> {
     type Said = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
-        let Calls { ensemble, order } = self;
-        let rate = ensemble.rate();
+        let Calls { context, order } = self;
+        let rate = context.rate();
         let span_ticks = rate.ticks(order.span.ns()) as u64;
         let batch_ticks = rate.ticks(BATCH_NS) as u64;
-        let role = |part: &Part<'_>| -> Result<(Vec<f64>, u64), Halt> {
+        let run_role = |role: &RoleContext<'_>| -> Result<(Vec<f64>, u64), Halt> {
             let turn = Turn::new();
-            part.line_up()?;
+            role.line_up()?;
             let end = counter::now_ticks() + span_ticks;
             let (mut means, mut calls, mut batch) = (Vec::new(), 0, 1);
             loop {
@@ -52,19 +52,19 @@ impl Task for Calls<'_> {
                     means.push((ended - began) as f64 / batch as f64);
                     calls += batch;
                 }
-                part.guard.glance(ended)?;
+                role.guard.glance(ended)?;
                 if ended > end && !means.is_empty() {
                     return Ok((means, calls));
                 }
             }
         };
         let (means, calls) =
-            ensemble.run(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
+            context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
         let mut observed = Observed::default();
         if let Some(ticks) = stats::median(&means) {
             let call_ns = rate.ns(ticks);
             observed.value(names::CALL_NS, call_ns);
-            if let Some(ghz) = ensemble.core_ghz(0) {
+            if let Some(ghz) = context.core_ghz(0) {
                 observed.value(names::CALL_CYCLES, call_ns * ghz);
             }
         }
@@ -74,29 +74,29 @@ impl Task for Calls<'_> {
 }
 
 /// Two reads of the clock with nothing in between, as every single event has them.
-pub fn clock(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
+pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let asked = order.asked.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
     let most = asked.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
-    let role = |part: &Part<'_>| -> Result<Tally, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
         let mut tally = Tally::new();
-        part.line_up()?;
+        role.line_up()?;
         let end = counter::now_ticks() + span_ticks;
         loop {
             let began = counter::start();
             let ended = counter::stop();
             tally.count(ended - began);
-            part.guard.glance(ended)?;
+            role.guard.glance(ended)?;
             if ended > end || tally.len() >= most {
                 return Ok(tally);
             }
         }
     };
-    let tally = ensemble.run(order.span + PATIENCE, role, || ())?.into_iter().next().unwrap_or_default();
+    let tally = context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
     let mut observed = Observed::default();
-    observed.histogram(names::CLOCK, tally.histogram(ensemble.rate()));
+    observed.histogram(names::CLOCK, tally.histogram(context.rate()));
     observed.count(names::SAMPLES, tally.len());
-    if let Some(mean_ns) = tally.mean_ns(ensemble.rate()) {
+    if let Some(mean_ns) = tally.mean_ns(context.rate()) {
         observed.value(names::MEAN_NS, mean_ns);
     }
     Ok(observed)

@@ -6,7 +6,6 @@ use super::trials::{Mode, Trial};
 use super::{call, flags, sibling};
 use crate::counter;
 use crate::energy::PackageEnergy;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::strategies::catalogue::Meant;
@@ -14,6 +13,7 @@ use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::turn::Turn;
 use crate::strategies::{Alternating, Strategy};
 use crate::tally::Tally;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::wait::names;
@@ -36,28 +36,28 @@ const ENERGY_NS: f64 = 20e6;
 const CLOCK_READS: usize = 255;
 
 /// Performs one pass of what is meant.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version, or of another architecture: nothing of it can be performed.
-    let unknown = || TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS };
+    let unknown = || TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
     let trial = Trial::of(order.spec).map_err(|_| unknown())?;
-    let shared = ensemble.cpus().iter().collect::<BTreeSet<_>>().len() < ensemble.cpus().len();
+    let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
-        (Mode::Clock, _) => call::clock(ensemble, order)?,
-        (Mode::Cost, [Some(of), _]) => with(of, call::Calls { ensemble, order }).ok_or_else(unknown)??,
+        (Mode::Clock, _) => call::clock(context, order)?,
+        (Mode::Cost, [Some(of), _]) => with(of, call::Calls { context, order }).ok_or_else(unknown)??,
         (Mode::Sibling, [Some(of), _]) => {
-            with(of, sibling::Beside { ensemble, order }).ok_or_else(unknown)??
+            with(of, sibling::Beside { context, order }).ok_or_else(unknown)??
         }
-        (_, [Some(first), Some(second)]) => trips(ensemble, order, trial.mode, [first, second], shared)?,
+        (_, [Some(first), Some(second)]) => trips(context, order, trial.mode, [first, second], shared)?,
         _ => return Err(unknown()),
     };
-    observed.flags = observed.flags.union(flags(&trial, shared, ensemble.is_guest()));
+    observed.flags = observed.flags.union(flags(&trial, shared, context.is_guest()));
     Ok(observed)
 }
 
 /// Role 0 with a strategy.
 struct Lead<'a> {
     lines: &'a [&'a Turn],
-    part: &'a Part<'a>,
+    role: &'a RoleContext<'a>,
     plan: &'a Plan,
     tallies: &'a mut [Tally],
     wakes: bool,
@@ -68,8 +68,8 @@ impl Task for Lead<'_> {
     type Said = Result<Led, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Led, Halt> {
-        let Lead { lines, part, plan, tallies, wakes, alternates } = self;
-        let guard = part.guard;
+        let Lead { lines, role, plan, tallies, wakes, alternates } = self;
+        let guard = role.guard;
         let both = Alternating { even: strategy, odd: Spinning(Busy) };
         match (alternates, wakes) {
             (false, false) => exchange::lead::<_, false>(strategy, lines, guard, plan, tallies),
@@ -83,7 +83,7 @@ impl Task for Lead<'_> {
 /// Role 1 with a strategy.
 struct Follow<'a> {
     lines: &'a [&'a Turn],
-    part: &'a Part<'a>,
+    role: &'a RoleContext<'a>,
     wakes: bool,
     alternates: bool,
 }
@@ -92,13 +92,13 @@ impl Task for Follow<'_> {
     type Said = Result<Followed, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Followed, Halt> {
-        let Follow { lines, part, wakes, alternates } = self;
+        let Follow { lines, role, wakes, alternates } = self;
         let both = Alternating { even: strategy, odd: Spinning(Busy) };
         match (alternates, wakes) {
-            (false, false) => exchange::follow::<_, false>(strategy, lines, part.guard),
-            (false, true) => exchange::follow::<_, true>(strategy, lines, part.guard),
-            (true, false) => exchange::follow::<_, false>(both, lines, part.guard),
-            (true, true) => exchange::follow::<_, true>(both, lines, part.guard),
+            (false, false) => exchange::follow::<_, false>(strategy, lines, role.guard),
+            (false, true) => exchange::follow::<_, true>(strategy, lines, role.guard),
+            (true, false) => exchange::follow::<_, false>(both, lines, role.guard),
+            (true, true) => exchange::follow::<_, true>(both, lines, role.guard),
         }
     }
 }
@@ -130,7 +130,7 @@ struct Told {
 }
 
 fn trips(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     mode: Mode,
     sides: [Meant; 2],
@@ -138,7 +138,7 @@ fn trips(
 ) -> Result<Observed, TrialFailure> {
     let lines: OnceLock<Box<[Turn]>> = OnceLock::new();
     let spells = if shared { 1 } else { SPELLS };
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let ticks = |span: Picos| rate.ticks(span.ns()) as u64;
     let warm_up = WARM_UP.min(Picos(order.span.0 / 10));
     let asked = order.asked.number("samples").map(|samples| (samples / PASSES / spells as f64).ceil() as u64);
@@ -152,27 +152,27 @@ fn trips(
     // A loop that is timed as a whole counts no single trip, and its tally stays empty.
     let views = if mode == Mode::Alternate { 2 } else { 1 };
     let drawn = drawn(order.key, spells);
-    let role = |part: &Part<'_>| -> Result<Told, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Told, Halt> {
         // The first role owns the memory: it is the one that touches it first.
         let mut tallies: Vec<Tally> = Vec::new();
         let mut clock_ticks = 0;
-        if part.role == 0 {
+        if role.number == 0 {
             lines.get_or_init(|| (0..LINES).map(|_| Turn::new()).collect());
             tallies = (0..views).map(|_| Tally::new()).collect();
             clock_ticks = clock_cost();
         }
-        part.line_up()?;
+        role.line_up()?;
         let all = lines.get().ok_or(Halt::Partner)?;
         let lines: Vec<&Turn> = drawn.iter().map(|&line| &all[line]).collect();
-        let (cpu_ns, switches) = (part.cpu_ns(), part.switches());
+        let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
         let (mut led, mut followed) = (None, None);
         let alternates = mode == Mode::Alternate;
-        let wakes = sides[1 - part.role].sleeps();
-        if part.role == 0 {
-            let lead = Lead { lines: &lines, part, plan: &plan, tallies: &mut tallies, wakes, alternates };
+        let wakes = sides[1 - role.number].sleeps();
+        if role.number == 0 {
+            let lead = Lead { lines: &lines, role, plan: &plan, tallies: &mut tallies, wakes, alternates };
             led = Some(with(sides[0], lead).ok_or(Halt::Partner)??);
         } else {
-            let follow = Follow { lines: &lines, part, wakes, alternates };
+            let follow = Follow { lines: &lines, role, wakes, alternates };
             followed = Some(with(sides[1], follow).ok_or(Halt::Partner)??);
         }
         let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
@@ -181,19 +181,19 @@ fn trips(
         Ok(Told {
             led: led.map(|led| (led, tallies, clock_ticks)),
             followed,
-            cpu_ns: cpu_ns.zip(part.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
-            switches: since(switches, part.switches()),
+            cpu_ns: cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
+            switches: since(switches, role.switches()),
         })
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
     // Whoever sleeps looks at its guard every 100 ms by itself.
-    let mut told = ensemble.run(order.span + PATIENCE, role, || ())?.into_iter();
+    let mut told = context.run(order.span + PATIENCE, run_role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
     let (Some(first), Some(second)) = (told.next(), told.next()) else {
-        return Err(TrialFailure::PartnerLost { cpu: ensemble.cpus()[0] });
+        return Err(TrialFailure::PartnerLost { cpu: context.cpus()[0] });
     };
-    let mut observed = observe(ensemble, mode, first, second);
+    let mut observed = observe(context, mode, first, second);
     if let Some((joules, loop_ns)) = joules.zip(observed.values.get(names::LOOP_NS).copied()) {
         // The power of the pass, starts and ends of threads included, over the time of a trip.
         observed.value(names::PACKAGE_NJ, joules * 1e9 / elapsed_ns * loop_ns);
@@ -220,8 +220,8 @@ fn clock_cost() -> u64 {
     pairs[CLOCK_READS / 2]
 }
 
-fn observe(ensemble: &Ensemble<'_>, mode: Mode, first: Told, second: Told) -> Observed {
-    let rate = ensemble.rate();
+fn observe(context: &TrialContext<'_>, mode: Mode, first: Told, second: Told) -> Observed {
+    let rate = context.rate();
     let mut observed = Observed::default();
     let (Some((led, tallies, clock_ticks)), Some(followed)) = (first.led, second.followed) else {
         return observed;

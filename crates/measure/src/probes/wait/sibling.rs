@@ -2,12 +2,12 @@
 
 use super::task::{PATIENCE, Task};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::strategies::sleeping::SpinFutex;
 use crate::strategies::turn::{Turn, after, is_end, is_turn, trip_is_even};
 use crate::strategies::{Alternating, Strategy};
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats;
@@ -20,7 +20,7 @@ const WORK: u64 = 16_384;
 
 /// Role 0 waits, in turn with the strategy and asleep; role 1 works on the sibling and times its work.
 pub struct Beside<'a> {
-    pub ensemble: &'a Ensemble<'a>,
+    pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
 }
 
@@ -28,19 +28,19 @@ impl Task for Beside<'_> {
     type Said = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
-        let Beside { ensemble, order } = self;
-        let rate = ensemble.rate();
+        let Beside { context, order } = self;
+        let rate = context.rate();
         let (span, settle) = (rate.ticks(order.span.ns()) as u64, rate.ticks(SETTLE_NS) as u64);
         let turn = Turn::new();
-        let role = |part: &Part<'_>| -> Result<[Vec<f64>; 2], Halt> {
-            part.line_up()?;
-            if part.role == 0 {
+        let run_role = |role: &RoleContext<'_>| -> Result<[Vec<f64>; 2], Halt> {
+            role.line_up()?;
+            if role.number == 0 {
                 let waits = Alternating { even: strategy, odd: SpinFutex(0) };
-                return stand_by(part, &waits, &turn).map(|()| [Vec::new(), Vec::new()]);
+                return stand_by(role, &waits, &turn).map(|()| [Vec::new(), Vec::new()]);
             }
-            work(part, &turn, span, settle)
+            work(role, &turn, span, settle)
         };
-        let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+        let said = context.run(order.span + PATIENCE, run_role, || ())?;
         let [beside, alone] = said.into_iter().nth(1).unwrap_or_default();
         let mut observed = Observed::default();
         observed.count(names::SAMPLES, beside.len() as u64);
@@ -52,10 +52,10 @@ impl Task for Beside<'_> {
 }
 
 /// Role 0: hands every turn back at once, and waits for the next.
-fn stand_by<S: Strategy>(part: &Part<'_>, waits: &S, turn: &Turn) -> Result<(), Halt> {
+fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Result<(), Halt> {
     let (mut wanted, mut looks) = (after(0), 0);
     loop {
-        let word = waits.wait(turn, wanted, &mut looks, part.guard)?;
+        let word = waits.wait(turn, wanted, &mut looks, role.guard)?;
         if is_end(word) {
             return Ok(());
         }
@@ -65,12 +65,12 @@ fn stand_by<S: Strategy>(part: &Part<'_>, waits: &S, turn: &Turn) -> Result<(), 
 }
 
 /// Role 1: works while the other one waits for its turn; times with the strategy first, asleep second.
-fn work(part: &Part<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
+fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
     let mut times = [Vec::new(), Vec::new()];
     let end = counter::now_ticks() + span;
     let mut word = turn.look();
     loop {
-        part.linger(settle)?;
+        role.linger(settle)?;
         let began = counter::start();
         fixed_work();
         let ended = counter::stop();
@@ -81,7 +81,7 @@ fn work(part: &Part<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64
         }
         turn.pass_waking(word);
         let wanted = after(after(word));
-        part.wait_until(|| is_turn(turn.look(), wanted))?;
+        role.wait_until(|| is_turn(turn.look(), wanted))?;
         word = wanted;
     }
 }

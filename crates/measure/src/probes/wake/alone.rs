@@ -2,11 +2,11 @@
 
 use super::{PATIENCE, SLEEP_NS, make, names};
 use crate::counter;
-use crate::ensemble::{Ensemble, Part};
 use crate::primitives::{Primitive, sleep};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::tally::Tally;
+use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats;
@@ -16,15 +16,15 @@ const BATCH: u32 = 1_000;
 
 /// Arms and wakes a primitive with nobody there: lock and unlock of a lock, a notice to nobody.
 pub fn perform<P: Primitive>(
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    let primitive = make::<P>(ensemble)?;
-    let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
-    let role = |part: &Part<'_>| -> Result<Vec<f64>, Halt> {
-        part.line_up()?;
+    let primitive = make::<P>(context)?;
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
+    let run_role = |role: &RoleContext<'_>| -> Result<Vec<f64>, Halt> {
+        role.line_up()?;
         // Round 0 is over before it begins: whoever has to be known to be told is known now.
-        primitive.register(part.guard);
+        primitive.register(role.guard);
         let end = counter::now_ticks() + span_ticks;
         let mut batches = Vec::new();
         loop {
@@ -35,44 +35,44 @@ pub fn perform<P: Primitive>(
             }
             let ended = counter::stop();
             batches.push((ended - began) as f64 / f64::from(BATCH));
-            part.guard.glance(ended)?;
+            role.guard.glance(ended)?;
             if ended > end {
                 return Ok(batches);
             }
         }
     };
-    let batches = ensemble.run(order.span + PATIENCE, role, || primitive.unblock())?.concat();
+    let batches = context.run(order.span + PATIENCE, run_role, || primitive.unblock())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
-        observed.value(names::ALONE_NS, ensemble.rate().ns(ticks));
+        observed.value(names::ALONE_NS, context.rate().ns(ticks));
     }
     observed.count("samples", batches.len() as u64 * u64::from(BATCH));
     Ok(observed)
 }
 
 /// Sleeps for a millisecond again and again.
-pub fn sleeps(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let span_ticks = ensemble.rate().ticks(order.span.ns()) as u64;
-    let role = |part: &Part<'_>| -> Result<Tally, Halt> {
+pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
+    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
         let mut tally = Tally::new();
-        part.line_up()?;
+        role.line_up()?;
         let end = counter::now_ticks() + span_ticks;
         loop {
             let began = counter::start();
             sleep(SLEEP_NS);
             let ended = counter::stop();
             tally.count(ended - began);
-            part.guard.glance(ended)?;
+            role.guard.glance(ended)?;
             if ended > end {
                 return Ok(tally);
             }
         }
     };
-    let said = ensemble.run(order.span + PATIENCE, role, || ())?;
+    let said = context.run(order.span + PATIENCE, run_role, || ())?;
     let mut observed = Observed::default();
     for tally in said {
         observed.count("samples", tally.len());
-        observed.histogram(names::SLEPT, tally.histogram(ensemble.rate()));
+        observed.histogram(names::SLEPT, tally.histogram(context.rate()));
     }
     Ok(observed)
 }

@@ -2,12 +2,12 @@
 
 use super::{GAP_JITTER, GAPS_NS, PATIENCE, names};
 use crate::counter;
-use crate::ensemble::{Apart, Ensemble, Part};
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use crate::tally::Tally;
+use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -37,23 +37,23 @@ impl Crowd {
 }
 
 /// Performs one pass: role 0 wakes, all others wait.
-pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let waiters = ensemble.cpus().len() - 1;
+pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let waiters = context.cpus().len() - 1;
     let went_on = (0..waiters).map(|_| Apart::default()).collect();
     let crowd = Crowd { went_on, ..Crowd::default() };
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let gap_ticks = rate.ticks(order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]));
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let key = Key::of(&[order.key]);
-    let role = |part: &Part<'_>| match part.role {
-        0 => wake(part, &crowd, waiters as u64, gap_ticks, span_ticks, key).map(Some),
-        role => wait(part, &crowd, role - 1).map(|()| None),
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => wake(role, &crowd, waiters as u64, gap_ticks, span_ticks, key).map(Some),
+        number => wait(role, &crowd, number - 1).map(|()| None),
     };
     let unblock = || {
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = ensemble.run(order.span + PATIENCE, role, unblock)?;
+    let said = context.run(order.span + PATIENCE, run_role, unblock)?;
     let mut observed = Observed::default();
     if let Some([first, last, waker]) = said.into_iter().flatten().next() {
         observed.count("samples", last.len());
@@ -65,7 +65,7 @@ pub fn perform(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Observ
 }
 
 fn wake(
-    part: &Part<'_>,
+    role: &RoleContext<'_>,
     crowd: &Crowd,
     waiters: u64,
     gap_ticks: f64,
@@ -73,18 +73,18 @@ fn wake(
     key: Key,
 ) -> Result<Counted, Halt> {
     let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
-    part.line_up()?;
+    role.line_up()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 1.. {
         crowd.armed.store(round, Release);
         // Acquire pairs with the Release of each waiter.
-        part.wait_until(|| crowd.waiting.load(Acquire) == waiters * round)?;
-        part.linger((gap_ticks * (1.0 + GAP_JITTER * (2.0 * key.uniform(round) - 1.0))) as u64)?;
+        role.wait_until(|| crowd.waiting.load(Acquire) == waiters * round)?;
+        role.linger((gap_ticks * (1.0 + GAP_JITTER * (2.0 * key.uniform(round) - 1.0))) as u64)?;
         let began = counter::start();
         *crowd.lock() = round;
         crowd.changed.notify_all();
         let ended = counter::stop();
-        part.wait_until(|| crowd.over.load(Acquire) == waiters * round)?;
+        role.wait_until(|| crowd.over.load(Acquire) == waiters * round)?;
         let stamps = || crowd.went_on.iter().map(|stamp| stamp.load(Acquire).saturating_sub(began));
         // The first round is cold.
         if let (true, Some(soonest), Some(latest)) = (round > 1, stamps().min(), stamps().max()) {
@@ -100,11 +100,11 @@ fn wake(
     Ok([first, last, waker])
 }
 
-fn wait(part: &Part<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
-    part.line_up()?;
+fn wait(role: &RoleContext<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
+    role.line_up()?;
     for round in 1.. {
         // Acquire pairs with the Release of the waker.
-        part.wait_until(|| crowd.armed.load(Acquire) >= round)?;
+        role.wait_until(|| crowd.armed.load(Acquire) >= round)?;
         if crowd.armed.load(Acquire) == LAST {
             break;
         }
@@ -113,7 +113,7 @@ fn wait(part: &Part<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
         while *now < round {
             now = crowd.changed.wait(now).unwrap_or_else(PoisonError::into_inner);
             if *now < round {
-                part.guard.check()?;
+                role.guard.check()?;
             }
         }
         let went_on = counter::stop();

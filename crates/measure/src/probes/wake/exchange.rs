@@ -4,7 +4,6 @@ use super::alone;
 use super::catalogue::{Variant, variant};
 use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, Tallies, crowd, make};
 use crate::counter;
-use crate::ensemble::{Apart, Ensemble, Part};
 use crate::primitives::Primitive;
 use crate::primitives::barrier::StdBarrier;
 use crate::primitives::condvar::StdCondvar;
@@ -21,6 +20,7 @@ use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
+use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -31,17 +31,17 @@ const NO_ROUND: u64 = 0;
 /// Performs one pass of what a name stands for.
 pub fn perform(
     name: &str,
-    ensemble: &Ensemble<'_>,
+    context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    let observed = |tallies: Tallies| tallies.observed(ensemble.rate());
+    let observed = |tallies: Tallies| tallies.observed(context.rate());
     match variant(name) {
-        Ok(Variant::Sleep) => alone::sleeps(ensemble, order),
-        Ok(Variant::NotifyAll(_)) => crowd::perform(ensemble, order),
-        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => with(of, Alone { ensemble, order }),
-        Ok(Variant::Wake(of)) => with(of, Rounds { ensemble, order }).map(observed),
+        Ok(Variant::Sleep) => alone::sleeps(context, order),
+        Ok(Variant::NotifyAll(_)) => crowd::perform(context, order),
+        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => with(of, Alone { context, order }),
+        Ok(Variant::Wake(of)) => with(of, Rounds { context, order }).map(observed),
         // A plan of another version: nothing of it can be performed.
-        Err(_) => Err(TrialFailure::NotPinned { cpu: ensemble.cpus()[0], errno: libc::ENOSYS }),
+        Err(_) => Err(TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS }),
     }
 }
 
@@ -52,26 +52,26 @@ trait Task {
 }
 
 struct Rounds<'a> {
-    ensemble: &'a Ensemble<'a>,
+    context: &'a TrialContext<'a>,
     order: &'a TrialOrder<'a>,
 }
 
 struct Alone<'a> {
-    ensemble: &'a Ensemble<'a>,
+    context: &'a TrialContext<'a>,
     order: &'a TrialOrder<'a>,
 }
 
 impl Task for Rounds<'_> {
     type Said = Tallies;
     fn with<P: Primitive>(self) -> Result<Tallies, TrialFailure> {
-        rounds::<P>(self.ensemble, self.order)
+        rounds::<P>(self.context, self.order)
     }
 }
 
 impl Task for Alone<'_> {
     type Said = Observed;
     fn with<P: Primitive>(self) -> Result<Observed, TrialFailure> {
-        alone::perform::<P>(self.ensemble, self.order)
+        alone::perform::<P>(self.context, self.order)
     }
 }
 
@@ -122,10 +122,10 @@ struct Desk {
 /// No round comes after this.
 const LAST: u64 = u64::MAX;
 
-fn rounds<P: Primitive>(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
-    let primitive = make::<P>(ensemble)?;
+fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
+    let primitive = make::<P>(context)?;
     let desk = Desk::default();
-    let rate = ensemble.rate();
+    let rate = context.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
     let plan = Plan {
         gap_ticks: rate.ticks(gap_ns),
@@ -133,11 +133,11 @@ fn rounds<P: Primitive>(ensemble: &Ensemble<'_>, order: &TrialOrder<'_>) -> Resu
         key: Key::of(&[order.key]),
     };
     let limit = order.span + PATIENCE;
-    let role = |part: &Part<'_>| match part.role {
-        0 => wake_all(part, &primitive, &desk, &plan).map(Some),
-        _ => wait_all(part, &primitive, &desk).map(|()| None),
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => wake_all(role, &primitive, &desk, &plan).map(Some),
+        _ => wait_all(role, &primitive, &desk).map(|()| None),
     };
-    let said = ensemble.run(limit, role, || primitive.unblock())?;
+    let said = context.run(limit, run_role, || primitive.unblock())?;
     Ok(said.into_iter().flatten().next().unwrap_or_default())
 }
 
@@ -148,16 +148,21 @@ struct Plan {
 }
 
 /// Role 0.
-fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Plan) -> Result<Tallies, Halt> {
+fn wake_all<P: Primitive>(
+    role: &RoleContext<'_>,
+    primitive: &P,
+    desk: &Desk,
+    plan: &Plan,
+) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::default();
-    part.line_up()?;
+    role.line_up()?;
     let end = counter::now_ticks() + plan.span_ticks;
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
         // Release: whoever sees the round also sees that the primitive is armed. Pairs with the Acquire of the waiter.
         desk.armed.store(round, Release);
         // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
-        if let Err(halt) = part.wait_until(|| desk.waiting.load(Acquire) == round) {
+        if let Err(halt) = role.wait_until(|| desk.waiting.load(Acquire) == round) {
             // AcqRel and Acquire as in the announcement of the waiter, which this races with.
             if desk.waiting.compare_exchange(round - 1, LAST, AcqRel, Acquire).is_err() {
                 primitive.wake(held, round);
@@ -165,7 +170,7 @@ fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Pl
             return Err(halt);
         }
         let jitter = 1.0 + GAP_JITTER * (2.0 * plan.key.uniform(round) - 1.0);
-        if let Err(halt) = part.linger((plan.gap_ticks * jitter) as u64) {
+        if let Err(halt) = role.linger((plan.gap_ticks * jitter) as u64) {
             // The waiter has announced itself and may sleep where nothing else can wake it.
             primitive.wake(held, round);
             return Err(halt);
@@ -174,7 +179,7 @@ fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Pl
         primitive.wake(held, round);
         let ended = counter::stop();
         // Acquire pairs with the Release of the waiter: its stamp and count are written.
-        part.wait_until(|| desk.over.load(Acquire) == round)?;
+        role.wait_until(|| desk.over.load(Acquire) == round)?;
         let went_on = desk.went_on.load(Acquire);
         // Exactly one sleep, from before the gap until after the wake-up: it slept all the time between.
         let slept = desk.sleeps.load(Acquire) == 2;
@@ -191,22 +196,22 @@ fn wake_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk, plan: &Pl
 }
 
 /// Role 1.
-fn wait_all<P: Primitive>(part: &Part<'_>, primitive: &P, desk: &Desk) -> Result<(), Halt> {
-    part.line_up()?;
+fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, desk: &Desk) -> Result<(), Halt> {
+    role.line_up()?;
     for round in NO_ROUND + 1.. {
         // Acquire pairs with the Release of the waker.
-        part.wait_until(|| desk.armed.load(Acquire) >= round)?;
+        role.wait_until(|| desk.armed.load(Acquire) >= round)?;
         if desk.armed.load(Acquire) == LAST {
             break;
         }
-        let before = part.switches();
+        let before = role.switches();
         // Release: the waker sees that the switches were counted. It fails where the waker has given up.
         if desk.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
             return Err(Halt::Partner);
         }
-        primitive.wait(round, part.guard)?;
+        primitive.wait(round, role.guard)?;
         let went_on = counter::stop();
-        let slept = before.zip(part.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));
+        let slept = before.zip(role.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));
         desk.went_on.store(went_on, Release);
         desk.sleeps.store(u64::from(slept), Release);
         desk.over.store(round, Release);

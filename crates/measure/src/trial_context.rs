@@ -1,7 +1,7 @@
-//! [`Ensemble`]: pinned threads, one for each role of a trial, for one pass.
+//! [`TrialContext`]: pinned threads, one for each role of a trial, for one pass.
 //!
-//! A role is a closure that gets a [`Part`]. It never pins, spawns or asks for the time of day; it may sleep in the
-//! primitive that it measures, and then its *unblock* callback must be able to wake it: every wait ends.
+//! A role is a closure that gets a [`RoleContext`]. It never pins, spawns or asks for the time of day; it may sleep in
+//! the primitive that it measures, and then its *unblock* callback must be able to wake it: every wait ends.
 
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Runs roles on threads.
 pub trait Executor: Sync {
-    /// Runs `role` once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
-    /// left. `unblock` is called again and again once the guard says halt: it wakes whoever sleeps.
+    /// Runs the body once on a thread of its own for each CPU, pinned and proven to be there, and returns when all have
+    /// left. Its `unblock` is called again and again once the guard says halt: it wakes whoever sleeps.
     ///
     /// # Errors
     /// [`TrialFailure`] where a thread could not take its place or did not stay there.
@@ -37,7 +37,7 @@ pub struct RoleOrder<'a> {
     /// When the pass is given up.
     pub limit: Picos,
     /// What each role does; it leaves by itself once its guard says halt.
-    pub role: &'a (dyn Fn(&Part<'_>) + Sync),
+    pub body: &'a (dyn Fn(&RoleContext<'_>) + Sync),
     /// Wakes whoever sleeps.
     pub unblock: &'a (dyn Fn() + Sync),
     /// How long the coordinating thread may sleep between two looks at the wish to end.
@@ -45,7 +45,7 @@ pub struct RoleOrder<'a> {
 }
 
 /// The threads of a trial, for one pass.
-pub struct Ensemble<'a> {
+pub struct TrialContext<'a> {
     executor: &'a dyn Executor,
     cpus: &'a [CpuId],
     rate: TickRate,
@@ -55,9 +55,9 @@ pub struct Ensemble<'a> {
 }
 
 /// What one role sees.
-pub struct Part<'a> {
+pub struct RoleContext<'a> {
     /// Its number, from 0.
-    pub role: usize,
+    pub number: usize,
     /// Its CPU.
     pub cpu: CpuId,
     /// Keeps every wait finite.
@@ -89,16 +89,21 @@ impl<T> std::ops::Deref for Apart<T> {
     }
 }
 
-impl<'a> Ensemble<'a> {
+impl<'a> TrialContext<'a> {
     /// The threads of `executor` on these CPUs.
-    pub fn new(executor: &'a dyn Executor, cpus: &'a [CpuId], rate: TickRate, clock_ns: f64) -> Ensemble<'a> {
-        Ensemble { executor, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
+    pub fn new(
+        executor: &'a dyn Executor,
+        cpus: &'a [CpuId],
+        rate: TickRate,
+        clock_ns: f64,
+    ) -> TrialContext<'a> {
+        TrialContext { executor, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
     }
 
     /// The same under a hypervisor, or not.
     #[must_use]
-    pub fn in_guest(self, guest: bool) -> Ensemble<'a> {
-        Ensemble { guest, ..self }
+    pub fn in_guest(self, guest: bool) -> TrialContext<'a> {
+        TrialContext { guest, ..self }
     }
 
     /// The CPU of each role.
@@ -135,44 +140,44 @@ impl<'a> Ensemble<'a> {
     pub fn run<R: Send>(
         &self,
         limit: Picos,
-        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.run_looking(limit, LOOK, role, unblock)
+        self.run_looking(limit, LOOK, run_role, unblock)
     }
 
     /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a wish to end is seen
     /// when the roles have left.
     ///
     /// # Errors
-    /// As [`run`](Ensemble::run).
+    /// As [`run`](TrialContext::run).
     pub fn run_undisturbed<R: Send>(
         &self,
         limit: Picos,
-        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.run_looking(limit, limit, role, unblock)
+        self.run_looking(limit, limit, run_role, unblock)
     }
 
     fn run_looking<R: Send>(
         &self,
         limit: Picos,
         nap: Picos,
-        role: impl Fn(&Part<'_>) -> Result<R, Halt> + Sync,
+        run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
         let results: Vec<Mutex<Option<Result<R, Halt>>>> =
             self.cpus.iter().map(|_| Mutex::new(None)).collect();
-        let whole = |part: &Part<'_>| {
-            let result = role(part);
+        let body = |role: &RoleContext<'_>| {
+            let result = run_role(role);
             if let Err(halt) = result {
                 // The others wait for somebody who has left.
-                part.guard.give_up(halt);
+                role.guard.give_up(halt);
             }
-            *results[part.role].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            *results[role.number].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         };
-        let order = RoleOrder { cpus: self.cpus, limit, role: &whole, unblock: &unblock, nap };
+        let order = RoleOrder { cpus: self.cpus, limit, body: &body, unblock: &unblock, nap };
         let evidence = self.executor.run(&order)?;
         self.note(&evidence);
         let results: Vec<Option<Result<R, Halt>>> = results
@@ -216,17 +221,17 @@ impl<'a> Ensemble<'a> {
     }
 }
 
-impl<'a> Part<'a> {
-    /// The part of a role.
+impl<'a> RoleContext<'a> {
+    /// What this role sees.
     pub fn new(
-        role: usize,
+        number: usize,
         cpu: CpuId,
         guard: &'a Guard<'a>,
         shared: bool,
         line: &'a StartLine,
         executor: &'a dyn Executor,
-    ) -> Part<'a> {
-        Part { role, cpu, guard, shared, line, executor }
+    ) -> RoleContext<'a> {
+        RoleContext { number, cpu, guard, shared, line, executor }
     }
 
     /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. To be called
