@@ -14,7 +14,7 @@ use coretalk::{RunHeader, RunReport};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Machine, Round, Scenario, SimMachine, Stop, TrialOrder};
+use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, WorkerSettings};
 use coretalk_model::latency::*;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{Absence, CpuId, CpuSet, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut machine =
         Timed { machine: SimMachine::open(scenario, 1).with_threads(THREADS), simulation: Cost::ZERO };
     let cpus: Vec<CpuId> = machine.allowance().mask.iter().collect();
-    machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() })?;
+    machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() })?;
     let settings = LatencySettings::of(cpus);
     // Nothing in the document depends on when it was made, so that two versions of the program can be compared.
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
@@ -195,8 +195,8 @@ impl Machine for Timed {
     fn pause(&mut self, span: Picos, stop: &Stop) {
         self.machine.pause(span, stop);
     }
-    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
-        self.machine.engage(crew)
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
+        self.machine.engage(settings)
     }
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         self.machine.absent(of)

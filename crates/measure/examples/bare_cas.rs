@@ -28,8 +28,8 @@ mod bare {
     use coretalk_measure::probes::latency_cas::{CAS, CAS_PAUSE};
     use coretalk_measure::stage::{Halt, Recorder, Stage};
     use coretalk_measure::{
-        Assignment, Cost, Crew, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Spin, Stop, Walk,
-        counter,
+        Assignment, Cost, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Spin, Stop, Walk,
+        WorkerSettings, counter,
     };
     use coretalk_model::stats::{LineScratch, median, quantile, summarize_lines};
     use coretalk_model::{CpuId, KernelId, Samples};
@@ -93,7 +93,7 @@ mod bare {
     pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn std::error::Error>> {
         let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
         let mut machine = HostMachine::open()?;
-        machine.engage(&Crew { cpus: placement.clone(), ..Crew::default() })?;
+        machine.engage(&WorkerSettings { cpus: placement.clone(), ..WorkerSettings::default() })?;
         // The bare kernels before, ours, and the bare ones after.
         let kernels = [&BARE, &BARE_PAUSE, &CAS, &CAS_PAUSE, &BARE, &BARE_PAUSE];
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); kernels.len()];

@@ -28,7 +28,9 @@ mod bare {
     use coretalk_measure::host::HostMachine;
     use coretalk_measure::probes::imitation::Imitation;
     use coretalk_measure::stage::{Halt, Line, Recorder, Stage};
-    use coretalk_measure::{Assignment, Crew, Kernel, Machine, Round, Sampling, SpanOrder, Stop, counter};
+    use coretalk_measure::{
+        Assignment, Kernel, Machine, Round, Sampling, SpanOrder, Stop, WorkerSettings, counter,
+    };
     use coretalk_model::stats::{mean, median, quantile};
     use coretalk_model::{CpuId, KernelId, Samples, Tool};
     use std::borrow::Cow;
@@ -189,7 +191,7 @@ mod bare {
     pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn std::error::Error>> {
         let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
         let mut machine = HostMachine::open()?;
-        machine.engage(&Crew { cpus: placement.clone(), ..Crew::default() })?;
+        machine.engage(&WorkerSettings { cpus: placement.clone(), ..WorkerSettings::default() })?;
         println!(
             "{:24} {:>31}  imitation ÷ bare, median (quartiles)",
             "tool", "ns: bare, imitation, bare again"

@@ -1,8 +1,8 @@
 //! Prints what one simulated sample costs, for batches and for single events, with one thread and with all.
 
 use coretalk_measure::{
-    Assignment, Cost, Crew, HomeChoice, Kernel, Machine, Round, Sampling, Scenario, SimMachine, SpanOrder,
-    Spin, Stop, Walk,
+    Assignment, Cost, HomeChoice, Kernel, Machine, Round, Sampling, Scenario, SimMachine, SpanOrder, Spin,
+    Stop, Walk, WorkerSettings,
 };
 use coretalk_model::{CpuId, KernelId};
 use std::time::Instant;
@@ -29,7 +29,7 @@ fn ns_per_sample(name: &str, threads: usize, sampling: Sampling) -> f64 {
     let Some(scenario) = Scenario::builtin(name) else { return f64::NAN };
     let mut machine = SimMachine::open(scenario, 1).with_threads(threads);
     let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
-    if machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).is_err() {
+    if machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).is_err() {
         return f64::NAN;
     }
     let order = SpanOrder {

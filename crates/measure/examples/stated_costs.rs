@@ -33,7 +33,7 @@ mod stated {
     use coretalk_measure::series::{SeriesProbe, SeriesRequest, TrialOrder};
     use coretalk_measure::sim::{Scenario, SimMachine};
     use coretalk_measure::{
-        Assignment, Crew, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Stop, Walk,
+        Assignment, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Stop, Walk, WorkerSettings,
     };
     use coretalk_model::series::{Observed, Parameters, TrialSpec};
     use coretalk_model::stats::{LineScratch, median, quantile, summarize_lines};
@@ -93,7 +93,8 @@ mod stated {
                 self.core_ghz,
             );
             let mut machine = SimMachine::open(Scenario::from_toml(&text)?, seed);
-            machine.engage(&Crew { cpus: vec![CpuId(0), CpuId(1)], ..Crew::default() })?;
+            machine
+                .engage(&WorkerSettings { cpus: vec![CpuId(0), CpuId(1)], ..WorkerSettings::default() })?;
             Ok(machine)
         }
 
@@ -149,7 +150,7 @@ mod stated {
     pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn Error>> {
         let pair = cpus.map(CpuId);
         let mut host = HostMachine::open()?;
-        host.engage(&Crew { cpus: pair.to_vec(), ..Crew::default() })?;
+        host.engage(&WorkerSettings { cpus: pair.to_vec(), ..WorkerSettings::default() })?;
         let pipe = Ask::of(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
         println!(
             "CPUs {} and {}, at most {TURNS} turns; medians in ns, ratio with quartiles",

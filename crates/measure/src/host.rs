@@ -15,8 +15,6 @@ pub mod clock;
 pub mod command;
 #[cfg(target_os = "linux")]
 pub mod core_clock;
-#[cfg(target_os = "linux")]
-pub mod crew;
 pub mod doctor;
 #[cfg(target_os = "linux")]
 mod engine;
@@ -54,6 +52,8 @@ mod trial_runner;
 mod work;
 #[cfg(target_os = "linux")]
 pub mod worker;
+#[cfg(target_os = "linux")]
+pub mod workers;
 
 #[cfg(not(target_os = "linux"))]
 pub use foreign::HostMachine;

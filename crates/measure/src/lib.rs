@@ -50,8 +50,8 @@ pub mod workloads;
 
 pub use kernel::{Cost, Kernel, RoleFn, Spin};
 pub use machine::{
-    Allowance, Assignment, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
-    SpanOrder, Walk,
+    Allowance, Assignment, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
+    SpanOrder, Walk, WorkerSettings,
 };
 pub use series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(not(loom))]

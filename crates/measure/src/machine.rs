@@ -38,13 +38,13 @@ pub trait Machine {
     fn pause(&mut self, span: Picos, stop: &Stop);
 
     /// Makes ready: one persistent thread per CPU, pinned and proven to be there, and memory for lines. Called once
-    /// before the first [`perform`](Machine::perform); a second call replaces the crew.
+    /// before the first [`perform`](Machine::perform); a second call replaces the workers.
     ///
-    /// A CPU that refuses its thread costs that CPU and not the crew: [`absent`](Machine::absent) names it.
+    /// A CPU that refuses its thread costs that CPU and not the others: [`absent`](Machine::absent) names it.
     ///
     /// # Errors
     /// [`MachineError::Pin`] where every CPU refuses.
-    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError>;
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError>;
 
     /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands over
     /// one outcome per round performed, in order and with every CPU at rest: no later than at the end, and as soon as it
@@ -78,7 +78,7 @@ pub trait Machine {
         None
     }
 
-    /// Performs one pass of one trial of a series, on a crew that is engaged.
+    /// Performs one pass of one trial of a series, on workers that are engaged.
     ///
     /// # Errors
     /// [`TrialFailure`] says why the pass has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised.
@@ -127,9 +127,9 @@ pub struct Allowance {
     pub offline: CpuSet,
 }
 
-/// The threads that a run needs.
+/// Which workers a run needs, and what they ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Crew {
+pub struct WorkerSettings {
     /// One pinned thread each.
     pub cpus: Vec<CpuId>,
     /// Niceness to ask for; `None` tries −20 and takes what it gets.
@@ -138,12 +138,12 @@ pub struct Crew {
     pub realtime: Option<i32>,
 }
 
-/// What the system granted of a [`Crew`].
+/// What the system granted of [`WorkerSettings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
     /// `nice -20`, `fifo 50`, `normal` …, for the environment block.
     pub priority: String,
-    /// Whether the coordinating thread has a CPU (and core) of its own, away from the crew.
+    /// Whether the coordinating thread has a CPU (and core) of its own, away from the workers.
     pub coordinator_apart: bool,
 }
 

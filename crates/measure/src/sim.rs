@@ -36,8 +36,8 @@ pub use stage::SimStage;
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{
-    Allowance, Assignment, BUSY_SHARE, Crew, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
-    fine_enough,
+    Allowance, Assignment, BUSY_SHARE, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome,
+    WorkerSettings, fine_enough,
 };
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -72,7 +72,7 @@ pub struct SimMachine {
     environment: Environment,
     now: Picos,
     threads: usize,
-    /// The CPUs of the crew, those that refused it among them.
+    /// The CPUs that workers were asked for, those that refused it among them.
     asked: CpuSet,
 }
 
@@ -96,7 +96,7 @@ impl SimMachine {
             states: states::StateLine::new(spec.states.clone(), seed),
             clocks: clock::CoreClocks::new(&spec.core_clock, seed),
             counter: clock::Counter::new(&spec.counter),
-            crew: CpuSet::new(),
+            workers: CpuSet::new(),
             seed,
             spec,
         };
@@ -267,7 +267,7 @@ impl Machine for SimMachine {
         }
     }
 
-    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         let counter = &self.world.spec.counter;
         let step_ns = f64::from(counter.step_ticks) / counter.hz * 1e9;
         fine_enough(step_ns).map_err(|reason| MachineError::Clock { reason })?;
@@ -277,22 +277,22 @@ impl Machine for SimMachine {
                 && !failures.refuse_pin.contains(*cpu)
                 && self.world.away(*cpu, self.now).is_none()
         };
-        let taken: CpuSet = crew.cpus.iter().copied().filter(takes).collect();
-        if let (true, Some(&cpu)) = (taken.is_empty(), crew.cpus.first()) {
+        let taken: CpuSet = settings.cpus.iter().copied().filter(takes).collect();
+        if let (true, Some(&cpu)) = (taken.is_empty(), settings.cpus.first()) {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
             return Err(MachineError::Pin { cpu, allowed: self.allowance.cpuset.clone(), source });
         }
-        let priority = match (crew.realtime, crew.nice) {
+        let priority = match (settings.realtime, settings.nice) {
             (Some(level), _) => format!("fifo {level}"),
             (None, nice) => format!("nice {}", nice.unwrap_or(-20)),
         };
-        if failures.refuse_priority && (crew.realtime.is_some() || crew.nice.is_some()) {
+        if failures.refuse_priority && (settings.realtime.is_some() || settings.nice.is_some()) {
             let reason = "the scenario refuses it, as a system without the right does".to_owned();
             return Err(MachineError::Priority { priority, reason });
         }
         let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
-        self.world.crew = taken;
-        self.asked = crew.cpus.iter().copied().collect();
+        self.world.workers = taken;
+        self.asked = settings.cpus.iter().copied().collect();
         self.environment.priority = Some(priority.clone());
         // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
         Ok(Granted { priority, coordinator_apart: true })
@@ -323,7 +323,7 @@ impl Machine for SimMachine {
     }
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
-        let refuses = |cpu| self.asked.contains(cpu) && !self.world.crew.contains(cpu);
+        let refuses = |cpu| self.asked.contains(cpu) && !self.world.workers.contains(cpu);
         let why = |cpu| {
             let away = self.world.away(cpu, self.now);
             let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));

@@ -12,7 +12,7 @@ mod mutexes;
 mod processes;
 mod queens;
 mod stream;
-mod team;
+mod threads;
 
 pub use error::WorkError;
 

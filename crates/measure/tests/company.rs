@@ -6,7 +6,7 @@
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::session::series::{SeriesPast, plan, run};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::names;
 use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
@@ -47,7 +47,7 @@ fn settings(
 
 /// The result, and the machine time that it took in seconds.
 fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, f64) {
-    machine.engage(&Crew { cpus: settings.cpus.clone(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let began = machine.now();
     let past = SeriesPast::default();
     let (result, _) = run(machine, settings, past, &mut (), &mut (), &Stop::new()).unwrap();
@@ -160,7 +160,7 @@ fn two_trials_on_real_threads_end_together_and_every_message_arrives() {
 
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<_> = host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(2).collect();
-    host.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let asked = Parameters::default();
     let parameters = Parameters::default().with("queue", "semaphore").with("capacity", 10.0);
     let spec = |&cpu: &_| TrialSpec {

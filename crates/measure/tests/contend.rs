@@ -6,7 +6,7 @@ use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::contend::{Meant, cost, sections};
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
 use coretalk_measure::sim::contend::{Turn, run};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop, probes};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
 use coretalk_model::Picos;
 use coretalk_model::contend::names;
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
@@ -34,7 +34,7 @@ fn pass(machine: &mut dyn Machine, spec: &TrialSpec, ms: u64, key: u64) -> PassO
 fn every_method_is_exact_and_every_pass_ends() {
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<_> = host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(2).collect();
-    host.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let asked = Parameters::default().with("method", METHODS).with("threads", "1,3").with("read_share", 0.5);
     for mut spec in trials(&host, asked) {
         spec.placement.iter_mut().for_each(|cpu| cpu.0 = cpu.0.min(1));
@@ -57,7 +57,7 @@ fn costs_are_recovered_within_three_percent() {
     for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
-        machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+        machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
         let asked = Parameters::default().with("method", METHODS).with("threads", "1,2,8");
         let mut off = Vec::new();
         for spec in trials(&machine, asked) {
@@ -124,7 +124,7 @@ fn what_is_simulated_is_what_the_cost_says() {
 fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
     let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
     let cpus = machine.topology().order(machine.topology().cpus());
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let mut wall_ns = |method: &str, threads: &str| {
         let asked = Parameters::default().with("method", method).with("threads", threads);
         let spec = trials(&machine, asked).remove(0);
@@ -154,7 +154,7 @@ fn one_and_two_threads_cost_what_was_measured() {
     let measured = "based_on = 'laptop-smt'\nlatency_ns.l3 = 35.0\ncore_clock.ghz = 3.2";
     let mut machine = SimMachine::open(Scenario::from_toml(measured).unwrap(), 1);
     let cpus = machine.topology().order(machine.topology().cpus());
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     for (method, alone_ns, together_ns, runs) in [
         ("fetch-add", 2.4, 9.8, 15.0..50.0),
         ("std-mutex", 5.4, 51.0, 15.0..50.0),
@@ -174,7 +174,7 @@ fn one_and_two_threads_cost_what_was_measured() {
 fn one_thread_that_finds_its_lock_free_wakes_nobody() {
     let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
     let cpus = machine.topology().order(machine.topology().cpus());
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let [alone_ns, ..] = unsheltered(&mut machine, "pthread-mutex", "1", "compact-core");
     assert!(alone_ns < 20.0, "{alone_ns}");
 }
@@ -184,7 +184,7 @@ fn nobody_starves_however_far_the_others_are() {
     for scenario in ["chiplet-16", "epyc-2s-192"] {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
-        machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+        machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
         for method in ["fetch-add", "cas-loop", "std-mutex", "tas", "ttas"] {
             for arrange in ["compact-core", "scatter-l3"] {
                 let [.., jain] = unsheltered(&mut machine, method, "8", arrange);

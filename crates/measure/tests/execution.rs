@@ -5,7 +5,7 @@
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::probes::execution::{self, Execution};
 use coretalk_measure::series::TrialOrder;
-use coretalk_measure::{Crew, Machine, Stop};
+use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, Picos, TrialFailure};
 
@@ -17,7 +17,7 @@ fn host() -> Option<(HostMachine, [CpuId; 2])> {
         eprintln!("skipped: this needs 2 CPUs");
         return None;
     };
-    host.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     Some((host, pair))
 }
 

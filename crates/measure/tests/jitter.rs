@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop, probes};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
 use coretalk_model::jitter::names;
 use coretalk_model::series::{Observed, Parameters};
 use coretalk_model::{CpuId, Picos};
 
 fn pass(machine: &mut dyn Machine, cpus: &[CpuId], ms: u64, key: u64) -> Observed {
-    machine.engage(&Crew { cpus: cpus.to_vec(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: cpus.to_vec(), ..WorkerSettings::default() }).unwrap();
     let probe = probes::series_by_id("jitter").unwrap();
     let asked = Parameters::default();
     let request = SeriesRequest { topology: machine.topology(), cpus, pairs: &[], asked: &asked };

@@ -6,7 +6,7 @@ use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
 use coretalk_measure::session::series::{SeriesPast, plan, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::queue::{matrices, rates};
 use coretalk_model::series::{Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialResult};
@@ -41,7 +41,7 @@ impl SeriesSink for Nothing {
 
 /// The result, and the machine time that it took.
 fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, Picos) {
-    machine.engage(&Crew { cpus: settings.cpus.clone(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let began = machine.now();
     let (result, _) =
         run(machine, settings, SeriesPast::default(), &mut Nothing, &mut (), &Stop::new()).unwrap();
@@ -183,7 +183,7 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
 fn no_rate_passes_more_than_goes_without_one() {
     let mut machine = open("chiplet-16");
     let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
-    machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let probe = probes::series_by_id("queue").unwrap();
     let mut passed = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
         let pairs = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);

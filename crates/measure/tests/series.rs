@@ -11,7 +11,7 @@ use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesPast, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::sim::{wait, wake};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings};
@@ -68,7 +68,7 @@ fn measure(
     settings: &SeriesSettings,
     past: SeriesPast,
 ) -> (Result<(SeriesResult, Ended), RunError>, Slots) {
-    machine.engage(&Crew { cpus: settings.cpus.clone(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let mut slots = Slots::default();
     let ended = run(machine, settings, past, &mut slots, &mut (), &Stop::new());
     (ended, slots)

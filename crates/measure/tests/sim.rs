@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::{
-    Assignment, Cost, Crew, HomeChoice, Kernel, Machine, MachineError, Round, RoundOutcome, Sampling,
-    Scenario, SimMachine, SpanOrder, Spin, Stop, Walk,
+    Assignment, Cost, HomeChoice, Kernel, Machine, MachineError, Round, RoundOutcome, Sampling, Scenario,
+    SimMachine, SpanOrder, Spin, Stop, Walk, WorkerSettings,
 };
 use coretalk_model::latency::one_way::{OneWay, Way};
 use coretalk_model::{CpuId, Home, KernelId, Level, Matrix, Picos, Relation, Samples, Span, TrialFailure};
@@ -37,7 +37,7 @@ static ONE_WAY: Kernel = Kernel {
 fn open(scenario: Scenario, seed: u64) -> SimMachine {
     let mut machine = SimMachine::open(scenario, seed);
     let cpus = machine.allowance().cpuset.iter().collect();
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     machine
 }
 
@@ -447,23 +447,26 @@ fn every_failure_reaches_the_trial_or_crew_it_is_meant_for() {
     }
     assert!(first("departures = [{ cpu = 1, at_ms = 500 }]").is_ok());
     let mut refusing = SimMachine::open(with("refuse_pin = '3'"), 1);
-    let crew = |cpus: &[u32]| Crew { cpus: cpus.iter().map(|&id| CpuId(id)).collect(), ..Crew::default() };
+    let workers = |cpus: &[u32]| WorkerSettings {
+        cpus: cpus.iter().map(|&id| CpuId(id)).collect(),
+        ..WorkerSettings::default()
+    };
     for cpu in [3, 8] {
-        let error = refusing.engage(&crew(&[cpu])).unwrap_err();
+        let error = refusing.engage(&workers(&[cpu])).unwrap_err();
         assert!(matches!(error, MachineError::Pin { cpu: refused, .. } if refused.0 == cpu), "{error}");
-        refusing.engage(&crew(&[0, cpu])).unwrap();
+        refusing.engage(&workers(&[0, cpu])).unwrap();
         let absent = refusing.absent(&[CpuId(0), CpuId(cpu)].into_iter().collect());
         assert_eq!(absent.iter().map(|(cpu, _)| cpu.0).collect::<Vec<_>>(), [cpu]);
     }
-    refusing.engage(&crew(&[0, 1])).unwrap();
+    refusing.engage(&workers(&[0, 1])).unwrap();
     let outcome = perform(&mut refusing, &[round(vec![trial(0, 2, 1, vec![order(&CAS)])])]).remove(0);
     assert_eq!(outcome.trials[0], Err(TrialFailure::NotPinned { cpu: CpuId(2), errno: 22 }));
     let stop = Stop::new();
     let mut stopping = open(with("stop_at_ms = 3"), 1);
     let done = stopping.perform(&tournament(8, 200, order(&CAS)), &stop).unwrap();
     assert!(stop.is_raised() && !done.is_empty() && done.len() < 200);
-    let crew = Crew { realtime: Some(10), ..crew(&[0, 1]) };
-    let refused = SimMachine::open(with("refuse_priority = true"), 1).engage(&crew);
+    let settings = WorkerSettings { realtime: Some(10), ..workers(&[0, 1]) };
+    let refused = SimMachine::open(with("refuse_priority = true"), 1).engage(&settings);
     assert!(matches!(refused, Err(MachineError::Priority { .. })));
     assert_eq!(open(with("busy = true"), 1).is_busy(), Some(true));
     assert_eq!(open(builtin("laptop-smt"), 1).is_busy(), Some(false));

@@ -6,7 +6,7 @@ use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::spawn::{Meant, cost};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
 use coretalk_measure::sim::spawn::price;
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop, probes};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Picos, TrialFailure};
@@ -39,7 +39,7 @@ fn every_kind_is_created_runs_and_ends() {
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<CpuId> =
         host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(2).collect();
-    host.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     for spec in trials(&host, &cpus) {
         let outcome = pass(&mut host, &spec, 4, 1, &Stop::new()).unwrap();
         let observed = &outcome.observed;
@@ -59,7 +59,7 @@ fn a_raised_stop_ends_creator_and_helper() {
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<CpuId> =
         host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(1).collect();
-    host.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     for spec in trials(&host, &cpus) {
         let stop = Stop::new();
         let raiser = stop.clone();
@@ -78,7 +78,7 @@ fn creations_are_recovered_within_three_percent() {
     for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
-        machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+        machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
         let mut off = Vec::<String>::new();
         for spec in trials(&machine, &cpus) {
             let meant = Meant::of(&spec).unwrap();

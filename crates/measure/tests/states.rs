@@ -6,7 +6,7 @@ use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, representative_pairs};
 use coretalk_measure::session::series::{SeriesPast, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::series::{
@@ -71,7 +71,7 @@ fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: 
         budget: Picos::from_ms(1_000 * budget_s),
         cpus,
     };
-    machine.engage(&Crew { cpus: settings.cpus.clone(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let mut passes = Passes::default();
     let past = SeriesPast::default();
     let (result, _) = run(&mut machine, &settings, past, &mut passes, &mut (), &Stop::new()).unwrap();

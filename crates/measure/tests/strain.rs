@@ -7,7 +7,7 @@ use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::strain::{Load, names, price_load};
 use coretalk_measure::probes::{broadcast, sharing};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
-use coretalk_measure::{Crew, Machine, Scenario, SimMachine, Stop, probes};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Picos, TrialFailure};
@@ -58,7 +58,7 @@ fn costs_are_recovered_within_three_percent() {
     for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
-        machine.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+        machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
         let strained = Parameters::default()
             .with(names::GAP_NS, "1000,1000000")
             .with(names::LOAD, "none,compute,stream,pingpong");
@@ -123,7 +123,7 @@ fn every_pass_on_real_threads_ends_and_a_raised_stop_leaves_nobody_behind() {
         eprintln!("skipped: this needs two CPUs");
         return;
     }
-    host.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let asked = Parameters::default().with(names::GAP_NS, "1000,1000000").with(names::LOAD, "none");
     let mut all = trials(&host, &cpus, "latency", &asked);
     all.extend(trials(&host, &cpus, "sharing", &Parameters::default()));

@@ -5,7 +5,7 @@
 
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
-use coretalk_measure::{Crew, Machine, Stop, probes};
+use coretalk_measure::{Machine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 
@@ -20,7 +20,7 @@ fn host(cpus: usize) -> Option<(HostMachine, Vec<CpuId>)> {
         eprintln!("skipped: this needs {cpus} CPUs");
         return None;
     }
-    host.engage(&Crew { cpus: usable.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: usable.clone(), ..WorkerSettings::default() }).unwrap();
     Some((host, usable))
 }
 

@@ -4,7 +4,7 @@
 
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
-use coretalk_measure::{Crew, Machine, Stop, probes};
+use coretalk_measure::{Machine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{CpuId, Picos, TrialFailure};
 
@@ -22,7 +22,7 @@ fn host() -> Option<(HostMachine, Vec<CpuId>)> {
         eprintln!("skipped: this needs two CPUs");
         return None;
     }
-    host.engage(&Crew { cpus: cpus.clone(), ..Crew::default() }).unwrap();
+    host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
     Some((host, cpus))
 }
 

@@ -3,12 +3,12 @@
 use super::arena::{Arena, Taken, Wanted};
 use super::batch::Batch;
 use super::clock::os;
-use super::crew::Team;
 use super::evidence::{Throttles, cpu_times};
 use super::facts::CpuTimes;
 use super::random::Draws;
 use super::root::SystemRoot;
 use super::trial::{Prepared, Surroundings, Trial};
+use super::workers::Workers;
 use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
 use crate::stage::Halt;
 use crate::stop::Stop;
@@ -37,7 +37,7 @@ const BUSY_SIBLING: f64 = 0.05;
 #[derive(Debug)]
 pub struct Engine<'a> {
     /// The workers.
-    pub team: &'a Team,
+    pub workers: &'a Workers,
     /// The memory.
     pub arena: &'a Arena,
     /// Which CPUs share what.
@@ -114,7 +114,7 @@ impl Engine<'_> {
     fn refusal(&self, assignment: &Assignment, busy: &mut CpuSet) -> Option<TrialFailure> {
         for (role, &cpu) in assignment.placement.iter().enumerate() {
             let refused = |errno| Some(TrialFailure::NotPinned { cpu, errno });
-            let Some(worker) = self.team.worker(cpu) else { return refused(libc::EINVAL) };
+            let Some(worker) = self.workers.worker(cpu) else { return refused(libc::EINVAL) };
             if assignment.orders.iter().any(|order| role >= order.kernel.roles.len()) {
                 return refused(libc::EINVAL);
             }
@@ -159,7 +159,7 @@ impl Engine<'_> {
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
         for cpu in batch.cpus() {
             let of_worker = Arc::clone(batch);
-            if let Some(worker) = self.team.worker(cpu) {
+            if let Some(worker) = self.workers.worker(cpu) {
                 // Only idle workers have a part, and nobody but this thread gives them anything.
                 let _ = worker.give(Box::new(move || of_worker.take_part(cpu)));
             }
@@ -174,7 +174,7 @@ impl Engine<'_> {
                 told_to_stop = true;
             }
             if batch.elapsed().is_some_and(|elapsed| elapsed > LONG) {
-                let lost = |cpu: &CpuId| self.team.worker(*cpu).is_some_and(|worker| !worker.is_bound());
+                let lost = |cpu: &CpuId| self.workers.worker(*cpu).is_some_and(|worker| !worker.is_bound());
                 batch.cpus().filter(lost).for_each(|cpu| batch.give_up_cpu(cpu, Halt::Partner));
             }
             let Some(overdue) = batch.overdue() else { continue };
@@ -194,7 +194,7 @@ impl Engine<'_> {
 
     /// Lets workers that have left their last trial return to their desks.
     fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
-        for worker in cpus.filter_map(|cpu| self.team.worker(cpu)) {
+        for worker in cpus.filter_map(|cpu| self.workers.worker(cpu)) {
             worker.wait_idle(PATIENCE);
         }
     }
@@ -248,9 +248,9 @@ impl Around<'_> {
         }
     }
 
-    /// Only siblings outside the crew can be judged: the others work for us in other rounds.
+    /// Only siblings that have no worker can be judged: the others work for us in other rounds.
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
-        let outside = self.engine.topology.siblings(cpu).difference(&self.engine.team.cpus());
+        let outside = self.engine.topology.siblings(cpu).difference(&self.engine.workers.cpus());
         let Some(spent) = &self.spent else { return false };
         outside.iter().any(|sibling| {
             spent.busy_fraction(&CpuSet::from_iter([sibling])).is_some_and(|busy| busy > BUSY_SIBLING)

@@ -109,7 +109,7 @@ impl HostExecutor<'_> {
         let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
-        // A refusal was an error when the crew engaged; here the thread takes what it gets.
+        // A refusal was an error when the workers were engaged; here the thread takes what it gets.
         let _ = priority::apply(self.wish);
         // Roles that share a CPU would probe each other's time slices.
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);

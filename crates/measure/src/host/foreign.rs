@@ -1,6 +1,6 @@
 //! Systems on which threads cannot be bound to CPUs in a way that we know how to prove.
 
-use crate::machine::{Allowance, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use crate::machine::{Allowance, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings};
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use crate::work::WorkOrder;
@@ -44,7 +44,7 @@ impl Machine for HostMachine {
     fn pause(&mut self, _span: Picos, _stop: &Stop) {
         match self.0 {}
     }
-    fn engage(&mut self, _crew: &Crew) -> Result<Granted, MachineError> {
+    fn engage(&mut self, _settings: &WorkerSettings) -> Result<Granted, MachineError> {
         match self.0 {}
     }
     fn absent(&self, _of: &CpuSet) -> Vec<(CpuId, Absence)> {

@@ -1,4 +1,4 @@
-//! Sleeping on a number until somebody changes it: the one way in which threads of the crew wait without a CPU.
+//! Sleeping on a number until somebody changes it: the one way in which workers wait without a CPU.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;

@@ -4,7 +4,6 @@ use super::affinity;
 use super::arena::Arena;
 use super::clock::{ClockReport, offset, os};
 use super::command::guard::Guard;
-use super::crew::{Aside, Team};
 use super::engine::{Engine, nodes_of};
 use super::evidence::{self, Others, QuotaWatch};
 use super::memory::{Region, Residence};
@@ -13,7 +12,10 @@ use super::surroundings;
 use super::trial_runner::TrialRunner;
 use super::work::Runner;
 use super::worker::Worker;
-use crate::machine::{Allowance, BUSY_SHARE, Crew, Granted, Machine, MachineError, Round, RoundOutcome};
+use super::workers::{Aside, Workers};
+use crate::machine::{
+    Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
+};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
@@ -35,11 +37,11 @@ pub struct HostMachine {
     clock: ClockReport,
     opened: Picos,
     // Dropped in this order: workers first, then the memory that they write to, then the coordinator's old mask.
-    team: Option<Team>,
+    workers: Option<Workers>,
     arena: Arena,
     aside: Option<Aside>,
-    /// The crew that engaged last: what its threads asked for, fresh threads ask for too.
-    crew: Crew,
+    /// What the workers engaged last asked for: fresh threads ask for it too.
+    worker_settings: WorkerSettings,
     /// What other programs take while something is measured.
     others: Others,
     /// What a CPU quota does meanwhile.
@@ -66,10 +68,10 @@ impl HostMachine {
             environment,
             clock,
             opened,
-            team: None,
+            workers: None,
             arena,
             aside: None,
-            crew: Crew::default(),
+            worker_settings: WorkerSettings::default(),
             others: Others::default(),
             quota: QuotaWatch::begin(),
             guard: None,
@@ -98,10 +100,10 @@ impl HostMachine {
         self.arena.regions().map(|region| (region.node(), region.residence())).collect()
     }
 
-    /// The system's numbers of the crew's threads, for tools that look at them from outside.
+    /// The system's numbers of the workers' threads, for tools that look at them from outside.
     pub fn threads(&self) -> Vec<i32> {
-        let Some(team) = &self.team else { return Vec::new() };
-        team.cpus().iter().filter_map(|cpu| team.worker(cpu)).map(Worker::number).collect()
+        let Some(workers) = &self.workers else { return Vec::new() };
+        workers.cpus().iter().filter_map(|cpu| workers.worker(cpu)).map(Worker::number).collect()
     }
 
     /// What performs so many trials at the same time.
@@ -109,8 +111,9 @@ impl HostMachine {
         TrialRunner {
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
-            // The wish was granted when the crew engaged; if it makes no sense any more, threads take what they get.
-            wish: Priority::of(&self.crew, &self.usable()).unwrap_or(Priority::Best),
+            // The wish was granted when the workers were engaged; if it makes no sense any more, threads take what they
+            // get.
+            wish: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
             coordinator_shared: self.aside.is_none(),
@@ -158,17 +161,18 @@ impl HostMachine {
         let failed = |reason: String| MachineError::Memory { node, reason };
         let region = Region::map(node).map_err(|error| failed(error.to_string()))?;
         let on_node = |&cpu: &CpuId| self.topology.node_of(cpu).unwrap_or(0) == node;
-        let toucher = self.team.as_ref().and_then(|team| {
-            let ready = |cpu: &CpuId| on_node(cpu) && team.worker(*cpu).is_some_and(Worker::is_idle);
-            Some((team, team.cpus().iter().find(ready)?))
+        let toucher = self.workers.as_ref().and_then(|workers| {
+            let ready = |cpu: &CpuId| on_node(cpu) && workers.worker(*cpu).is_some_and(Worker::is_idle);
+            Some((workers, workers.cpus().iter().find(ready)?))
         });
         let region = match toucher {
-            Some((team, cpu)) => {
+            Some((workers, cpu)) => {
                 let touch = move || {
                     region.touch();
                     region
                 };
-                team.ask(cpu, touch)
+                workers
+                    .ask(cpu, touch)
                     .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not answer")))?
             }
             None => {
@@ -229,25 +233,25 @@ impl Machine for HostMachine {
         }
     }
 
-    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
-        // The old crew goes first: two threads on one CPU would disturb each other.
-        (self.team, self.aside) = (None, None);
-        let measured: CpuSet = crew
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
+        // The old workers go first: two threads on one CPU would disturb each other.
+        (self.workers, self.aside) = (None, None);
+        let measured: CpuSet = settings
             .cpus
             .iter()
             .flat_map(|&cpu| self.topology.siblings(cpu).iter().collect::<Vec<_>>())
             .collect();
         let room = self.usable().difference(&measured);
-        let team = Team::start(crew, &self.usable(), self.clock.rate)?;
+        let workers = Workers::start(settings, &self.usable(), self.clock.rate)?;
         self.aside = Aside::step(&room);
         let granted =
-            Granted { priority: team.priority().to_owned(), coordinator_apart: self.aside.is_some() };
+            Granted { priority: workers.priority().to_owned(), coordinator_apart: self.aside.is_some() };
         self.environment.priority = Some(granted.priority.clone());
-        self.team = Some(team);
-        self.crew = crew.clone();
+        self.workers = Some(workers);
+        self.worker_settings = settings.clone();
         self.others = Others::watch(self.usable());
         self.quota = QuotaWatch::begin();
-        for node in nodes_of(&crew.cpus, &self.topology) {
+        for node in nodes_of(&settings.cpus, &self.topology) {
             self.provide(node, 0)?;
         }
         Ok(granted)
@@ -259,15 +263,15 @@ impl Machine for HostMachine {
         stop: &Stop,
         take: &mut dyn FnMut(RoundOutcome),
     ) -> Result<(), MachineError> {
-        if self.team.is_none() {
-            self.engage(&Crew { cpus: cpus_of(batch), ..Crew::default() })?;
+        if self.workers.is_none() {
+            self.engage(&WorkerSettings { cpus: cpus_of(batch), ..WorkerSettings::default() })?;
         }
         for (node, runs) in Engine::wanted_runs(batch, &self.topology) {
             self.provide(node, runs)?;
         }
-        let Some(team) = &self.team else { return Ok(()) };
+        let Some(workers) = &self.workers else { return Ok(()) };
         let engine = Engine {
-            team,
+            workers,
             arena: &self.arena,
             topology: &self.topology,
             rate: self.clock.rate,
@@ -290,9 +294,10 @@ impl Machine for HostMachine {
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         let there = surroundings::Present::now();
-        let asked: CpuSet = self.crew.cpus.iter().copied().collect();
-        let refuses =
-            |cpu: &CpuId| asked.contains(*cpu) && self.team.as_ref().is_some_and(|team| !team.holds(*cpu));
+        let asked: CpuSet = self.worker_settings.cpus.iter().copied().collect();
+        let refuses = |cpu: &CpuId| {
+            asked.contains(*cpu) && self.workers.as_ref().is_some_and(|workers| !workers.holds(*cpu))
+        };
         let why = |cpu| there.absence(cpu).or(Some(Absence::PinRefused).filter(|_| refuses(&cpu)));
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }

@@ -1,6 +1,6 @@
 //! What priority a measuring thread asks for, and what it got.
 
-use crate::machine::{Crew, MachineError};
+use crate::machine::{MachineError, WorkerSettings};
 use coretalk_model::CpuSet;
 use std::io;
 
@@ -18,19 +18,19 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// What a crew asks for.
+    /// What workers ask for.
     ///
     /// # Errors
     /// [`MachineError::Priority`] where the wish is out of range, or where real-time threads would take every CPU: one
     /// that spins there would stop the machine, and nothing could stop it.
-    pub fn of(crew: &Crew, usable: &CpuSet) -> Result<Priority, MachineError> {
+    pub fn of(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
             |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
-        match (crew.realtime, crew.nice) {
+        match (settings.realtime, settings.nice) {
             (Some(fifo), _) if !(1..=99).contains(&fifo) => {
                 Err(refuse(format!("real-time priority {fifo}"), "it ranges from 1 to 99"))
             }
-            (Some(fifo), _) if usable.is_subset(&crew.cpus.iter().copied().collect()) => Err(refuse(
+            (Some(fifo), _) if usable.is_subset(&settings.cpus.iter().copied().collect()) => Err(refuse(
                 format!("real-time priority {fifo}"),
                 "no CPU would be left for anything else; leave at least one out of --cpus",
             )),
@@ -112,23 +112,32 @@ mod tests {
     use super::*;
     use coretalk_model::CpuId;
 
-    fn crew(cpus: &str, nice: Option<i32>, realtime: Option<i32>) -> Crew {
-        Crew { cpus: CpuSet::from_list(cpus).unwrap().iter().collect::<Vec<CpuId>>(), nice, realtime }
+    fn settings(cpus: &str, nice: Option<i32>, realtime: Option<i32>) -> WorkerSettings {
+        WorkerSettings {
+            cpus: CpuSet::from_list(cpus).unwrap().iter().collect::<Vec<CpuId>>(),
+            nice,
+            realtime,
+        }
     }
 
     #[test]
     fn real_time_never_takes_every_cpu() {
         let four = CpuSet::from_list("0-3").unwrap();
-        assert!(matches!(Priority::of(&crew("0-2", None, Some(50)), &four), Ok(Priority::Fifo(50))));
-        let error = Priority::of(&crew("0-3", None, Some(50)), &four).unwrap_err().to_string();
+        assert!(matches!(Priority::of(&settings("0-2", None, Some(50)), &four), Ok(Priority::Fifo(50))));
+        let error = Priority::of(&settings("0-3", None, Some(50)), &four).unwrap_err().to_string();
         assert!(error.contains("no CPU would be left"), "{error}");
     }
 
     #[test]
     fn wishes_out_of_range_are_named() {
         let four = CpuSet::from_list("0-3").unwrap();
-        for crew in [crew("0", Some(20), None), crew("0", Some(-21), None), crew("0", None, Some(0))] {
-            assert!(matches!(Priority::of(&crew, &four), Err(MachineError::Priority { .. })), "{crew:?}");
+        for settings in
+            [settings("0", Some(20), None), settings("0", Some(-21), None), settings("0", None, Some(0))]
+        {
+            assert!(
+                matches!(Priority::of(&settings, &four), Err(MachineError::Priority { .. })),
+                "{settings:?}"
+            );
         }
     }
 

@@ -4,7 +4,8 @@ use super::HostMachine;
 use super::affinity::current_mask;
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{
-    Assignment, Crew, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
+    Assignment, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
+    WorkerSettings,
 };
 use crate::stage::{Halt, Recorder, Stage};
 use crate::stop::Stop;
@@ -124,7 +125,7 @@ fn pair() -> Option<[CpuId; 2]> {
 fn engaged() -> Option<(HostMachine, [CpuId; 2])> {
     let pair = pair()?;
     let mut machine = HostMachine::open().unwrap();
-    machine.engage(&Crew { cpus: pair.to_vec(), ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus: pair.to_vec(), ..WorkerSettings::default() }).unwrap();
     Some((machine, pair))
 }
 
@@ -308,7 +309,8 @@ fn a_stop_ends_a_batch_soon() {
 #[test]
 fn a_cpu_that_does_not_exist_cannot_be_engaged() {
     let mut machine = HostMachine::open().unwrap();
-    let error = machine.engage(&Crew { cpus: vec![CpuId(4000)], ..Crew::default() }).unwrap_err();
+    let error =
+        machine.engage(&WorkerSettings { cpus: vec![CpuId(4000)], ..WorkerSettings::default() }).unwrap_err();
     assert!(matches!(error, MachineError::Pin { cpu: CpuId(4000), .. }), "{error}");
 }
 
@@ -347,7 +349,7 @@ fn the_coordinator_steps_aside_where_there_is_room_and_comes_back() {
     let Some([_, b]) = pair() else { return };
     let before = current_mask().unwrap();
     let mut machine = HostMachine::open().unwrap();
-    let granted = machine.engage(&Crew { cpus: vec![b], ..Crew::default() }).unwrap();
+    let granted = machine.engage(&WorkerSettings { cpus: vec![b], ..WorkerSettings::default() }).unwrap();
     let measured = machine.topology().siblings(b);
     assert_eq!(granted.coordinator_apart, !before.difference(&measured).is_empty());
     assert_eq!(granted.coordinator_apart, current_mask().unwrap().intersection(&measured).is_empty());
@@ -359,6 +361,7 @@ fn the_coordinator_steps_aside_where_there_is_room_and_comes_back() {
 fn real_time_on_every_cpu_is_refused_with_a_reason() {
     let mut machine = HostMachine::open().unwrap();
     let cpus = machine.topology().cpus().iter().collect();
-    let error = machine.engage(&Crew { cpus, realtime: Some(1), ..Crew::default() }).unwrap_err();
+    let error =
+        machine.engage(&WorkerSettings { cpus, realtime: Some(1), ..WorkerSettings::default() }).unwrap_err();
     assert!(matches!(error, MachineError::Priority { .. }), "{error}");
 }

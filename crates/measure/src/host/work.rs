@@ -2,8 +2,8 @@
 
 use super::command::guard::Guard;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
-use super::crew::Aside;
 use super::surroundings::Present;
+use super::workers::Aside;
 use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};

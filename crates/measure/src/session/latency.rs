@@ -55,7 +55,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Measures what the settings ask for, on a machine whose crew is engaged. `past` is what earlier segments of the same
+/// Measures what the settings ask for, on a machine whose workers are engaged. `past` is what earlier segments of the same
 /// run said (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors

@@ -70,7 +70,7 @@ pub struct SeriesPast {
     pub earlier: Option<Earlier>,
 }
 
-/// Measures what the settings ask for, on a machine whose crew is engaged.
+/// Measures what the settings ask for, on a machine whose workers are engaged.
 ///
 /// # Errors
 /// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the

@@ -205,7 +205,7 @@ pub struct Allowed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Failures {
-    /// The system refuses these CPUs when the crew engages.
+    /// The system refuses these CPUs when workers are engaged.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub refuse_pin: CpuSet,
     /// A real-time priority or niceness that is asked for is refused.

@@ -20,7 +20,7 @@ pub struct World {
     pub states: StateLine,
     pub clocks: CoreClocks,
     pub counter: Counter,
-    pub crew: CpuSet,
+    pub workers: CpuSet,
 }
 
 impl World {
@@ -68,7 +68,7 @@ impl World {
         const EINVAL: i32 = 22;
         let failures = &self.spec.failures;
         let among = |set: &CpuSet| placement.iter().copied().find(|&cpu| set.contains(cpu));
-        if let Some(cpu) = placement.iter().copied().find(|&cpu| !self.crew.contains(cpu)) {
+        if let Some(cpu) = placement.iter().copied().find(|&cpu| !self.workers.contains(cpu)) {
             return Some(TrialFailure::NotPinned { cpu, errno: EINVAL });
         }
         if let Some(cpu) = self.lost_cpu(placement, started) {
@@ -102,7 +102,7 @@ impl World {
             let each_us = (stall.us[0] + stall.us[1]) / 2.0;
             Throttled {
                 times,
-                seconds: Some(times as f64 * each_us / 1e6 * self.crew.len() as f64),
+                seconds: Some(times as f64 * each_us / 1e6 * self.workers.len() as f64),
                 from_s: (times > 0).then(|| begins.secs()),
             }
         };

@@ -1,6 +1,6 @@
 //! A fixed mix of integer and string operations in each thread.
 
-use super::team::together;
+use super::threads::together;
 use super::{Job, Numbers, WorkError};
 
 /// Rounds between two looks at the clock: about a millisecond.

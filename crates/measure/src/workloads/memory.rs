@@ -1,6 +1,6 @@
 //! Each thread reads or writes a buffer of its own, in blocks of 1 KiB, one after another.
 
-use super::team::together;
+use super::threads::together;
 use super::{Job, Numbers, WorkError};
 
 /// More than any cache that a core has to itself.

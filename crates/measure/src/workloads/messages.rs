@@ -1,6 +1,6 @@
 //! Threads that talk all the time: barrier, ring, all-to-all, pipeline, shared counter.
 
-use super::team::{spin_until, together};
+use super::threads::{spin_until, together};
 use super::{Job, Numbers, WorkError};
 use crate::trial_context::Apart;
 use std::sync::atomic::AtomicU64;

@@ -1,6 +1,6 @@
 //! Threads that lock: `threads-yield` and `mutex-array`.
 
-use super::team::{together, together_by};
+use super::threads::{together, together_by};
 use super::{Job, Numbers, WorkError};
 use crate::events;
 use coretalk_model::stats::Key;

@@ -1,6 +1,6 @@
 //! Processes: a chain of programs, creation, an echo through pipes, shell pipelines.
 
-use super::team::together;
+use super::threads::together;
 use super::{CHAIN, Job, Numbers, WorkError};
 use crate::host::affinity;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Every way to put n queens on a board of n × n, by backtracking over bit masks; rows of the first two queens are the
 //! tasks that threads take as they come.
 
-use super::team::together;
+use super::threads::together;
 use super::{Job, Numbers, WorkError};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -2,7 +2,7 @@
 //! last-level caches of the CPUs that work, shared out among the threads, first touched by whoever works on them.
 
 use super::caches::{available_bytes, last_level_bytes};
-use super::team::together;
+use super::threads::together;
 use super::{Job, Numbers, WorkError};
 use crate::host::affinity::current_mask;
 use coretalk_model::CpuSet;

@@ -2,7 +2,7 @@
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, run, toml};
 use coretalk_measure::session::latency::{Ended, Past};
-use coretalk_measure::{Crew, Machine, SimMachine};
+use coretalk_measure::{Machine, SimMachine, WorkerSettings};
 use coretalk_model::CpuId;
 use coretalk_model::latency::{Cell, Purpose};
 
@@ -42,7 +42,7 @@ fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
 fn a_cpu_outside_the_crew_refuses_its_cells_only() {
     let mut machine = SimMachine::open(builtin("laptop-smt"), 3);
     let cpus: Vec<CpuId> = machine.topology().cpus().iter().filter(|&cpu| cpu != CpuId(5)).collect();
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let settings = defaults(&machine, 3);
     check(&measure(machine, settings, Past::default()), 5, "refused the pin (errno 22)");
 }

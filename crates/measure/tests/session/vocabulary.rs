@@ -5,8 +5,8 @@ use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::session::latency::{self, Ended, Past, PlanReport};
 use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
 use coretalk_measure::{
-    Allowance, Crew, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
-    TrialOrder,
+    Allowance, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
+    TrialOrder, WorkerSettings,
 };
 use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
 use coretalk_model::series::PassOutcome;
@@ -164,7 +164,7 @@ pub fn toml(text: &str) -> Scenario {
 pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
     let mut machine = SimMachine::open(scenario, seed);
     let cpus = machine.allowance().cpuset.iter().collect();
-    machine.engage(&Crew { cpus, ..Crew::default() }).unwrap();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     machine
 }
 
@@ -257,8 +257,8 @@ impl Machine for Watched {
     fn pause(&mut self, span: Picos, stop: &Stop) {
         self.machine.pause(span, stop);
     }
-    fn engage(&mut self, crew: &Crew) -> Result<Granted, MachineError> {
-        self.machine.engage(crew)
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
+        self.machine.engage(settings)
     }
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         self.machine.absent(of)

@@ -35,7 +35,7 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// For a machine whose crew is engaged.
+    /// For a machine whose workers are engaged.
     pub fn of(machine: &dyn Machine) -> Sentinel {
         let order = SpanOrder {
             kernel: &CAS,

@@ -1,9 +1,9 @@
-//! [`Team`]: the workers of a run, one on each CPU.
+//! [`Workers`]: the workers of a run, one on each CPU.
 
 use super::priority::Priority;
 use super::worker::{Unavailable, Worker};
 use super::{affinity, core_clock};
-use crate::machine::{Crew, MachineError};
+use crate::machine::{MachineError, WorkerSettings};
 use coretalk_model::{CpuId, CpuSet, TickRate};
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -12,31 +12,35 @@ use std::time::Duration;
 /// How long a small task (touching memory, one exchange of stamps) may take before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One worker for each CPU of a crew.
+/// One worker for each CPU that takes one.
 #[derive(Debug)]
-pub struct Team {
+pub struct Workers {
     workers: BTreeMap<CpuId, Worker>,
     priority: String,
 }
 
-impl Team {
+impl Workers {
     /// Starts a worker on every CPU that takes one, and lets its core reach its frequency.
     ///
     /// # Errors
     /// [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could not take its place, or
     /// [`MachineError::Pin`] where no CPU takes one; there are none then.
-    pub fn start(crew: &Crew, usable: &CpuSet, rate: TickRate) -> Result<Team, MachineError> {
-        let wish = Priority::of(crew, usable)?;
-        let mut team = Team { workers: BTreeMap::new(), priority: "normal".to_owned() };
+    pub fn start(
+        settings: &WorkerSettings,
+        usable: &CpuSet,
+        rate: TickRate,
+    ) -> Result<Workers, MachineError> {
+        let wish = Priority::of(settings, usable)?;
+        let mut all = Workers { workers: BTreeMap::new(), priority: "normal".to_owned() };
         let mut refused = None;
-        for &cpu in &crew.cpus {
-            if team.workers.contains_key(&cpu) {
+        for &cpu in &settings.cpus {
+            if all.workers.contains_key(&cpu) {
                 continue;
             }
             match Worker::start(cpu, wish) {
                 Ok((worker, granted)) => {
-                    team.workers.insert(cpu, worker);
-                    team.priority = granted;
+                    all.workers.insert(cpu, worker);
+                    all.priority = granted;
                 }
                 // It costs its own cells, and not the run.
                 Err(Unavailable::Pin(reason)) => refused = refused.or(Some((cpu, reason))),
@@ -49,17 +53,17 @@ impl Team {
                 }
             }
         }
-        if let (true, Some((cpu, reason))) = (team.workers.is_empty(), refused) {
+        if let (true, Some((cpu, reason))) = (all.workers.is_empty(), refused) {
             return Err(MachineError::Pin { cpu, allowed: usable.clone(), source: reason.into_io() });
         }
-        for worker in team.workers.values() {
+        for worker in all.workers.values() {
             // A worker that has just started is idle, so it takes the task.
             let _ = worker.give(Box::new(move || core_clock::ramp_up(rate)));
         }
-        for worker in team.workers.values() {
+        for worker in all.workers.values() {
             worker.wait_idle(PATIENCE);
         }
-        Ok(team)
+        Ok(all)
     }
 
     /// What priority the workers have.
@@ -140,11 +144,11 @@ mod tests {
     fn whoever_has_answered_can_be_given_the_next_task_at_once() {
         let here = affinity::current_mask().unwrap();
         let cpu = here.first().unwrap();
-        let crew = Crew { cpus: vec![cpu], ..Crew::default() };
-        let team = Team::start(&crew, &here, TickRate { hz: 1e9 }).unwrap();
+        let settings = WorkerSettings { cpus: vec![cpu], ..WorkerSettings::default() };
+        let workers = Workers::start(&settings, &here, TickRate { hz: 1e9 }).unwrap();
         for number in 0..2_000 {
-            assert_eq!(team.ask(cpu, move || number), Some(number));
-            assert!(team.worker(cpu).is_some_and(Worker::is_idle), "after {number} answers");
+            assert_eq!(workers.ask(cpu, move || number), Some(number));
+            assert!(workers.worker(cpu).is_some_and(Worker::is_idle), "after {number} answers");
         }
     }
 }
