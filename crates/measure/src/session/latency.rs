@@ -3,20 +3,20 @@
 //! The order of work is in [`run`]; each phase is a file of its own. All of them go through the driver, which
 //! performs rounds, keeps the budget and hands everything to the sink.
 
-mod again;
-mod clerk;
 mod driver;
 mod estimate;
 mod execution;
 mod gate;
 mod imitation;
 mod ladder;
-mod ledger;
 mod map;
-mod menu;
 mod outline;
 mod pilot;
+mod reducer;
+mod remeasure;
 mod tails;
+mod visit_log;
+mod visit_plan;
 
 pub use estimate::{PlanReport, plan};
 
@@ -55,8 +55,8 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Measures what the settings ask for, on a machine whose workers are engaged. `past` is what earlier segments of the same
-/// run said (empty for a new run): finished visits are not repeated.
+/// Measures what the settings ask for, on a machine whose workers are engaged. `past` is what earlier segments of the
+/// same run said (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
 /// [`RunError`]; whatever was committed before stays. [`RunError::Interrupted`] where somebody wished to end and the
@@ -85,9 +85,9 @@ fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         pilot::perform,
         map::perform,
         gate::perform,
-        again::first,
+        remeasure::first,
         ladder::perform,
-        again::second,
+        remeasure::second,
         execution::perform,
         tails::perform,
     ];

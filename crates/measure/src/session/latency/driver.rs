@@ -1,8 +1,8 @@
 //! [`Driver`]: performs rounds, keeps the budget, hands everything to the sink, tells the observer.
 
-use super::clerk::{self, Batch, slowest};
-use super::ledger::Ledger;
-use super::menu::Menu;
+use super::reducer::{self, Batch, slowest};
+use super::visit_log::VisitLog;
+use super::visit_plan::VisitPlan;
 use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
@@ -46,10 +46,10 @@ pub struct Driver<'a> {
     /// The relation of each cell.
     pub relations: Vec<Relation>,
     /// What was said so far.
-    pub ledger: Ledger<'a>,
+    pub log: VisitLog<'a>,
     pub choices: Choices,
     /// What each visit executes.
-    pub menu: Menu,
+    pub visit_plan: VisitPlan,
     pub budget_ended: bool,
     /// Cells that an analysis found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
@@ -84,7 +84,7 @@ impl<'a> Driver<'a> {
         let relations = pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect();
         let clock = &machine.environment().clock;
         let scale = Scale { rate: machine.rate(), step_ns: clock.step_ns };
-        let menu = Menu::new(settings, &topology, &pairs, clock);
+        let visit_plan = VisitPlan::new(settings, &topology, &pairs, clock);
         let mut choices = Choices::of(&past.record);
         choices.guest = machine.environment().hypervisor.is_some();
         choices.clock_ns = clock.cost_ns;
@@ -93,12 +93,12 @@ impl<'a> Driver<'a> {
         let began = machine.now();
         Ok(Driver {
             presence: Presence::new(settings.cpus.iter().copied().collect(), past.segments, began),
-            ledger: Ledger::new(settings, scale, past.record, past.segments, pairs.len()),
+            log: VisitLog::new(settings, scale, past.record, past.segments, pairs.len()),
             topology,
             pairs,
             relations,
             choices,
-            menu,
+            visit_plan,
             budget_ended: false,
             closed: Vec::new(),
             scale,
@@ -141,14 +141,14 @@ impl<'a> Driver<'a> {
 
     /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
     pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
-        let of_pass = self.ledger.record.others(purpose).filter(|entry| entry.pass == pass);
+        let of_pass = self.log.record.others(purpose).filter(|entry| entry.pass == pass);
         let made: BTreeSet<u32> = of_pass.map(|entry| entry.cell).collect();
-        cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.ledger.has_failed(cell)).collect()
+        cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.log.has_failed(cell)).collect()
     }
 
     /// When the last visit for a purpose began in this segment.
     pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
-        let here = self.ledger.record.others(purpose).filter(|entry| entry.segment == self.ledger.segment);
+        let here = self.log.record.others(purpose).filter(|entry| entry.segment == self.log.segment);
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
@@ -162,7 +162,7 @@ impl<'a> Driver<'a> {
         let departures = self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?;
         for departure in &departures {
             let of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&departure.cpu));
-            self.ledger.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.machine.now());
+            self.log.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.machine.now());
         }
         Ok(!departures.is_empty())
     }
@@ -183,7 +183,7 @@ impl<'a> Driver<'a> {
         purpose: Purpose,
         pass: u32,
         rounds: &[CellRound],
-        orders: &dyn Fn(&Menu, usize) -> Arc<[SpanOrder]>,
+        orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> Result<Flow, RunError> {
         self.look_for_cpus(Suspicion::None)?;
         let mut rounds = self.possible(rounds);
@@ -199,10 +199,10 @@ impl<'a> Driver<'a> {
             let end = next + self.batch(purpose, &rounds[next..], orders);
             let batch: Vec<Round> =
                 rounds[next..end].iter().map(|round| self.round(purpose, pass, round, orders)).collect();
-            let Driver { machine, ledger, relations, stop, .. } = self;
+            let Driver { machine, log, relations, stop, .. } = self;
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
-            let performed = clerk::perform(&mut **machine, ledger, of_batch, &batch, stop)?;
-            let suspicion = if ledger.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
+            let performed = reducer::perform(&mut **machine, log, of_batch, &batch, stop)?;
+            let suspicion = if log.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
             let left = self.look_for_cpus(suspicion)?;
             if self.machine.now() - self.committed >= SLOT {
                 self.commit()?;
@@ -234,7 +234,7 @@ impl<'a> Driver<'a> {
         &self,
         purpose: Purpose,
         rounds: &[CellRound],
-        orders: &dyn Fn(&Menu, usize) -> Arc<[SpanOrder]>,
+        orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> usize {
         let until = SLOT.min(self.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
@@ -242,7 +242,7 @@ impl<'a> Driver<'a> {
             time += self.expect(purpose, round).unwrap_or(until / 4.0);
             // Rounds are of one kind or nearly so: the first trial speaks for all, half a million times a pass.
             let of_first =
-                |&cell: &u32| orders(&self.menu, cell as usize).iter().map(SpanOrder::samples).sum();
+                |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
             samples += round.len() as u64 * round.first().map_or(0, of_first);
             if count > 0 && (time > until || samples > BATCH_SAMPLES) {
                 break;
@@ -254,7 +254,7 @@ impl<'a> Driver<'a> {
 
     /// Expected time of a round in nanoseconds, from earlier ones of its kind.
     pub fn expect(&self, purpose: Purpose, round: &CellRound) -> Option<f64> {
-        self.ledger.expect(purpose, slowest(&self.relations, round)?)
+        self.log.expect(purpose, slowest(&self.relations, round)?)
     }
 
     fn round(
@@ -262,14 +262,14 @@ impl<'a> Driver<'a> {
         purpose: Purpose,
         pass: u32,
         round: &CellRound,
-        orders: &dyn Fn(&Menu, usize) -> Arc<[SpanOrder]>,
+        orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> Round {
-        let key = self.key(purpose, pass).with(u64::from(self.ledger.segment));
+        let key = self.key(purpose, pass).with(u64::from(self.log.segment));
         let assignments = round
             .iter()
             .map(|&cell| Assignment {
                 placement: placement(self.pairs[cell as usize], purpose).to_vec(),
-                orders: orders(&self.menu, cell as usize),
+                orders: orders(&self.visit_plan, cell as usize),
                 key: key.bits(u64::from(cell)),
             })
             .collect();
@@ -279,7 +279,7 @@ impl<'a> Driver<'a> {
     /// Makes everything pending durable. Only between rounds.
     pub fn commit(&mut self) -> Result<(), RunError> {
         self.committed = self.machine.now();
-        let Some(slot) = self.ledger.take_pending() else { return Ok(()) };
+        let Some(slot) = self.log.take_pending() else { return Ok(()) };
         self.sink.commit(&slot)?;
         let expected = self.expected.max(self.elapsed());
         let progress = (self.elapsed().secs() / expected.secs()).min(1.0);
@@ -306,8 +306,8 @@ impl<'a> Driver<'a> {
     /// Notes every choice made so far.
     pub fn decide(&mut self) -> Result<(), RunError> {
         for (key, value) in self.choices.decisions() {
-            if self.ledger.record.decision(&key) != Some(value.as_str()) {
-                self.ledger.record.decide(&key, &value);
+            if self.log.record.decision(&key) != Some(value.as_str()) {
+                self.log.record.decide(&key, &value);
                 self.sink.decide(&Decision { key, value })?;
             }
         }
@@ -316,7 +316,7 @@ impl<'a> Driver<'a> {
 
     /// Notes what went on around this part of the run.
     fn note_surroundings(&mut self) -> Result<(), RunError> {
-        for decision in Decision::of_surroundings(&*self.machine, self.ledger.segment) {
+        for decision in Decision::of_surroundings(&*self.machine, self.log.segment) {
             self.sink.decide(&decision)?;
         }
         Ok(())
@@ -353,7 +353,7 @@ impl<'a> Driver<'a> {
     }
 
     fn analysed(&self, go_on: &dyn Fn() -> bool) -> Option<LatencyResult> {
-        analyse_while(&self.topology, self.settings, self.scale.rate, &self.ledger.record, go_on)
+        analyse_while(&self.topology, self.settings, self.scale.rate, &self.log.record, go_on)
     }
 
     /// Notes that somebody wished to end; gives whether everything is kept.

@@ -63,7 +63,7 @@ pub fn plan(
     let time = outline.machine_time.secs();
     let in_budget = if time > 0.0 { (settings.budget.secs() / time).min(1.0) } else { 1.0 };
     let visits = driver.pairs.len() as f64 * outline.expected_passes * in_budget;
-    let per_visit = if settings.keep_raw || settings.cpus.len() <= super::ledger::RAW_CPUS {
+    let per_visit = if settings.keep_raw || settings.cpus.len() <= super::visit_log::RAW_CPUS {
         ROW_BYTES + RAW_BYTES_PER_BATCH * outline.batches_per_visit
     } else {
         SUMMARY_BYTES_PER_SPAN * outline.spans_per_visit

@@ -97,7 +97,7 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
 
 /// What the passes of the map say of each pair, roughly: the median, under the kernel of the first map.
 fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
-    let record = &driver.ledger.record;
+    let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
     let slot = chosen.and_then(|(&protocol, chosen)| record.slot(&KernelId::of(protocol, chosen.hint), 0));
     let mut scratch = Vec::new();

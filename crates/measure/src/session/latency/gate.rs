@@ -73,11 +73,11 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
 
 /// Visits up to 64 cells of each relation alone on the idle machine.
 fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Flow, RunError> {
-    let done = driver.ledger.record.others(Purpose::Gate).map(|entry| entry.pass + 1).max().unwrap_or(0);
+    let done = driver.log.record.others(Purpose::Gate).map(|entry| entry.pass + 1).max().unwrap_or(0);
     let cells: Vec<u32> = relations.iter().flat_map(|&relation| gate_cells(driver, relation)).collect();
     for pass in done..done + VISITS {
         let rounds = schedule::serial(&cells, driver.key(Purpose::Gate, pass));
-        let flow = driver.perform(Purpose::Gate, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        let flow = driver.perform(Purpose::Gate, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
         if flow != Flow::On {
             return Ok(flow);
         }
@@ -93,7 +93,7 @@ pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
 }
 
 fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
-    let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.ledger.has_failed(*cell);
+    let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.log.has_failed(*cell);
     let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(fits).collect();
     driver.key(Purpose::Gate, 0).with(relation.code()).shuffle(&mut cells);
     cells.truncate(GATE_CELLS);
@@ -108,16 +108,10 @@ fn judge(
 ) -> Vec<GateOutcome> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let kernel = shown(driver);
-    let survey = Survey::new(
-        &driver.topology,
-        driver.settings,
-        &driver.ledger.record,
-        &regime,
-        &driver.pairs,
-        &kernel,
-    );
+    let survey =
+        Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel);
     let mut alone: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
-    for entry in driver.ledger.record.others(Purpose::Gate) {
+    for entry in driver.log.record.others(Purpose::Gate) {
         let Ok(visit) = &entry.outcome else { continue };
         for span in visit.spans.iter().filter(|span| span.kernel == kernel) {
             alone.entry((entry.cell, span.home.0)).or_default().push(f64::from(span.location_ns));
@@ -182,7 +176,7 @@ fn begin_again(
     widths: &BTreeMap<Relation, u32>,
 ) -> Result<(), RunError> {
     let next = (0..driver.pairs.len())
-        .filter_map(|cell| driver.ledger.record.passes(cell)?.passes.last().map(|head| head.pass + 1))
+        .filter_map(|cell| driver.log.record.passes(cell)?.passes.last().map(|head| head.pass + 1))
         .max()
         .unwrap_or(0);
     let regime: &mut ChosenRegime = driver.choices.regime.get_or_insert_default();

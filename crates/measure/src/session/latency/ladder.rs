@@ -3,8 +3,8 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::menu::{LADDER_TOOLS, ladder_kernels};
 use super::pilot::representative_cells;
+use super::visit_plan::{LADDER_TOOLS, ladder_kernels};
 use crate::session::PASS_GAP;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::ANALYSES;
@@ -75,16 +75,16 @@ pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Flo
 
 fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Flow, RunError> {
     let rounds = crate::schedule::serial(due, driver.key(Purpose::Ladder, pass));
-    driver.perform(Purpose::Ladder, pass, &rounds, &|menu, cell| menu.other("ladder", cell))
+    driver.perform(Purpose::Ladder, pass, &rounds, &|plan, cell| plan.other("ladder", cell))
 }
 
-/// Puts every kernel on the menu; a tiny machine has timed our own beside its map.
+/// Puts every kernel into the visit plan; a tiny machine has timed our own beside its map.
 fn prepare(driver: &mut Driver<'_>) {
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
-    let mut kernels = if driver.menu.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
+    let mut kernels = if driver.visit_plan.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
     kernels.extend(LADDER_TOOLS.iter().map(|&tool: &Tool| KernelId::imitating(tool)));
     kernels.push(sentinel);
-    driver.menu.prepare_other("ladder", &kernels, LINES);
+    driver.visit_plan.prepare_other("ladder", &kernels, LINES);
 }
 
 /// Tries a pass of the ladder on some cells and says what it takes, in nanoseconds; 0 where it is not climbed. Its

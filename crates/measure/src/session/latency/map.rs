@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::menu::{self, candidates, ladder_kernels};
+use super::visit_plan::{self, candidates, ladder_kernels};
 use crate::schedule::{self, CellRound};
 use crate::session::PASS_GAP;
 use coretalk_model::latency::analyse::Survey;
@@ -45,9 +45,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         driver.decide()?;
     }
     let flow = sweep(driver, target, &|_| true)?;
-    if driver.menu.tiny {
+    if driver.visit_plan.tiny {
         for &protocol in &driver.settings.protocols {
-            let chosen = hint::choose(driver.settings, &driver.ledger.record, protocol);
+            let chosen = hint::choose(driver.settings, &driver.log.record, protocol);
             driver.choices.hints.insert(protocol, chosen);
         }
         driver.decide()?;
@@ -84,16 +84,16 @@ const LONGEST_VISIT: Picos = Picos::from_ms(300);
 
 /// Passes of a fixed count; more where a visit would take long.
 fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
-    let slowest = driver.relations.iter().filter_map(|&relation| driver.menu.round_trip_ns(relation));
+    let slowest = driver.relations.iter().filter_map(|&relation| driver.visit_plan.round_trip_ns(relation));
     let round_trip_ns = slowest.fold(0.0, f64::max);
     let all = f64::from(samples) * f64::from(iterations) * round_trip_ns;
-    menu::fixed_passes(samples, (all / LONGEST_VISIT.ns()).ceil().min(10_000.0) as u32)
+    visit_plan::fixed_passes(samples, (all / LONGEST_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
-/// Puts the kernels of the map on the menu: those shown, and beside them CAS without pause, which alone shows every
-/// state of the machine; on a tiny machine the whole ladder.
+/// Puts the kernels of the map into the visit plan: those shown, and beside them CAS without pause, which alone shows
+/// every state of the machine; on a tiny machine the whole ladder.
 pub fn prepare(driver: &mut Driver<'_>, target: Target) {
-    let shown: Vec<KernelId> = if driver.menu.tiny {
+    let shown: Vec<KernelId> = if driver.visit_plan.tiny {
         candidates(driver.settings)
     } else {
         let of = |&protocol: &Protocol| {
@@ -103,7 +103,7 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
         driver.settings.protocols.iter().filter_map(of).collect()
     };
     let mut beside = vec![KernelId::of(Protocol::Cas, Hint::None)];
-    if driver.menu.tiny && driver.settings.ladder {
+    if driver.visit_plan.tiny && driver.settings.ladder {
         beside.extend(ladder_kernels());
     }
     let mut seen = shown.clone();
@@ -113,7 +113,7 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
         new
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
-    driver.menu.prepare_map(&shown, &beside, passes);
+    driver.visit_plan.prepare_map(&shown, &beside, passes);
 }
 
 /// Pairs at the same time.
@@ -143,15 +143,15 @@ pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
 
 /// Expected time of a serial visit of the map, from the pilot's round trips and the overhead of its rounds.
 pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
-    let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
-    let map: u64 = driver.menu.map(cell, 0).iter().map(|order| order.round_trips()).sum();
+    let round_trip_ns = driver.visit_plan.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
+    let map: u64 = driver.visit_plan.map(cell, 0).iter().map(|order| order.round_trips()).sum();
     overhead_ns(driver, cell) + map as f64 * round_trip_ns
 }
 
 /// What a round costs beside its round trips: rendezvous, flushing, clock probes.
 pub fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
-    let round_trip_ns = driver.menu.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
-    let pilot: u64 = driver.menu.other("pilot", cell).iter().map(|order| order.round_trips()).sum();
+    let round_trip_ns = driver.visit_plan.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
+    let pilot: u64 = driver.visit_plan.other("pilot", cell).iter().map(|order| order.round_trips()).sum();
     let Some(round) = driver.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
     (round - pilot as f64 * round_trip_ns).max(5_000.0)
 }
@@ -183,7 +183,7 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             return Ok(Flow::BudgetEnded);
         }
         let began = driver.machine.now();
-        let orders = |menu: &menu::Menu, cell: usize| menu.map(cell, pass);
+        let orders = |plan: &visit_plan::VisitPlan, cell: usize| plan.map(cell, pass);
         let flow = driver.perform(Purpose::Map, number, &rounds, &orders)?;
         if flow != Flow::On {
             return Ok(flow);
@@ -245,7 +245,7 @@ pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
 /// Passes that count for a cell.
 fn made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
-    let Some(passes) = driver.ledger.record.passes(cell) else { return 0 };
+    let Some(passes) = driver.log.record.passes(cell) else { return 0 };
     if valid_from == 0 {
         // Without reading them: each is a memory access of its own, half a million times a pass.
         return passes.passes.len() as u32;
@@ -341,20 +341,13 @@ pub fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Surv
         .filter(|(protocol, _)| **protocol != Protocol::OneWay)
         .map(|(&protocol, chosen)| {
             let kernel = KernelId::of(protocol, chosen.hint);
-            Survey::new(
-                &driver.topology,
-                driver.settings,
-                &driver.ledger.record,
-                regime,
-                &driver.pairs,
-                &kernel,
-            )
+            Survey::new(&driver.topology, driver.settings, &driver.log.record, regime, &driver.pairs, &kernel)
         })
         .collect()
 }
 
 fn has_failed(driver: &Driver<'_>, cell: usize) -> bool {
-    driver.ledger.has_failed_in_map(cell as u32)
+    driver.log.has_failed_in_map(cell as u32)
 }
 
 pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {

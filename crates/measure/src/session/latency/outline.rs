@@ -60,19 +60,19 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         // What a visit takes differs from cell to cell, and so do a few of them from the rest; noise shows in any.
         let tried = if pass == 0 { &some } else { &cells };
         let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
-        driver.perform(Purpose::Map, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        driver.perform(Purpose::Map, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
         if pass == 0 {
             sampled = expected_by_relation(driver);
         }
     }
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     let schedule = rounds(driver, &all, 0);
-    let mut beyond = if driver.menu.repeats_lines() { 0.0 } else { RARELY };
+    let mut beyond = if driver.visit_plan.repeats_lines() { 0.0 } else { RARELY };
     let sweep_ns = if parallel > 1 {
         let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
         let began = driver.machine.now();
         for pass in tries..tries + TRIED_TIMES {
-            driver.perform(Purpose::Map, pass, tried, &|menu, cell| menu.map(cell, 0))?;
+            driver.perform(Purpose::Map, pass, tried, &|plan, cell| plan.map(cell, 0))?;
         }
         beyond = share_beyond(driver, tried.iter().flatten());
         let once = (driver.machine.now() - began).ns() / f64::from(TRIED_TIMES);
@@ -123,7 +123,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let ladder_after =
         if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
     let beside = ladder_after + beside_ns(driver, parallel);
-    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.menu.map(cell, 0)).collect();
+    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.visit_plan.map(cell, 0)).collect();
     let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
         orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
     };
@@ -148,7 +148,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
 }
 
 /// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
-const AGAIN_SHARE: f64 = 0.08;
+const REMEASURED_SHARE: f64 = 0.08;
 
 /// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
 /// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
@@ -184,7 +184,7 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
     // A tiny machine chooses its hints when the second analysis is over.
     let plain = |&protocol: &Protocol| {
         let kernel = KernelId::of(protocol, Hint::None);
-        Survey::new(&driver.topology, driver.settings, &driver.ledger.record, &regime, &driver.pairs, &kernel)
+        Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel)
     };
     let mut surveys = surveys(driver, &regime);
     if surveys.is_empty() {
@@ -210,11 +210,11 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
 /// and deviates by nothing.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
-    let Some(slot) = kernels.filter_map(|kernel| driver.ledger.record.slot(&kernel, 0)).next() else {
+    let Some(slot) = kernels.filter_map(|kernel| driver.log.record.slot(&kernel, 0)).next() else {
         return 0.0;
     };
     let mut residuals = Vec::new();
-    for passes in cells.filter_map(|&cell| driver.ledger.record.passes(cell as usize)) {
+    for passes in cells.filter_map(|&cell| driver.log.record.passes(cell as usize)) {
         cell::pass_residuals(passes, slot, 0, &mut residuals);
     }
     let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();

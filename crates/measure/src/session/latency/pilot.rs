@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::driver::{Driver, Flow};
-use super::menu::candidates;
+use super::visit_plan::candidates;
 use coretalk_model::latency::{Purpose, hint, representatives};
 use coretalk_model::stats;
 use coretalk_model::{CpuId, Relation};
@@ -18,21 +18,21 @@ const LINES: u32 = 16;
 pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Pilot);
     let cells = representative_cells(driver);
-    driver.menu.prepare_other("pilot", &candidates(driver.settings), LINES);
+    driver.visit_plan.prepare_other("pilot", &candidates(driver.settings), LINES);
     for pass in 0..PASSES {
         let due = driver.due(Purpose::Pilot, pass, &cells);
         let rounds = crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass));
-        let flow = driver.perform(Purpose::Pilot, pass, &rounds, &|menu, cell| menu.other("pilot", cell))?;
+        let flow = driver.perform(Purpose::Pilot, pass, &rounds, &|plan, cell| plan.other("pilot", cell))?;
         if flow != Flow::On {
             return Ok(flow);
         }
     }
     let seen = round_trips(driver);
-    driver.menu.learn(seen);
-    if !driver.menu.tiny {
+    driver.visit_plan.learn(seen);
+    if !driver.visit_plan.tiny {
         for &protocol in &driver.settings.protocols {
             if !driver.choices.hints.contains_key(&protocol) {
-                let chosen = hint::choose(driver.settings, &driver.ledger.record, protocol);
+                let chosen = hint::choose(driver.settings, &driver.log.record, protocol);
                 driver.choices.hints.insert(protocol, chosen);
             }
         }
@@ -50,7 +50,7 @@ pub fn representative_cells(driver: &Driver<'_>) -> Vec<u32> {
 /// Median round trip of each relation in nanoseconds, under the fastest kernel of each visit.
 fn round_trips(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
     let mut seen: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    for entry in driver.ledger.record.others(Purpose::Pilot) {
+    for entry in driver.log.record.others(Purpose::Pilot) {
         let Ok(visit) = &entry.outcome else { continue };
         let hops = visit.spans.iter().map(|span| f64::from(span.location_ns));
         if let Some(fastest) = hops.min_by(f64::total_cmp) {

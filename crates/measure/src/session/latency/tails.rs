@@ -33,7 +33,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
 fn one_way(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     driver.phase(Purpose::Tails);
     let kernel = KernelId::of(Protocol::OneWay, Hint::None);
-    driver.menu.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
+    driver.visit_plan.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
     visits(driver, "one-way", 0..ONE_WAY_VISITS)
 }
 
@@ -43,7 +43,7 @@ fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Re
     for pass in passes {
         let due = driver.due(Purpose::Tails, pass, &cells);
         let rounds = crate::schedule::serial(&due, driver.key(Purpose::Tails, pass));
-        let flow = driver.perform(Purpose::Tails, pass, &rounds, &|menu, cell| menu.other(name, cell))?;
+        let flow = driver.perform(Purpose::Tails, pass, &rounds, &|plan, cell| plan.other(name, cell))?;
         if flow != Flow::On {
             return Ok(flow);
         }
@@ -76,11 +76,13 @@ fn round_trips(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         .iter()
         .map(|&relation| {
             let clock_ns = driver.choices.clock_ns.unwrap_or(0.0);
-            let trip_ns = driver.menu.round_trip_ns(relation).unwrap_or(200.0) + clock_ns;
+            let trip_ns = driver.visit_plan.round_trip_ns(relation).unwrap_or(200.0) + clock_ns;
             (relation, (share.ns() / trip_ns.max(1.0)) as u64)
         })
         .collect();
-    driver.menu.prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
+    driver
+        .visit_plan
+        .prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
     // Numbered behind those of `one-way`.
     visits(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
 }

@@ -1,4 +1,4 @@
-//! Second measurements: cells that do not fit are measured again, on fresh lines, before they are believed. What a cell
+//! Re-measurement: cells that do not fit are measured again, on fresh lines, before they are believed. What a cell
 //! has to fit is its relation, as the system reports it, and the groups that the latencies themselves show.
 
 use super::RunError;
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, Flag, KernelId, Matrix, Protocol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Two independent second measurements of four visits each, half a pass gap apart at least: the ladder is climbed
+/// Two independent re-measurements of four visits each, half a pass gap apart at least: the ladder is climbed
 /// between them.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
@@ -23,9 +23,9 @@ const MACHINE_WIDE: usize = 10;
 /// A cell that was put right may show groups that others do not fit: so often they are looked for.
 const ROUNDS: u32 = 4;
 
-/// The first measurement.
+/// The first re-measurement.
 pub fn first(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    if driver.settings.counts != Counts::Adaptive || driver.menu.tiny || driver.budget_ended {
+    if driver.settings.counts != Counts::Adaptive || driver.visit_plan.tiny || driver.budget_ended {
         return Ok(Flow::On);
     }
     let mut known = BTreeSet::new();
@@ -46,9 +46,9 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     Ok(Flow::On)
 }
 
-/// The second measurement, of what had a first one.
+/// The second re-measurement, of what had a first one.
 pub fn second(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    let known: BTreeSet<u32> = driver.ledger.record.others(Purpose::Again).map(|entry| entry.cell).collect();
+    let known: BTreeSet<u32> = driver.log.record.others(Purpose::Again).map(|entry| entry.cell).collect();
     let suspects: Vec<u32> = known.into_iter().collect();
     if suspects.is_empty() || driver.budget_ended {
         return Ok(Flow::On);
@@ -76,7 +76,7 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
         } else {
             schedule::serial(&due, key)
         };
-        let flow = driver.perform(Purpose::Again, pass, &rounds, &|menu, cell| menu.map(cell, 0))?;
+        let flow = driver.perform(Purpose::Again, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
         if flow != Flow::On {
             return Ok(flow);
         }
@@ -96,7 +96,7 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
         let survey = Survey::new(
             &driver.topology,
             driver.settings,
-            &driver.ledger.record,
+            &driver.log.record,
             &regime,
             &driver.pairs,
             &kernel,

@@ -1,4 +1,4 @@
-//! [`Ledger`]: what the trials of a run said so far, and what of it is not durable yet.
+//! [`VisitLog`]: what the trials of a run said so far, and what of it is not durable yet.
 
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
 /// has four million, and memory that is still warm is read several times as fast.
-pub struct Ledger<'a> {
+pub struct VisitLog<'a> {
     /// All of it, for analysis.
     pub record: Record,
     /// Number of this segment.
@@ -47,9 +47,9 @@ impl<'a> Ledger<'a> {
         mut record: Record,
         segment: u32,
         cells: usize,
-    ) -> Ledger<'a> {
+    ) -> VisitLog<'a> {
         record.begin_segment(segment);
-        Ledger {
+        VisitLog {
             failures: failures(&record, cells),
             record,
             segment,

@@ -1,6 +1,6 @@
-//! Performing a batch while what it said so far is taken down.
+//! Performing a batch while what it said so far is reduced to visits by another thread.
 
-use super::ledger::Ledger;
+use super::visit_log::VisitLog;
 use crate::machine::{Machine, MachineError, Round, RoundOutcome};
 use crate::schedule::CellRound;
 use crate::stop::Stop;
@@ -28,22 +28,22 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn take(&self, ledger: &mut Ledger<'_>, index: usize, outcome: RoundOutcome) {
+    fn take(&self, log: &mut VisitLog<'_>, index: usize, outcome: RoundOutcome) {
         let round = &self.rounds[index];
-        ledger.take(self.purpose, self.pass, round, slowest(self.relations, round), outcome);
+        log.take(self.purpose, self.pass, round, slowest(self.relations, round), outcome);
     }
 }
 
-/// Performs a batch and enters it in the ledger, in order; gives the number of rounds that were performed.
+/// Performs a batch and enters it in the log, in order; gives the number of rounds that were performed.
 ///
 /// A machine that hands rounds over one by one goes on while the last ones are taken down by another thread. A machine
 /// that must not be disturbed hands over at its end, and that thread begins with the first round handed over.
 ///
 /// # Errors
-/// Those of the machine; what it handed over before is in the ledger.
+/// Those of the machine; what it handed over before is in the log.
 pub fn perform(
     machine: &mut dyn Machine,
-    ledger: &mut Ledger<'_>,
+    log: &mut VisitLog<'_>,
     batch: Batch<'_>,
     orders: &[Round],
     stop: &Stop,
@@ -52,24 +52,24 @@ pub fn perform(
     if trials < FEW_TRIALS {
         let mut taken = 0;
         machine.perform_each(orders, stop, &mut |outcome| {
-            batch.take(ledger, taken, outcome);
+            batch.take(log, taken, outcome);
             taken += 1;
         })?;
         return Ok(taken);
     }
     std::thread::scope(|scope| {
         let (hand_over, waiting) = sync_channel(MOST_WAITING);
-        let mut idle = Some((ledger, waiting));
-        let mut clerk = None;
+        let mut idle = Some((log, waiting));
+        let mut reducer = None;
         let performed = machine.perform_each(orders, stop, &mut |outcome| {
-            if let Some((ledger, waiting)) = idle.take() {
-                clerk = Some(employ(scope, ledger, batch, waiting));
+            if let Some((log, waiting)) = idle.take() {
+                reducer = Some(spawn_reducer(scope, log, batch, waiting));
             }
-            // A clerk that is gone has panicked, which is told below.
+            // A reducer that is gone has panicked, which is told below.
             let _ = hand_over.send(outcome);
         });
         drop(hand_over);
-        let taken = match clerk.map(ScopedJoinHandle::join) {
+        let taken = match reducer.map(ScopedJoinHandle::join) {
             None => 0,
             Some(Ok(taken)) => taken,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -79,14 +79,14 @@ pub fn perform(
 }
 
 /// Takes down what comes, until nothing more does; gives how many rounds that were.
-fn employ<'scope>(
+fn spawn_reducer<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    ledger: &'scope mut Ledger<'_>,
+    log: &'scope mut VisitLog<'_>,
     batch: Batch<'scope>,
     waiting: std::sync::mpsc::Receiver<RoundOutcome>,
 ) -> ScopedJoinHandle<'scope, usize> {
     scope.spawn(move || {
-        waiting.into_iter().enumerate().map(|(index, outcome)| batch.take(ledger, index, outcome)).count()
+        waiting.into_iter().enumerate().map(|(index, outcome)| batch.take(log, index, outcome)).count()
     })
 }
 

@@ -1,4 +1,4 @@
-//! [`Menu`]: what each visit executes, per relation, shared by all its cells.
+//! [`VisitPlan`]: what each visit executes, per relation, shared by all its cells.
 
 use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
@@ -44,7 +44,7 @@ const CHASE_PLACES: u32 = 128;
 
 /// What visits execute.
 #[derive(Debug, Clone)]
-pub struct Menu {
+pub struct VisitPlan {
     /// Whether all cells fit into every pass with the whole ladder.
     pub tiny: bool,
     lines: u32,
@@ -82,13 +82,13 @@ fn brief(tool: Tool) -> SpanOrder {
     order
 }
 
-impl Menu {
+impl VisitPlan {
     pub fn new(
         settings: &LatencySettings,
         topology: &Topology,
         pairs: &[[CpuId; 2]],
         clock: &ClockFacts,
-    ) -> Menu {
+    ) -> VisitPlan {
         let cpus = settings.cpus.len();
         let two_homes = |pair: &[CpuId; 2]| {
             settings.home == HomeSetting::Auto && topology.node_of(pair[0]) != topology.node_of(pair[1])
@@ -96,7 +96,7 @@ impl Menu {
         let lines = settings.lines.unwrap_or(if cpus > LARGE_CPUS { LINES_ON_LARGE } else { LINES });
         let tiny = pairs.len() <= TINY_CELLS;
         let cost_share = (COST_OF_PRECISION * settings.precision).min(COST_SHARE);
-        Menu {
+        VisitPlan {
             tiny,
             lines,
             sentinel_lines: if cpus > SMALL_CPUS { SENTINEL_LINES.min(lines) } else { lines },
