@@ -90,7 +90,7 @@ impl Cores {
 /// The cell of each pair of CPUs, as a table: half a million look-ups a pass, and as many entries to make.
 struct Cells {
     /// Position of a CPU in the table, by its id.
-    seat: Vec<usize>,
+    position: Vec<usize>,
     cpus: usize,
     table: Vec<Option<NonZeroU32>>,
 }
@@ -99,15 +99,15 @@ impl Cells {
     fn of(pairs: &[[CpuId; 2]]) -> Cells {
         const NOT_YET: usize = usize::MAX;
         let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
-        let (mut seat, mut cpus) = (vec![NOT_YET; most], 0);
+        let (mut position, mut cpus) = (vec![NOT_YET; most], 0);
         for cpu in pairs.iter().flatten() {
-            let seat = &mut seat[cpu.index()];
-            if *seat == NOT_YET {
-                *seat = cpus;
+            let position = &mut position[cpu.index()];
+            if *position == NOT_YET {
+                *position = cpus;
                 cpus += 1;
             }
         }
-        let mut cells = Cells { seat, cpus, table: vec![None; cpus * cpus] };
+        let mut cells = Cells { position, cpus, table: vec![None; cpus * cpus] };
         for (cell, &[a, b]) in pairs.iter().enumerate() {
             let at = cells.at(a, b);
             cells.table[at] = NonZeroU32::new(cell as u32 + 1);
@@ -116,7 +116,7 @@ impl Cells {
     }
 
     fn at(&self, a: CpuId, b: CpuId) -> usize {
-        let (a, b) = (self.seat[a.index()], self.seat[b.index()]);
+        let (a, b) = (self.position[a.index()], self.position[b.index()]);
         a.max(b) * self.cpus + a.min(b)
     }
 
@@ -135,18 +135,18 @@ fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellR
     }
     let table = Cells::of(pairs);
     let cell = |a: CpuId, b: CpuId| table.between(a, b);
-    let mut seats: Vec<Option<usize>> = (0..cores.threads.len()).map(Some).collect();
-    key.with(1).shuffle(&mut seats);
-    if seats.len() % 2 == 1 {
-        seats.push(None);
+    let mut positions: Vec<Option<usize>> = (0..cores.threads.len()).map(Some).collect();
+    key.with(1).shuffle(&mut positions);
+    if positions.len() % 2 == 1 {
+        positions.push(None);
     }
-    let n = seats.len();
+    let n = positions.len();
     let most = cores.threads.iter().map(Vec::len).max()?;
     let mut rounds = inside_cores(cores, &cell);
     for round in 0..n.saturating_sub(1) {
         let meetings: Vec<(usize, usize)> = std::iter::once((n - 1, round))
             .chain((1..n / 2).map(|k| ((round + k) % (n - 1), (round + n - 1 - k) % (n - 1))))
-            .filter_map(|(a, b)| Some((seats[a]?, seats[b]?)))
+            .filter_map(|(a, b)| Some((positions[a]?, positions[b]?)))
             .collect();
         for combination in 0..most * most {
             let threads = |&(a, b): &(usize, usize)| {

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The task after which the worker leaves.
 const LAST: u32 = u32::MAX;
 
-/// What both say.
+/// What creator and worker tell each other.
 #[derive(Debug, Default)]
-struct Desk {
+struct Mailbox {
     /// The number of the task that is to be done; the worker sleeps on it.
     task: Apart<AtomicU32>,
     /// The number of the task that is done; the creator sleeps on it.
@@ -27,7 +27,7 @@ struct Desk {
     began: Apart<AtomicU64>,
 }
 
-impl Desk {
+impl Mailbox {
     /// Sleeps until a word is no longer what it was.
     fn await_change(role: &RoleContext<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
         loop {
@@ -54,18 +54,18 @@ pub fn perform(
     order: &TrialOrder<'_>,
     meant: &Meant,
 ) -> Result<Observed, TrialFailure> {
-    let desk = Desk::default();
+    let mailbox = Mailbox::default();
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(meant.pause_ns);
     let key = Key::of(&[order.key]);
     let run_role = |role: &RoleContext<'_>| match role.number {
-        0 => hand_over(role, &desk, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
-        _ => work(role, &desk).map(|()| None),
+        0 => hand_over(role, &mailbox, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
+        _ => work(role, &mailbox).map(|()| None),
     };
     let unblock = || {
-        futex::wake_all(&desk.task);
-        futex::wake_all(&desk.done);
+        futex::wake_all(&mailbox.task);
+        futex::wake_all(&mailbox.done);
     };
     let said = context.run(order.span + PATIENCE, run_role, unblock)?;
     finish(context, said.into_iter().flatten().next())
@@ -73,7 +73,7 @@ pub fn perform(
 
 fn hand_over(
     role: &RoleContext<'_>,
-    desk: &Desk,
+    mailbox: &Mailbox,
     span_ticks: u64,
     pause_ticks: f64,
     key: Key,
@@ -83,11 +83,11 @@ fn hand_over(
     let end = counter::now_ticks() + span_ticks;
     for task in 1..LAST {
         let before = counter::start();
-        Desk::tell(&desk.task, task);
+        Mailbox::tell(&mailbox.task, task);
         let returned = counter::stop();
-        Desk::await_change(role, &desk.done, task - 1)?;
+        Mailbox::await_change(role, &mailbox.done, task - 1)?;
         let ended = counter::stop();
-        tallies.count([before, returned, desk.began.load(Acquire), ended]);
+        tallies.count([before, returned, mailbox.began.load(Acquire), ended]);
         if ended > end && tallies.samples() >= FEWEST {
             break;
         }
@@ -95,19 +95,19 @@ fn hand_over(
             role.linger(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
-    Desk::tell(&desk.task, LAST);
+    Mailbox::tell(&mailbox.task, LAST);
     Ok(tallies)
 }
 
-fn work(role: &RoleContext<'_>, desk: &Desk) -> Result<(), Halt> {
+fn work(role: &RoleContext<'_>, mailbox: &Mailbox) -> Result<(), Halt> {
     role.line_up()?;
     let mut known = 0;
     loop {
-        known = Desk::await_change(role, &desk.task, known)?;
+        known = Mailbox::await_change(role, &mailbox.task, known)?;
         if known == LAST {
             return Ok(());
         }
-        desk.began.store(counter::stop(), Release);
-        Desk::tell(&desk.done, known);
+        mailbox.began.store(counter::stop(), Release);
+        Mailbox::tell(&mailbox.done, known);
     }
 }

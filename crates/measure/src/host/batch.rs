@@ -24,7 +24,7 @@ const HINTS: u32 = 2_000;
 #[derive(Debug)]
 pub struct Batch {
     rounds: Vec<RunningRound>,
-    seats: BTreeMap<CpuId, Seat>,
+    workers: BTreeMap<CpuId, WorkerState>,
     stop: Stop,
     /// Rounds that every role has left.
     completed: Apart<AtomicU32>,
@@ -42,17 +42,17 @@ struct RunningRound {
     released: AtomicU64,
 }
 
-/// A worker in a batch.
+/// What a worker does in a batch, and where it waits for it.
 #[derive(Debug, Default)]
-struct Seat {
+struct WorkerState {
     /// Round, trial, role.
-    parts: Vec<(usize, usize, usize)>,
-    post: Apart<Post>,
+    roles: Vec<(usize, usize, usize)>,
+    wake: Apart<WakeWord>,
 }
 
 /// Where a worker waits.
 #[derive(Debug, Default)]
-struct Post {
+struct WakeWord {
     /// Rounds released so far as far as they concern this worker; the highest number ends the batch.
     released: AtomicU32,
     /// Whether it sleeps.
@@ -62,13 +62,13 @@ struct Post {
 impl Batch {
     /// A batch of prepared rounds.
     pub fn new(rounds: Vec<Vec<Result<Trial, TrialFailure>>>, stop: Stop) -> Batch {
-        let mut seats: BTreeMap<CpuId, Seat> = BTreeMap::new();
+        let mut workers: BTreeMap<CpuId, WorkerState> = BTreeMap::new();
         let mut running = Vec::with_capacity(rounds.len());
         for (round, trials) in rounds.into_iter().enumerate() {
             let mut roles = 0;
             for (index, trial) in trials.iter().enumerate() {
                 for (role, &cpu) in trial.iter().flat_map(Trial::placement).enumerate() {
-                    seats.entry(cpu).or_default().parts.push((round, index, role));
+                    workers.entry(cpu).or_default().roles.push((round, index, role));
                     roles += 1;
                 }
             }
@@ -78,12 +78,12 @@ impl Batch {
                 released: AtomicU64::new(0),
             });
         }
-        Batch { rounds: running, seats, stop, completed: Apart::default(), over: Apart::default() }
+        Batch { rounds: running, workers, stop, completed: Apart::default(), over: Apart::default() }
     }
 
     /// The CPUs that take part.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
-        self.seats.keys().copied()
+        self.workers.keys().copied()
     }
 
     /// Begins the first round, once every worker has been given its part.
@@ -93,9 +93,9 @@ impl Batch {
 
     /// Everything that the worker on this CPU does in the batch.
     pub fn take_part(&self, cpu: CpuId) {
-        let Some(seat) = self.seats.get(&cpu) else { return };
-        for &(round, trial, role) in &seat.parts {
-            seat.post.0.wait_for(round as u32 + 1);
+        let Some(worker) = self.workers.get(&cpu) else { return };
+        for &(round, trial, role) in &worker.roles {
+            worker.wake.0.wait_for(round as u32 + 1);
             if self.is_over() {
                 return;
             }
@@ -123,8 +123,8 @@ impl Batch {
         };
         round.released.store(os::monotonic().0, Relaxed);
         for cpu in round.trials.iter().flatten().flat_map(Trial::placement) {
-            if let Some(seat) = self.seats.get(cpu) {
-                seat.post.0.release(next as u32 + 1);
+            if let Some(worker) = self.workers.get(cpu) {
+                worker.wake.0.release(next as u32 + 1);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Batch {
     pub fn end(&self) {
         // Release pairs with the Acquire in `is_over`.
         self.over.0.store(1, Release);
-        self.seats.values().for_each(|seat| seat.post.0.release(u32::MAX));
+        self.workers.values().for_each(|worker| worker.wake.0.release(u32::MAX));
         futex::wake_all(&self.over.0);
     }
 
@@ -196,7 +196,7 @@ impl Batch {
     }
 }
 
-impl Post {
+impl WakeWord {
     fn wait_for(&self, round: u32) {
         for hint in 0..HINTS {
             // A look every eighth hint: the line stays quiet otherwise.

@@ -192,7 +192,7 @@ impl Engine<'_> {
         batch.completed()
     }
 
-    /// Lets workers that have left their last trial return to their desks.
+    /// Waits until workers that have left their last trial are idle.
     fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
         for worker in cpus.filter_map(|cpu| self.workers.worker(cpu)) {
             worker.wait_idle(PATIENCE);

@@ -32,24 +32,27 @@ pub struct Runner<'a> {
     pub guard: Option<&'a Guard>,
 }
 
-/// Where whoever watches sits while work runs.
+/// Where the coordinating thread stays while work runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seat {
+struct CoordinatorPlace {
     cpus: CpuSet,
     /// It is on a CPU of the work.
     shared: bool,
 }
 
-/// The same seat for every placement of a comparison, or what starts on a CPU that is free would be held against what
+/// The same place for every placement of a comparison, or what starts on a CPU that is free would be held against what
 /// starts on one that is not. Off the CPUs of all placements where there is room, off their cores too where there is
 /// even that; else on the first CPU of each.
-fn seat(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> Seat {
+fn coordinator_place(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorPlace {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
     let apart = [&cores, order.around].map(|taken| usable.difference(taken));
     match apart.into_iter().find(|cpus| !cpus.is_empty()) {
-        Some(cpus) => Seat { cpus, shared: false },
-        None => Seat { cpus: order.placement.cpus.first().copied().into_iter().collect(), shared: true },
+        Some(cpus) => CoordinatorPlace { cpus, shared: false },
+        None => CoordinatorPlace {
+            cpus: order.placement.cpus.first().copied().into_iter().collect(),
+            shared: true,
+        },
     }
 }
 
@@ -132,10 +135,10 @@ impl Runner<'_> {
         stop: &Stop,
     ) -> Result<(Finished, PassOutcome), TrialFailure> {
         let cpus = &order.placement.set();
-        let seat = seat(order, self.usable, self.topology);
+        let place = coordinator_place(order, self.usable, self.topology);
         // Where it may not go it stays, and shares.
-        let seated = Aside::sit(&seat.cpus);
-        let coordinator_shared = seat.shared || seated.is_none();
+        let seated = Aside::sit(&place.cpus);
+        let coordinator_shared = place.shared || seated.is_none();
         // This program by another word: small where this process is not.
         let launcher = std::env::current_exe().ok();
         let before = evidence::cpu_times();
@@ -292,13 +295,13 @@ mod tests {
     use coretalk_model::{Domain, Level};
 
     #[test]
-    fn whoever_watches_sits_in_the_same_place_for_every_placement() {
+    fn the_coordinating_thread_stays_in_the_same_place_for_every_placement() {
         let core = |list: &str| Domain { level: Level::Core, cpus: list.parse().unwrap(), os_id: None };
         let all: CpuSet = "0-5".parse().unwrap();
         let topology =
             Topology::new(all.clone(), vec![core("0,3"), core("1,4"), core("2,5")], Default::default());
         let queens = Work::Workload("n-queens:8".parse().unwrap());
-        let seats = |usable: &str, lists: [&[u32]; 2]| -> [(String, bool); 2] {
+        let places = |usable: &str, lists: [&[u32]; 2]| -> [(String, bool); 2] {
             let placements =
                 lists.map(|list| Placement::bound("a", list.iter().copied().map(CpuId).collect()));
             let around = placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
@@ -311,16 +314,16 @@ mod tests {
                     limit: Picos::from_ms(1),
                     key: 0,
                 };
-                let seat = seat(&order, &usable.parse().unwrap(), &topology);
-                (seat.cpus.to_string(), seat.shared)
+                let place = coordinator_place(&order, &usable.parse().unwrap(), &topology);
+                (place.cpus.to_string(), place.shared)
             })
         };
         let at = |cpus: &str, shared| (cpus.to_owned(), shared);
         // A whole core is free; then only second threads are; then nothing is.
-        assert_eq!(seats("0-5", [&[0], &[0, 1]]), [at("2,5", false), at("2,5", false)]);
-        assert_eq!(seats("0-5", [&[0, 2], &[0, 1]]), [at("3-5", false), at("3-5", false)]);
-        assert_eq!(seats("0-1", [&[0], &[0, 1]]), [at("0", true), at("0", true)]);
-        assert_eq!(seats("0-1", [&[1], &[0]]), [at("1", true), at("0", true)]);
+        assert_eq!(places("0-5", [&[0], &[0, 1]]), [at("2,5", false), at("2,5", false)]);
+        assert_eq!(places("0-5", [&[0, 2], &[0, 1]]), [at("3-5", false), at("3-5", false)]);
+        assert_eq!(places("0-1", [&[0], &[0, 1]]), [at("0", true), at("0", true)]);
+        assert_eq!(places("0-1", [&[1], &[0]]), [at("1", true), at("0", true)]);
     }
 
     fn find(pattern: &str, text: &str) -> Result<f64, Nothing> {

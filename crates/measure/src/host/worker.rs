@@ -22,7 +22,7 @@ pub struct Worker {
     cpu: CpuId,
     /// The system's number of the thread.
     number: i32,
-    desk: Arc<Desk>,
+    mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,12 +40,12 @@ pub enum Unavailable {
 /// Where a worker gets its tasks. Everything on a cache line pair of its own, away from measured lines.
 #[derive(Debug, Default)]
 #[repr(align(256))]
-struct Desk {
+struct Mailbox {
     /// Counts the tasks given; the worker sleeps on it.
     given: AtomicU32,
     /// Counts the tasks done; written by the worker only.
     done: AtomicU32,
-    tray: Mutex<Option<Order>>,
+    order: Mutex<Option<Order>>,
 }
 
 enum Order {
@@ -68,9 +68,9 @@ impl Worker {
     /// # Errors
     /// [`Unavailable`] says why there is no such worker.
     pub fn start(cpu: CpuId, wish: Priority) -> Result<(Worker, String), Unavailable> {
-        let desk = Arc::new(Desk::default());
+        let mailbox = Arc::new(Mailbox::default());
         let (ready, first_word) = mpsc::sync_channel(1);
-        let of_thread = Arc::clone(&desk);
+        let of_thread = Arc::clone(&mailbox);
         let thread = std::thread::Builder::new()
             .name(format!("cpu {cpu}"))
             .spawn(move || {
@@ -85,7 +85,7 @@ impl Worker {
                 }
             })
             .map_err(Unavailable::Spawn)?;
-        let mut worker = Worker { cpu, number: 0, desk, thread: Some(thread) };
+        let mut worker = Worker { cpu, number: 0, mailbox, thread: Some(thread) };
         match first_word.recv() {
             Ok(Ok((granted, number))) => {
                 worker.number = number;
@@ -132,29 +132,29 @@ impl Worker {
         if !self.is_idle() {
             return Err(task);
         }
-        self.desk.put(Order::Do(task));
+        self.mailbox.put(Order::Do(task));
         Ok(())
     }
 
     /// Whether every task given is done.
     pub fn is_idle(&self) -> bool {
         // Acquire pairs with the Release in `serve`: an idle worker's writes are visible.
-        self.desk.done.load(Acquire) == self.desk.given.load(Acquire)
+        self.mailbox.done.load(Acquire) == self.mailbox.given.load(Acquire)
     }
 
     /// Waits for the worker to be idle, asleep, for `patience` at most; says whether it is.
     pub fn wait_idle(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
-            let done = self.desk.done.load(Acquire);
-            if done == self.desk.given.load(Acquire) {
+            let done = self.mailbox.done.load(Acquire);
+            if done == self.mailbox.given.load(Acquire) {
                 return true;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            futex::wait(&self.desk.done, done, Some(left));
+            futex::wait(&self.mailbox.done, done, Some(left));
         }
     }
 
@@ -170,15 +170,15 @@ impl Drop for Worker {
     fn drop(&mut self) {
         // Whoever gave the last task has told it to end by now.
         if self.wait_idle(Duration::from_millis(500)) {
-            self.desk.put(Order::Leave);
+            self.mailbox.put(Order::Leave);
             self.join();
         }
     }
 }
 
-impl Desk {
+impl Mailbox {
     fn put(&self, order: Order) {
-        *self.tray.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
+        *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         // Release pairs with the Acquire in `serve`; only the owner of the `Worker` writes this counter.
         self.given.fetch_add(1, Release);
         futex::wake_all(&self.given);
@@ -191,7 +191,7 @@ impl Desk {
             while self.given.load(Acquire) == done {
                 futex::wait(&self.given, done, None);
             }
-            let order = self.tray.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let order = self.order.lock().unwrap_or_else(PoisonError::into_inner).take();
             match order {
                 Some(Order::Leave) => return,
                 // A task that panics has its own ways to say so; the worker lives on.

@@ -94,7 +94,7 @@ impl Workers {
         // Nobody may be listening any more; then the answer is of no interest.
         worker.give(Box::new(move || drop(tell.send(task())))).ok()?;
         let answer = told.recv_timeout(PATIENCE).ok();
-        // The answer comes before the worker is back at its desk. Whoever gave it a trial in between would be refused,
+        // The answer comes before the worker is idle again. Whoever gave it a trial in between would be refused,
         // and a host that takes the CPU away just then makes that moment as long as it likes.
         worker.wait_idle(PATIENCE);
         answer

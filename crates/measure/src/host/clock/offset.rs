@@ -75,13 +75,13 @@ pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
 /// What two threads pass back and forth, on lines of their own.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    question: Mailbox,
-    answer: Mailbox,
+    question: StampLine,
+    answer: StampLine,
 }
 
 #[derive(Debug, Default)]
 #[repr(align(256))]
-struct Mailbox {
+struct StampLine {
     number: AtomicU64,
     stamp: AtomicU64,
 }
@@ -118,7 +118,7 @@ impl Exchange {
     }
 }
 
-impl Mailbox {
+impl StampLine {
     fn put(&self, number: u64, stamp: u64) {
         // Release on the number publishes the stamp: who has seen the number (Acquire) reads this stamp.
         self.stamp.store(stamp, Relaxed);

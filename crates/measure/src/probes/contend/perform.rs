@@ -96,7 +96,7 @@ struct Plan {
 
 /// What the threads tell each other.
 #[derive(Default)]
-struct Desk {
+struct Shared {
     /// Steps of the critical and of the parallel section, as the first thread has measured them.
     steps: Apart<[AtomicU64; 2]>,
     /// Threads whose windows are over.
@@ -135,7 +135,7 @@ impl Pass<'_> {
         let rate = self.context.rate();
         let setup = Setup { threads: self.context.cpus().len(), read_share: self.meant.read_share };
         let counter = Apart(C::new(&setup));
-        let desk = Desk::default();
+        let shared = Shared::default();
         let span_ns = self.span.ns() * share;
         let warm_ns = (span_ns * WARM_SHARE).min(MOST_WARM_NS);
         let ticks = |ns: f64| rate.ticks(ns) as u64;
@@ -147,8 +147,9 @@ impl Pass<'_> {
             part_ticks: ticks(PART_NS),
         };
         let limit = self.span + PATIENCE + Picos(PATIENCE_A_THREAD.0 * self.crowd());
-        let run_role =
-            |role: &RoleContext<'_>| act::<C, STAMPED>(role, &counter.0, &desk, &plan, setup.threads as u64);
+        let run_role = |role: &RoleContext<'_>| {
+            act::<C, STAMPED>(role, &counter.0, &shared, &plan, setup.threads as u64)
+        };
         // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
         let told = self.context.run(limit, run_role, || ())?;
         Ok((told, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
@@ -159,13 +160,13 @@ impl Pass<'_> {
 fn act<C: Counter, const STAMPED: bool>(
     role: &RoleContext<'_>,
     counter: &C,
-    desk: &Desk,
+    shared: &Shared,
     plan: &Plan,
     threads: u64,
 ) -> Result<Told, Halt> {
     if role.number == 0 {
         let step = step_ticks();
-        for (steps, ticks) in desk.steps.iter().zip(plan.sections_ticks) {
+        for (steps, ticks) in shared.steps.iter().zip(plan.sections_ticks) {
             // Relaxed: the start line orders this before what the others read.
             steps.store((ticks / step).round() as u64, Relaxed);
         }
@@ -178,7 +179,7 @@ fn act<C: Counter, const STAMPED: bool>(
         ..Told::default()
     };
     role.line_up()?;
-    let [critical, parallel] = [0, 1].map(|section| desk.steps[section].load(Relaxed) as u32);
+    let [critical, parallel] = [0, 1].map(|section| shared.steps[section].load(Relaxed) as u32);
     let mut hand: Hand<'_, '_, C> =
         Hand { role, counter, handle: counter.handle(role.number), critical, parallel, next: 0 };
     let mut batch = 1u32;
@@ -209,8 +210,8 @@ fn act<C: Counter, const STAMPED: bool>(
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
     told.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
     // AcqRel and Acquire: who sees the last window over may leave; nothing else hangs on it.
-    desk.over.fetch_add(1, AcqRel);
-    while desk.over.load(Acquire) < threads {
+    shared.over.fetch_add(1, AcqRel);
+    while shared.over.load(Acquire) < threads {
         hand.work::<false>(batch, &mut told)?;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
         // Whoever has the same CPU may not have had its window yet.

@@ -23,7 +23,7 @@ const WARM: u32 = 4;
 
 /// What the pair and its neighbours tell each other.
 #[derive(Debug, Default)]
-struct Desk {
+struct Shared {
     word: Word,
     /// Neighbours that are at work.
     working: Apart<AtomicU64>,
@@ -60,21 +60,21 @@ fn run_phase(
     order: &TrialOrder<'_>,
     field: &Field,
 ) -> Result<Tally, TrialFailure> {
-    let desk = Desk::default();
+    let shared = Shared::default();
     let span_ticks = context.rate().ticks(order.span.ns() / 2.0) as u64;
     let neighbours = load.map_or(0, |_| context.cpus().len() as u64 - 2);
     let run_role = |role: &RoleContext<'_>| match (role.number, load) {
-        (0, _) => ask(role, &desk, neighbours, span_ticks).map(Some),
-        (1, _) => role.line_up().and_then(|()| desk.word.answer(role)).map(|()| None),
+        (0, _) => ask(role, &shared, neighbours, span_ticks).map(Some),
+        (1, _) => role.line_up().and_then(|()| shared.word.answer(role)).map(|()| None),
         // One that has nothing to do leaves at once: waiting awake would be a load too.
         (_, None) => role.line_up().map(|()| None),
         (number, Some(load)) => {
             let begun = || {
                 // Release: whoever counts all neighbours also sees that they have touched their memory.
-                desk.working.fetch_add(1, Release);
+                shared.working.fetch_add(1, Release);
             };
             // Relaxed: nothing is handed over but the wish to end.
-            let over = || desk.over.load(Relaxed) != 0;
+            let over = || shared.over.load(Relaxed) != 0;
             neighbour::work(role, load, number - 2, field, begun, over).map(|()| None)
         }
     };
@@ -82,18 +82,18 @@ fn run_phase(
     Ok(said.into_iter().flatten().next().unwrap_or_default())
 }
 
-fn ask(role: &RoleContext<'_>, desk: &Desk, neighbours: u64, span_ticks: u64) -> Result<Tally, Halt> {
+fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64) -> Result<Tally, Halt> {
     let mut batches = Tally::new();
     role.line_up()?;
     // Acquire pairs with the Release of each neighbour.
-    role.wait_until(|| desk.working.load(Acquire) >= neighbours)?;
+    role.wait_until(|| shared.working.load(Acquire) >= neighbours)?;
     let end = counter::now_ticks() + span_ticks;
     let mut turn = 0;
     let mut warm = 0;
     loop {
         let began = counter::start();
         for _ in 0..BATCH {
-            role.wait_until(|| desk.word.turn(turn, turn + 1))?;
+            role.wait_until(|| shared.word.turn(turn, turn + 1))?;
             turn += 2;
         }
         let ended = counter::stop();
@@ -105,8 +105,8 @@ fn ask(role: &RoleContext<'_>, desk: &Desk, neighbours: u64, span_ticks: u64) ->
         role.guard.glance(ended)?;
         if ended >= end && !batches.is_empty() {
             // The partner's last turn, then the end.
-            role.wait_until(|| desk.word.end(turn))?;
-            desk.over.store(1, Release);
+            role.wait_until(|| shared.word.end(turn))?;
+            shared.over.store(1, Release);
             return Ok(batches);
         }
     }

@@ -82,15 +82,15 @@ mod loomed {
 
     /// What a turn is said to carry: whoever has the turn may write it.
     #[derive(Debug, Default)]
-    struct Desk {
+    struct Shared {
         word: Word,
         carried: UnsafeCell<u64>,
     }
 
     // SAFETY: `carried` is touched by the thread that has the turn alone; loom reports it where that does not hold.
-    unsafe impl Sync for Desk {}
+    unsafe impl Sync for Shared {}
 
-    impl Desk {
+    impl Shared {
         fn add(&self) {
             self.carried.with_mut(|carried| {
                 // SAFETY: the turn is ours.
@@ -102,8 +102,8 @@ mod loomed {
     #[test]
     fn loom_turns_carry_what_was_written_before_them_and_the_end_is_seen() {
         loom::model(|| {
-            let desk = Arc::new(Desk::default());
-            let theirs = Arc::clone(&desk);
+            let shared = Arc::new(Shared::default());
+            let theirs = Arc::clone(&shared);
             let answering = loom::thread::spawn(move || {
                 let mut turn = 1;
                 loop {
@@ -119,16 +119,16 @@ mod loomed {
             });
             let rounds = 2;
             for round in 0..rounds {
-                desk.add();
-                assert!(desk.word.turn(2 * round, 2 * round + 1), "the turn is ours");
-                while !desk.word.is_at(2 * round + 2) {
+                shared.add();
+                assert!(shared.word.turn(2 * round, 2 * round + 1), "the turn is ours");
+                while !shared.word.is_at(2 * round + 2) {
                     loom::thread::yield_now();
                 }
             }
-            desk.add();
-            assert!(desk.word.end(2 * rounds), "the turn came back");
+            shared.add();
+            assert!(shared.word.end(2 * rounds), "the turn came back");
             assert_eq!(answering.join().unwrap(), 2 * rounds + 1, "every turn was answered");
-            desk.carried.with(|carried| {
+            shared.carried.with(|carried| {
                 // SAFETY: the other thread has ended.
                 assert_eq!(unsafe { *carried }, rounds + 2, "nothing carried was lost");
             });

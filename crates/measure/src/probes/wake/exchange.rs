@@ -105,7 +105,7 @@ fn with<T: Task>(name: &str, task: T) -> Result<T::Said, TrialFailure> {
 
 /// What the two threads tell each other, each on lines of its own.
 #[derive(Debug, Default)]
-struct Desk {
+struct Shared {
     /// Waker: the round for which it is armed; `LAST` ends the pass.
     armed: Apart<AtomicU64>,
     /// Waiter: the round in which it is about to wait. Whoever gives up closes it, so that exactly one of both knows
@@ -124,7 +124,7 @@ const LAST: u64 = u64::MAX;
 
 fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
     let primitive = make::<P>(context)?;
-    let desk = Desk::default();
+    let shared = Shared::default();
     let rate = context.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
     let plan = Plan {
@@ -134,8 +134,8 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
     };
     let limit = order.span + PATIENCE;
     let run_role = |role: &RoleContext<'_>| match role.number {
-        0 => wake_all(role, &primitive, &desk, &plan).map(Some),
-        _ => wait_all(role, &primitive, &desk).map(|()| None),
+        0 => wake_all(role, &primitive, &shared, &plan).map(Some),
+        _ => wait_all(role, &primitive, &shared).map(|()| None),
     };
     let said = context.run(limit, run_role, || primitive.unblock())?;
     Ok(said.into_iter().flatten().next().unwrap_or_default())
@@ -151,7 +151,7 @@ struct Plan {
 fn wake_all<P: Primitive>(
     role: &RoleContext<'_>,
     primitive: &P,
-    desk: &Desk,
+    shared: &Shared,
     plan: &Plan,
 ) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::default();
@@ -160,11 +160,11 @@ fn wake_all<P: Primitive>(
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
         // Release: whoever sees the round also sees that the primitive is armed. Pairs with the Acquire of the waiter.
-        desk.armed.store(round, Release);
+        shared.armed.store(round, Release);
         // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
-        if let Err(halt) = role.wait_until(|| desk.waiting.load(Acquire) == round) {
+        if let Err(halt) = role.wait_until(|| shared.waiting.load(Acquire) == round) {
             // AcqRel and Acquire as in the announcement of the waiter, which this races with.
-            if desk.waiting.compare_exchange(round - 1, LAST, AcqRel, Acquire).is_err() {
+            if shared.waiting.compare_exchange(round - 1, LAST, AcqRel, Acquire).is_err() {
                 primitive.wake(held, round);
             }
             return Err(halt);
@@ -179,10 +179,10 @@ fn wake_all<P: Primitive>(
         primitive.wake(held, round);
         let ended = counter::stop();
         // Acquire pairs with the Release of the waiter: its stamp and count are written.
-        role.wait_until(|| desk.over.load(Acquire) == round)?;
-        let went_on = desk.went_on.load(Acquire);
+        role.wait_until(|| shared.over.load(Acquire) == round)?;
+        let went_on = shared.went_on.load(Acquire);
         // Exactly one sleep, from before the gap until after the wake-up: it slept all the time between.
-        let slept = desk.sleeps.load(Acquire) == 2;
+        let slept = shared.sleeps.load(Acquire) == 2;
         match went_on.checked_sub(began) {
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
             None => tallies.negative += 1,
@@ -191,30 +191,30 @@ fn wake_all<P: Primitive>(
             break;
         }
     }
-    desk.armed.store(LAST, Release);
+    shared.armed.store(LAST, Release);
     Ok(tallies)
 }
 
 /// Role 1.
-fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, desk: &Desk) -> Result<(), Halt> {
+fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared) -> Result<(), Halt> {
     role.line_up()?;
     for round in NO_ROUND + 1.. {
         // Acquire pairs with the Release of the waker.
-        role.wait_until(|| desk.armed.load(Acquire) >= round)?;
-        if desk.armed.load(Acquire) == LAST {
+        role.wait_until(|| shared.armed.load(Acquire) >= round)?;
+        if shared.armed.load(Acquire) == LAST {
             break;
         }
         let before = role.switches();
         // Release: the waker sees that the switches were counted. It fails where the waker has given up.
-        if desk.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
+        if shared.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
             return Err(Halt::Partner);
         }
         primitive.wait(round, role.guard)?;
         let went_on = counter::stop();
         let slept = before.zip(role.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));
-        desk.went_on.store(went_on, Release);
-        desk.sleeps.store(u64::from(slept), Release);
-        desk.over.store(round, Release);
+        shared.went_on.store(went_on, Release);
+        shared.sleeps.store(u64::from(slept), Release);
+        shared.over.store(round, Release);
     }
     Ok(())
 }
