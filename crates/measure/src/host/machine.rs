@@ -12,7 +12,7 @@ use super::surroundings;
 use super::trial_runner::TrialRunner;
 use super::work::Runner;
 use super::worker::Worker;
-use super::workers::{Aside, Workers};
+use super::workers::{CoordinatorMask, Workers};
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
@@ -39,7 +39,7 @@ pub struct HostMachine {
     // Dropped in this order: workers first, then the memory that they write to, then the coordinator's old mask.
     workers: Option<Workers>,
     arena: Arena,
-    aside: Option<Aside>,
+    coordinator_mask: Option<CoordinatorMask>,
     /// What the workers engaged last asked for: fresh threads ask for it too.
     worker_settings: WorkerSettings,
     /// What other programs take while something is measured.
@@ -70,7 +70,7 @@ impl HostMachine {
             opened,
             workers: None,
             arena,
-            aside: None,
+            coordinator_mask: None,
             worker_settings: WorkerSettings::default(),
             others: Others::default(),
             quota: QuotaWatch::begin(),
@@ -116,7 +116,7 @@ impl HostMachine {
             wish: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
-            coordinator_shared: self.aside.is_none(),
+            coordinator_shared: self.coordinator_mask.is_none(),
             company: trials.saturating_sub(1) as u32,
         }
     }
@@ -235,7 +235,7 @@ impl Machine for HostMachine {
 
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         // The old workers go first: two threads on one CPU would disturb each other.
-        (self.workers, self.aside) = (None, None);
+        (self.workers, self.coordinator_mask) = (None, None);
         let measured: CpuSet = settings
             .cpus
             .iter()
@@ -243,9 +243,11 @@ impl Machine for HostMachine {
             .collect();
         let room = self.usable().difference(&measured);
         let workers = Workers::start(settings, &self.usable(), self.clock.rate)?;
-        self.aside = Aside::step(&room);
-        let granted =
-            Granted { priority: workers.priority().to_owned(), coordinator_apart: self.aside.is_some() };
+        self.coordinator_mask = CoordinatorMask::move_within(&room);
+        let granted = Granted {
+            priority: workers.priority().to_owned(),
+            coordinator_apart: self.coordinator_mask.is_some(),
+        };
         self.environment.priority = Some(granted.priority.clone());
         self.workers = Some(workers);
         self.worker_settings = settings.clone();
@@ -276,7 +278,7 @@ impl Machine for HostMachine {
             topology: &self.topology,
             rate: self.clock.rate,
             opened: self.opened,
-            coordinator_shared: self.aside.is_none(),
+            coordinator_shared: self.coordinator_mask.is_none(),
         };
         // Nothing may disturb the rounds of a batch, so all wait for the last.
         let mut outcomes = engine.perform(batch, stop)?;

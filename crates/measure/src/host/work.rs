@@ -3,7 +3,7 @@
 use super::command::guard::Guard;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::surroundings::Present;
-use super::workers::Aside;
+use super::workers::CoordinatorMask;
 use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
@@ -137,8 +137,8 @@ impl Runner<'_> {
         let cpus = &order.placement.set();
         let place = coordinator_place(order, self.usable, self.topology);
         // Where it may not go it stays, and shares.
-        let seated = Aside::sit(&place.cpus);
-        let coordinator_shared = place.shared || seated.is_none();
+        let moved = CoordinatorMask::move_to(&place.cpus);
+        let coordinator_shared = place.shared || moved.is_none();
         // This program by another word: small where this process is not.
         let launcher = std::env::current_exe().ok();
         let before = evidence::cpu_times();

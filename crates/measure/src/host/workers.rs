@@ -103,32 +103,32 @@ impl Workers {
 
 /// Keeps the coordinating thread away from measured cores while it lives, and puts its mask back afterwards.
 #[derive(Debug)]
-pub struct Aside {
+pub struct CoordinatorMask {
     before: CpuSet,
 }
 
-impl Aside {
+impl CoordinatorMask {
     /// Moves the calling thread to what `room` its own mask has; `None` where that is nothing, and the thread has to
     /// share.
-    pub fn step(room: &CpuSet) -> Option<Aside> {
+    pub fn move_within(room: &CpuSet) -> Option<CoordinatorMask> {
         let before = affinity::current_mask().ok()?;
         let room = before.intersection(room);
         if room.is_empty() {
             return None;
         }
         affinity::set_mask(&room).ok()?;
-        Some(Aside { before })
+        Some(CoordinatorMask { before })
     }
 
     /// Moves the calling thread to these CPUs, whether its own mask has them or not; `None` where it may not go there.
-    pub fn sit(on: &CpuSet) -> Option<Aside> {
+    pub fn move_to(cpus: &CpuSet) -> Option<CoordinatorMask> {
         let before = affinity::current_mask().ok()?;
-        affinity::set_mask(on).ok()?;
-        Some(Aside { before })
+        affinity::set_mask(cpus).ok()?;
+        Some(CoordinatorMask { before })
     }
 }
 
-impl Drop for Aside {
+impl Drop for CoordinatorMask {
     fn drop(&mut self) {
         // Fails only where every CPU of the old mask has been taken away, and then nothing can be put back.
         let _ = affinity::set_mask(&self.before);
