@@ -21,7 +21,7 @@ mod linux {
         Implementation, Leave, Nothing, Receiver, Refused, Sender, Shape, Watch,
     };
     use coretalk_measure::queues::exchange::{
-        Company, Consume, Order, Produce, Roles, consume, produce, roles,
+        Consume, Order, Produce, RoleSettings, Roles, consume, produce, roles,
     };
     use coretalk_measure::queues::libraries::ring::Rtrb;
     use coretalk_measure::queues::message::Message;
@@ -50,8 +50,8 @@ mod linux {
                 // The order turns, so that none always follows the same other.
                 for which in (0..4).map(|index| (index + round) % 4) {
                     let roles = match which {
-                        0 => roles::<Spsc, u64>(&shape, &Company::pair())?,
-                        1 => roles::<Rtrb, u64>(&shape, &Company::pair())?,
+                        0 => roles::<Spsc, u64>(&shape, &RoleSettings::pair())?,
+                        1 => roles::<Rtrb, u64>(&shape, &RoleSettings::pair())?,
                         2 => bare::<Spsc>(&shape)?,
                         _ => bare::<Rtrb>(&shape)?,
                     };

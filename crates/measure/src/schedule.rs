@@ -19,7 +19,7 @@ pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
 }
 
 /// Rounds of at most `width` cells on disjoint cores, so that the two threads of a core never work in different
-/// pairs; every cell once; order and company drawn anew with each key, so that disagreement between passes estimates
+/// pairs; every cell once; order and grouping drawn anew with each key, so that disagreement between passes estimates
 /// noise plus interference.
 pub fn parallel(
     topology: &Topology,
@@ -273,10 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn company_changes_from_pass_to_pass() {
+    fn the_grouping_changes_from_pass_to_pass() {
         let (topology, pairs) = machine(16, 1);
         let cells: Vec<u32> = (0..pairs.len() as u32).collect();
-        let company = |key| -> BTreeSet<CellRound> {
+        let grouping = |key| -> BTreeSet<CellRound> {
             parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[key]))
                 .into_iter()
                 .map(|mut round| {
@@ -285,7 +285,7 @@ mod tests {
                 })
                 .collect()
         };
-        assert!(company(1).intersection(&company(2)).count() <= 1);
+        assert!(grouping(1).intersection(&grouping(2)).count() <= 1);
     }
 
     proptest! {

@@ -116,8 +116,8 @@ pub trait SeriesProbe: Probe {
     }
 
     /// Whether a trial may be made while others are made on other cores.
-    fn in_company(&self, _spec: &TrialSpec) -> InCompany {
-        InCompany::Never
+    fn concurrent(&self, _spec: &TrialSpec) -> Concurrent {
+        Concurrent::Never
     }
 
     /// What it can measure, by the names that its command takes, and what each does; empty where it takes no names.
@@ -136,7 +136,7 @@ pub trait SeriesProbe: Probe {
 
 /// Whether a trial may be made while others are made on other cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InCompany {
+pub enum Concurrent {
     /// Only alone.
     Never,
     /// Where trials of its relation, made both ways, prove that it changes nothing.

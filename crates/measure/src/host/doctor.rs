@@ -1,7 +1,7 @@
 //! [`examine`]: looks for everything that could spoil a measurement, and changes nothing.
 
+mod background_load;
 mod clock;
-mod company;
 mod cpus;
 mod frequency;
 mod memory;
@@ -68,19 +68,19 @@ pub const CHECKS: &[CheckSpec] = &[
         id: "hypervisor",
         about: "a host may move virtual CPUs and invent their topology; an emulator has no hardware times",
         verdicts: &[Ok, CannotTell, Warn, Fail],
-        examine: company::hypervisor,
+        examine: background_load::hypervisor,
     },
     CheckSpec {
         id: "steal",
         about: "time that the host gave to others",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: company::steal,
+        examine: background_load::steal,
     },
     CheckSpec {
         id: "load",
         about: "other programs on the CPUs",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: company::load,
+        examine: background_load::load,
     },
     CheckSpec {
         id: "governor",

@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_panics_ends_its_trial_with_a_sentence_and_leaves_nobody_waiting() {
-        let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &Company::pair()).unwrap();
+        let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &RoleSettings::pair()).unwrap();
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
         let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {

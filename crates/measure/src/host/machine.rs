@@ -117,7 +117,7 @@ impl HostMachine {
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
             coordinator_shared: self.coordinator_mask.is_none(),
-            company: trials.saturating_sub(1) as u32,
+            others: trials.saturating_sub(1) as u32,
         }
     }
 

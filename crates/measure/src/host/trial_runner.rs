@@ -27,7 +27,7 @@ pub struct TrialRunner {
     /// Whether threads that coordinate have to share measured CPUs.
     pub coordinator_shared: bool,
     /// Other trials at the same time.
-    pub company: u32,
+    pub others: u32,
 }
 
 impl TrialRunner {
@@ -47,7 +47,7 @@ impl TrialRunner {
             roles: context.evidence(),
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_shared,
-            company: self.company,
+            company: self.others,
             others_busy: false,
             quota: false,
             sentinel_ns: None,

@@ -13,7 +13,7 @@ use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, InCompany, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Column, Concurrent, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
@@ -90,8 +90,8 @@ impl SeriesProbe for Queue {
         Ok(price::simulate(stage, order))
     }
 
-    fn in_company(&self, spec: &TrialSpec) -> InCompany {
-        trials::in_company(spec)
+    fn concurrent(&self, spec: &TrialSpec) -> Concurrent {
+        trials::concurrent(spec)
     }
 
     fn variants(&self) -> Vec<(String, String)> {

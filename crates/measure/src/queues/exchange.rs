@@ -41,7 +41,7 @@ impl std::fmt::Debug for Roles {
 
 /// How many ends a queue has on each side, and how fast it is to go.
 #[derive(Debug, Clone, Default)]
-pub struct Company {
+pub struct RoleSettings {
     /// Producers.
     pub producers: usize,
     /// Consumers.
@@ -51,10 +51,10 @@ pub struct Company {
     pub pace: Option<Arc<Pace>>,
 }
 
-impl Company {
+impl RoleSettings {
     /// One producer and one consumer, as fast as they go.
-    pub fn pair() -> Company {
-        Company { producers: 1, consumers: 1, ..Company::default() }
+    pub fn pair() -> RoleSettings {
+        RoleSettings { producers: 1, consumers: 1, ..RoleSettings::default() }
     }
 }
 
@@ -65,7 +65,7 @@ impl Company {
 pub fn roles<S: Implementation, M: Message>(shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
     #[cfg(not(loom))]
-    if let Some(pace) = &company.pace {
+    if let Some(pace) = &settings.pace {
         let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
         let producer: Produce = Box::new(move |course| paced::produce::<M, _>(sender, course, &pace));
         let mut delays = Box::new(Delays::default());
@@ -76,7 +76,7 @@ pub fn roles<S: Implementation, M: Message>(shape: &Shape, company: &Company) ->
         });
         return Ok(Roles { producers: vec![producer], consumers: vec![consumer] });
     }
-    let Company { producers, consumers, .. } = *company;
+    let RoleSettings { producers, consumers, .. } = *settings;
     let mut senders = vec![sender];
     while senders.len() < producers {
         senders.push(senders[0].another().ok_or(Refusal::OneOnly { side: "producer" })?);

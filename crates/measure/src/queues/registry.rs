@@ -12,13 +12,13 @@ use super::semaphore::Semaphore;
 use super::slim::SlimSemaphore;
 use super::spsc::Spsc;
 
-type Open = fn(&Shape, &Company) -> Result<Roles, Refusal>;
+type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
 
 /// A queue of this kind and the roles around it.
 ///
 /// # Errors
 /// [`Refusal`] where there is none.
-pub fn open(kind: &Kind, payload: Payload, shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
+pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
     let of: fn(Payload) -> Open = match kind.id {
         "semaphore-slim" => open_of::<Bounded<SlimSemaphore>>,
         "sem-t" => open_of::<Bounded<SemT>>,
@@ -37,7 +37,7 @@ pub fn open(kind: &Kind, payload: Payload, shape: &Shape, company: &Company) -> 
         "semaphore" | "semaphore-spin" => open_of::<Bounded<Semaphore>>,
         _ => return Err(Refusal::Unknown { kind: kind.id }),
     };
-    of(payload)(shape, company)
+    of(payload)(shape, settings)
 }
 
 fn open_of<S: Implementation>(payload: Payload) -> Open {

@@ -3,7 +3,7 @@
 use super::catalogue::{KINDS, Kind, Payload, Waits, kind};
 use super::course::{Course, Received, Sent};
 use super::ends::{Refusal, Shape};
-use super::exchange::Company;
+use super::exchange::RoleSettings;
 use super::paced::Pace;
 use super::registry::open;
 use crate::counter;
@@ -28,8 +28,8 @@ fn run(
     span_ticks: u64,
     stopped: bool,
 ) -> Result<Said, Refusal> {
-    let company = Company { producers: sides[0], consumers: sides[1], ..Company::default() };
-    let roles = open(kind, payload, &shape, &company)?;
+    let settings = RoleSettings { producers: sides[0], consumers: sides[1], ..RoleSettings::default() };
+    let roles = open(kind, payload, &shape, &settings)?;
     let halt = AtomicU64::new(0);
     let deadline_ticks = counter::now_ticks() + (1 << 35);
     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
@@ -151,8 +151,9 @@ fn a_second_end_is_refused_where_there_is_one_only() {
     for kind in KINDS {
         for (side, name) in ["producer", "consumer"].into_iter().enumerate() {
             let sides = [1 + usize::from(side == 0), 1 + usize::from(side == 1)];
-            let company = Company { producers: sides[0], consumers: sides[1], ..Company::default() };
-            let opened = open(kind, Payload::U64, &shape, &company);
+            let settings =
+                RoleSettings { producers: sides[0], consumers: sides[1], ..RoleSettings::default() };
+            let opened = open(kind, Payload::U64, &shape, &settings);
             let refused = matches!(&opened, Err(Refusal::OneOnly { side }) if *side == name);
             assert_eq!(refused, !kind.several[side], "{}: {opened:?}", kind.id);
         }
@@ -163,7 +164,7 @@ fn a_second_end_is_refused_where_there_is_one_only() {
 fn capacities_are_exact_or_refused_in_words() {
     for kind in KINDS {
         let refused = |capacity| {
-            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &Company::pair())
+            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &RoleSettings::pair())
                 .err()
                 .map(|error| error.to_string())
         };
@@ -176,7 +177,7 @@ fn capacities_are_exact_or_refused_in_words() {
         }
     }
     let pipe =
-        open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, &Company::pair());
+        open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, &RoleSettings::pair());
     assert!(pipe.unwrap_err().to_string().ends_with("holds a power of two of messages"));
 }
 
@@ -220,7 +221,8 @@ fn every_queue_keeps_a_rate_and_says_how_long_each_message_took() {
     for kind in KINDS {
         let shape = Shape { capacity: fitting(kind, 16), spins: 0 };
         let pace = Some(Arc::new(Pace::new(100_000.0, true)));
-        let roles = open(kind, Payload::String, &shape, &Company { pace, ..Company::pair() }).unwrap();
+        let roles =
+            open(kind, Payload::String, &shape, &RoleSettings { pace, ..RoleSettings::pair() }).unwrap();
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (1 << 35);
         let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };

@@ -1,9 +1,9 @@
 //! Driving a run of series: interleaved passes over all trials, until they are precise or the budget ends.
 
-mod company;
+mod concurrency;
 mod sentinel;
 
-use self::company::Company;
+use self::concurrency::Concurrency;
 use self::sentinel::Sentinel;
 use super::latency::{Ended, RunError};
 pub use super::presence::Earlier;
@@ -11,7 +11,7 @@ use super::presence::{Presence, Suspicion};
 use super::{Decision, Event, Kept, Observer, PASS_GAP, Sink, SinkError};
 use crate::machine::Machine;
 use crate::probes;
-use crate::series::{InCompany, SeriesProbe, TrialOrder};
+use crate::series::{Concurrent, SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
     CompanyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
@@ -112,11 +112,11 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let probes: Vec<&'static dyn SeriesProbe> =
         settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
     let mut shares = Shares::of(settings);
-    let company = match probes.len() == settings.trials.len() {
-        true => Company::of(machine, settings, &probes, shares.shortest(), &mut |_| ()),
-        false => Company::none(machine.topology()),
+    let concurrency = match probes.len() == settings.trials.len() {
+        true => Concurrency::of(machine, settings, &probes, shares.shortest(), &mut |_| ()),
+        false => Concurrency::none(machine.topology()),
     };
-    shares.divide_by(&company);
+    shares.divide_by(&concurrency);
     let sweeps = |passes: usize, pace: f64, span: &dyn Fn(&str) -> Picos| {
         let pass = |trial: &TrialSpec| span(&trial.probe).max(least_span(trial));
         let sweep: u64 = settings.trials.iter().map(|trial| pass(trial).0).sum();
@@ -131,11 +131,11 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(SHORTEST_PASS);
     SeriesPlan {
         trials: settings.trials.len(),
-        parallel: company.width(),
+        parallel: concurrency.width(),
         could_be_parallel: probes
             .iter()
             .zip(&settings.trials)
-            .any(|(probe, spec)| probe.in_company(spec) == InCompany::IfProven),
+            .any(|(probe, spec)| probe.concurrent(spec) == Concurrent::IfProven),
         pass,
         passes: match settings.gathering() {
             Some(Gathering::QuickLook) => [ANALYSES[0] as u32; 2],
@@ -185,7 +185,7 @@ struct Shares {
     of: BTreeMap<String, (usize, Picos)>,
     /// Trials made at the same time, in the mean of the first analysis.
     pace: f64,
-    /// How long company makes passes at most.
+    /// How long concurrency makes passes at most.
     longest: Picos,
 }
 
@@ -207,9 +207,9 @@ impl Shares {
 
     /// Shares the budget anew among trials of which several are made at the same time: what that saves makes passes
     /// longer until they are long enough, and then the run shorter.
-    fn divide_by(&mut self, company: &Company) {
-        if company.is_any() {
-            (self.pace, self.longest) = (company.pace(), company::LONG_ENOUGH);
+    fn divide_by(&mut self, concurrency: &Concurrency) {
+        if concurrency.is_any() {
+            (self.pace, self.longest) = (concurrency.pace(), concurrency::LONG_ENOUGH);
         }
     }
 
@@ -262,8 +262,8 @@ struct Driver<'a> {
     topology: Topology,
     settings: &'a SeriesSettings,
     shares: Shares,
-    company: Company,
-    /// What passes so far say of company.
+    concurrency: Concurrency,
+    /// What passes so far say of concurrency.
     gate: CompanyGate,
     /// What visits around passes so far say of the states of the machine.
     watch: SentinelWatch,
@@ -307,8 +307,8 @@ impl<'a> Driver<'a> {
         let cpus: Vec<Vec<CpuId>> = probes.iter().zip(&settings.trials).map(needs).collect();
         let mut shares = Shares::of(settings);
         let mut notice = |text| observer.event(Event::Notice { text });
-        let company = Company::of(machine, settings, &probes, shares.shortest(), &mut notice);
-        shares.divide_by(&company);
+        let concurrency = Concurrency::of(machine, settings, &probes, shares.shortest(), &mut notice);
+        shares.divide_by(&concurrency);
         let (began, topology) = (machine.now(), machine.topology().clone());
         let sentinel = Sentinel::of(machine);
         let presence = Presence::new(cpus.iter().flatten().copied().collect(), past.segments, began);
@@ -321,7 +321,7 @@ impl<'a> Driver<'a> {
             topology,
             settings,
             shares,
-            company,
+            concurrency,
             gate: CompanyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
@@ -362,7 +362,7 @@ impl<'a> Driver<'a> {
             let due: Vec<usize> =
                 open.iter().copied().filter(|&trial| self.counting(trial) == fewest).collect();
             let key = Key::of(&[self.settings.seed, u64::from(fewest)]);
-            let rounds = self.company.rounds(&due, |trial| self.made(trial), &self.gate, key);
+            let rounds = self.concurrency.rounds(&due, |trial| self.made(trial), &self.gate, key);
             let pace = due.len() as f64 / rounds.len() as f64;
             let span = self.span(&open, fewest, pace);
             let began = self.machine.now();
@@ -540,11 +540,11 @@ impl<'a> Driver<'a> {
 
     /// Passes made that bring a trial nearer to its next analysis, those that said nothing among them.
     fn counting(&self, trial: usize) -> u32 {
-        if !self.lacks_company(trial) {
+        if !self.is_repeated_alone(trial) {
             return self.made(trial);
         }
-        let in_company = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.company > 0);
-        self.made(trial) - self.record.passes(trial).iter().filter(in_company).count() as u32
+        let concurrent = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.company > 0);
+        self.made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
     }
 
     /// Passes made, those that said nothing among them.

@@ -156,9 +156,9 @@ fn the_parallel_and_the_serial_map_agree() {
             settings.pairs = PairChoice::All;
         })
     };
-    let (serial, company) = (of(Parallel::AtMost(1)), of(Parallel::AtMost(16)));
-    assert!(company.took < serial.took);
-    for ((pair, alone), (other, together)) in serial.values().into_iter().zip(company.values()) {
+    let (serial, parallel) = (of(Parallel::AtMost(1)), of(Parallel::AtMost(16)));
+    assert!(parallel.took < serial.took);
+    for ((pair, alone), (other, together)) in serial.values().into_iter().zip(parallel.values()) {
         assert_eq!(pair, other);
         let ratio = together.latency_ns.point / alone.latency_ns.point;
         assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");

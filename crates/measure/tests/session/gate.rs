@@ -5,8 +5,8 @@ use coretalk_measure::session::latency::Ended;
 use coretalk_model::latency::{Counts, GateOutcome, Parallel, Regime};
 use coretalk_model::{Flag, Picos, Relation};
 
-/// 32 single-threaded cores on four dies, 16 pairs at a time, slowed in company by so much in all.
-fn in_company(bias: f64, budget_ms: u64) -> Run {
+/// 32 single-threaded cores on four dies, 16 pairs at a time, slowed by each other by so much in all.
+fn in_parallel(bias: f64, budget_ms: u64) -> Run {
     let scenario = toml(&format!(
         "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
          levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 4 }}, {{ level = 'core', count = 8 }}]\n\
@@ -28,7 +28,7 @@ fn outcomes(run: &Run) -> &[GateOutcome] {
 
 #[test]
 fn no_bias_passes_the_gate() {
-    let run = in_company(0.0, 60_000);
+    let run = in_parallel(0.0, 60_000);
     assert_eq!(run.ended, Ended::Complete);
     assert!(
         outcomes(&run).iter().all(|o| o.equivalent && o.pairs == 16 && o.cells == 64),
@@ -40,7 +40,7 @@ fn no_bias_passes_the_gate() {
 
 #[test]
 fn a_bias_of_two_percent_is_refused_and_measured_again_with_fewer_pairs() {
-    let run = in_company(0.02, 60_000);
+    let run = in_parallel(0.02, 60_000);
     assert_eq!(run.ended, Ended::Complete);
     assert_eq!(outcomes(&run).len(), 2);
     for outcome in outcomes(&run) {
@@ -59,7 +59,7 @@ fn a_bias_of_two_percent_is_refused_and_measured_again_with_fewer_pairs() {
 
 #[test]
 fn a_bias_that_the_budget_cannot_cure_is_said_on_every_cell_of_the_relation() {
-    let run = in_company(0.3, 1_100);
+    let run = in_parallel(0.3, 1_100);
     let refused: Vec<Relation> =
         outcomes(&run).iter().filter(|o| !o.equivalent).map(|o| o.relation).collect();
     assert!(refused.contains(&Relation::Package), "{:?}", outcomes(&run));
@@ -72,7 +72,7 @@ fn a_bias_that_the_budget_cannot_cure_is_said_on_every_cell_of_the_relation() {
 }
 
 #[test]
-fn fixed_counts_in_company_go_through_the_gate_as_well() {
+fn fixed_counts_in_parallel_go_through_the_gate_as_well() {
     let run = run(toml("based_on = 'chiplet-16-smt'"), 3, |settings| {
         settings.parallel = Parallel::AtMost(16);
         settings.counts = Counts::Fixed { samples: 200, iterations: 100 };

@@ -67,7 +67,7 @@ fn the_number_of_simulation_threads_changes_no_byte_of_the_result() {
         let scenario = toml("based_on = 'chiplet-16-smt'\n[noise]\nbatch_sd = 0.06");
         let machine = open(scenario, seed).with_threads(threads);
         let mut settings = defaults(&machine, seed);
-        // In company, so that there is something to spread over threads.
+        // In parallel, so that there is something to spread over threads.
         settings.parallel = coretalk_model::latency::Parallel::AtMost(16);
         measure(machine, settings, Past::default())
     };

@@ -63,7 +63,7 @@ verdicts! {
 
     an_idle_machine_is_fine: "load" is Ok, load("0.10 0.00 0.00 1/9 9");
     a_silent_machine_may_be_busy: "load" is CannotTell, Tree::new();
-    a_load_above_a_twentieth_of_the_cpus_is_company: "load" is Warn, load("0.50 0.00 0.00 1/9 9");
+    a_load_above_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, load("0.50 0.00 0.00 1/9 9");
     recent_work_counts_more_than_the_average: "load" is Warn, load("0.00 0.00 0.00 1/9 9"),
         LiveFacts { recent: Some(&times("cpu0 6 0 0 94 0 0 0 0 0 0")), ..LiveFacts::default() };
 

@@ -5,7 +5,7 @@ use super::trials::Meant;
 use crate::queues::catalogue::Waits;
 use crate::queues::course::{Course, Received, Sent};
 use crate::queues::ends::{Refusal, Shape};
-use crate::queues::exchange::{Company, Consume, Produce, Roles};
+use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
 use crate::queues::paced::Pace;
 use crate::queues::registry;
 use crate::queues::stamps;
@@ -63,7 +63,7 @@ fn too_large(name: &str, meant: &Meant, room: u64) -> String {
 fn open(meant: &Meant, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
     let shape = Shape { capacity: meant.capacity, spins: meant.spins };
     let [producers, consumers] = meant.sides;
-    registry::open(meant.kind, meant.payload, &shape, &Company { producers, consumers, pace })
+    registry::open(meant.kind, meant.payload, &shape, &RoleSettings { producers, consumers, pace })
 }
 
 /// What one role has to tell.

@@ -1,7 +1,7 @@
 //! Which trials a request for queues means, and what one trial means.
 
 use crate::queues::catalogue::{Kind, Payload, Waits, kind};
-use crate::series::{InCompany, SeriesRequest};
+use crate::series::{Concurrent, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
@@ -65,16 +65,16 @@ impl Meant {
 }
 
 /// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair.
-pub fn in_company(spec: &TrialSpec) -> InCompany {
-    let Ok(meant) = Meant::of(spec) else { return InCompany::Never };
+pub fn concurrent(spec: &TrialSpec) -> Concurrent {
+    let Ok(meant) = Meant::of(spec) else { return Concurrent::Never };
     if meant.sides != [1, 1] || meant.rate.is_some() {
-        return InCompany::Never;
+        return Concurrent::Never;
     }
     match *spec.placement {
         // Its rate is that of the time slices, and counts in no comparison.
-        [from, to] if from == to && meant.kind.waits == Waits::Awake => InCompany::Always,
-        [_, _] => InCompany::IfProven,
-        _ => InCompany::Never,
+        [from, to] if from == to && meant.kind.waits == Waits::Awake => Concurrent::Always,
+        [_, _] => Concurrent::IfProven,
+        _ => Concurrent::Never,
     }
 }
 

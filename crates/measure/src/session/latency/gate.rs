@@ -1,4 +1,4 @@
-//! The equivalence gate: is a pair measured in company as fast as alone?
+//! The equivalence gate: is a pair measured beside others as fast as alone?
 
 use super::driver::{Driver, Flow};
 use super::{RunError, map};
@@ -120,20 +120,20 @@ fn judge(
     relations
         .iter()
         .map(|&relation| {
-            let (mut company, mut serial) = (Vec::new(), Vec::new());
+            let (mut parallel, mut serial) = (Vec::new(), Vec::new());
             for cell in gate_cells(driver, relation) {
                 let Some(value) = survey.judge(cell as usize) else { continue };
                 let Some(values) = alone.get(&(cell, value.home.0)) else { continue };
                 let Some(median) = stats::median(values) else { continue };
-                company.push(value.latency_ns.point);
+                parallel.push(value.latency_ns.point);
                 serial.push(median);
             }
-            let bias = parallel_bias(&company, &serial, GATE_MARGIN);
+            let bias = parallel_bias(&parallel, &serial, GATE_MARGIN);
             GateOutcome {
                 relation,
                 pairs: widths.get(&relation).copied().unwrap_or(regime.pairs),
                 bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
-                cells: company.len() as u32,
+                cells: parallel.len() as u32,
                 equivalent: bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent),
             }
         })

@@ -99,7 +99,7 @@ pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunErro
     Ok((driver.machine.now() - began).ns())
 }
 
-/// Passes of a map of so many in whose company the ladder is climbed by [`beside_the_map`].
+/// Passes of a map of so many beside which the ladder is climbed by [`beside_the_map`].
 pub fn passes_beside(of: u32) -> u32 {
     PASSES.min(of)
 }

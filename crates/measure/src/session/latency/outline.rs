@@ -42,7 +42,7 @@ const TRIED_TIMES: u32 = 5;
 /// machines, too rare for the few cells of a serial pilot to show.
 const RARELY: f64 = 4e-4;
 
-/// Tries a few cells of each relation, and some rounds in company where there will be company, and extrapolates.
+/// Tries a few cells of each relation, and some parallel rounds where there will be any, and extrapolates.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let piloted = driver.elapsed();
     let target = target(driver);
@@ -105,7 +105,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
                 [REACH, REACH_OF_SOME].map(|reach| last_analysis(driver, &cells, reach, sweep));
             let more = (usual - ANALYSES[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
-                // In company with the ladder, which is counted for itself.
+                // Beside the ladder, which is counted for itself.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
                 (more * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
             } else {
@@ -222,7 +222,7 @@ fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -
     others * beyond as f64 / residuals.len().max(1) as f64
 }
 
-/// Share of a full sweep that the open cells take: serially their own share; in company as many rounds as the CPU
+/// Share of a full sweep that the open cells take: serially their own share; in parallel as many rounds as the CPU
 /// with most of them needs (mean of a Poisson variable plus three deviations).
 fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
     if parallel <= 1 {
@@ -232,7 +232,7 @@ fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> 
     ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
 }
 
-/// Expected time of what comes after the map but for the ladder: the gate where there is company, and execution.
+/// Expected time of what comes after the map but for the ladder: the gate where pairs run in parallel, and execution.
 fn beside_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };

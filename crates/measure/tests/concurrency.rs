@@ -59,11 +59,11 @@ fn wide(result: &SeriesResult) -> usize {
 }
 
 /// Rates of the second ÷ those of the first, trial by trial, of trials that have one.
-fn ratios(alone: &SeriesResult, company: &SeriesResult) -> Vec<f64> {
+fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
     let rate = |trial: &TrialResult| Some(trial.values.get(names::RATE)?.point);
-    let both = alone.trials.iter().zip(&company.trials);
+    let both = alone.trials.iter().zip(&together.trials);
     both.filter(|(alone, _)| !alone.flags.contains(Flag::SharedSpin))
-        .filter_map(|(alone, company)| Some(rate(company)? / rate(alone)?))
+        .filter_map(|(alone, together)| Some(rate(together)? / rate(alone)?))
         .collect()
 }
 
@@ -76,7 +76,7 @@ fn verdicts(result: &SeriesResult) -> [Vec<Relation>; 2] {
 }
 
 #[test]
-fn company_that_changes_nothing_saves_time_and_says_the_same() {
+fn concurrency_that_changes_nothing_saves_time_and_says_the_same() {
     let of = |parallel| {
         let mut machine = open("chiplet-16", 0.0);
         let settings = settings(&machine, "array-queue,spsc", "1,10,100", parallel, 40);
@@ -87,13 +87,13 @@ fn company_that_changes_nothing_saves_time_and_says_the_same() {
         (result, took, planned.parallel)
     };
     let (alone, took_alone, one) = of(Some(1));
-    let (company, took, eight) = of(None);
+    let (together, took, eight) = of(None);
     assert_eq!((one, eight, &alone.regime), (1, 8, &Regime::Serial));
-    assert!(matches!(company.regime, Regime::Parallel { pairs: 8, .. }));
-    assert_eq!(verdicts(&company), [vec![Relation::L3, Relation::Package], vec![]]);
+    assert!(matches!(together.regime, Regime::Parallel { pairs: 8, .. }));
+    assert_eq!(verdicts(&together), [vec![Relation::L3, Relation::Package], vec![]]);
     assert!(took < 0.7 * took_alone, "{took} s for {took_alone} s");
-    assert!(wide(&company) <= wide(&alone), "{} for {}", wide(&company), wide(&alone));
-    let mut ratios = ratios(&alone, &company);
+    assert!(wide(&together) <= wide(&alone), "{} for {}", wide(&together), wide(&alone));
+    let mut ratios = ratios(&alone, &together);
     ratios.sort_unstable_by(f64::total_cmp);
     assert!((median(&ratios).unwrap() - 1.0).abs() < 0.002, "{:?}", median(&ratios));
     let within = ratios.iter().filter(|ratio| (0.98..=1.02).contains(*ratio)).count();
@@ -101,23 +101,23 @@ fn company_that_changes_nothing_saves_time_and_says_the_same() {
 }
 
 #[test]
-fn company_that_slows_is_refused_and_pairs_are_measured_alone() {
+fn concurrency_that_slows_is_refused_and_pairs_are_measured_alone() {
     let of = |parallel| {
         let mut machine = open("chiplet-16", 0.05);
         let settings = settings(&machine, "array-queue", "1,10", parallel, 30);
         measure(&mut machine, &settings).0
     };
-    let (alone, company) = (of(Some(1)), of(Some(8)));
-    assert_eq!(verdicts(&company), [vec![], vec![Relation::L3, Relation::Package]]);
-    assert!(company.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
-    let ratios = ratios(&alone, &company);
+    let (alone, together) = (of(Some(1)), of(Some(8)));
+    assert_eq!(verdicts(&together), [vec![], vec![Relation::L3, Relation::Package]]);
+    assert!(together.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
+    let ratios = ratios(&alone, &together);
     assert!((median(&ratios).unwrap() - 1.0).abs() < 0.002, "{:?}", median(&ratios));
     let within = ratios.iter().filter(|ratio| (0.97..=1.03).contains(*ratio)).count();
     assert!(within * 100 >= 98 * ratios.len(), "{within} of {}", ratios.len());
 }
 
 #[test]
-fn where_the_budget_ends_first_what_was_made_in_company_stands_and_says_so() {
+fn where_the_budget_ends_first_what_was_made_concurrently_stands_and_says_so() {
     let mut machine = open("chiplet-16", 0.05);
     let settings = settings(&machine, "array-queue,spsc", "1,10,100", Some(8), 5);
     let (result, _) = measure(&mut machine, &settings);
@@ -130,7 +130,7 @@ fn where_the_budget_ends_first_what_was_made_in_company_stands_and_says_so() {
 }
 
 #[test]
-fn a_queue_that_sleeps_has_company_on_one_cpu_too() {
+fn a_queue_that_sleeps_is_measured_concurrently_on_one_cpu_too() {
     let mut machine = open("chiplet-16", 0.0);
     let settings = settings(&machine, "semaphore", "1,100", Some(8), 12);
     let (result, _) = measure(&mut machine, &settings);
@@ -149,7 +149,11 @@ fn few_trials_long_passes_and_small_machines_are_measured_one_pair_at_a_time() {
     assert_eq!(parallel("laptop-smt", None, 4, 1_000), 2, "pairs of cores, not of threads");
     assert_eq!(parallel("chiplet-16", Some(3), 40, 1_000), 3);
     assert_eq!(parallel("chiplet-16", None, 600, 1_000), 1, "passes are long enough alone");
-    assert_eq!(parallel("chiplet-16", Some(8), 1, 30), 1, "no relation has pairs enough to judge company");
+    assert_eq!(
+        parallel("chiplet-16", Some(8), 1, 30),
+        1,
+        "no relation has pairs enough to judge concurrency"
+    );
 }
 
 #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
-//! [`Company`]: which trials of a run are made at the same time, and which passes are made alone to judge that.
+//! [`Concurrency`]: which trials of a run are made at the same time, and which passes are made alone to judge that.
 
 use crate::machine::Machine;
 use crate::schedule;
-use crate::series::{InCompany, SeriesProbe};
+use crate::series::{Concurrent, SeriesProbe};
 use coretalk_model::series::{CompanyGate, SeriesSettings};
 use coretalk_model::stats::gate::GATE_CELLS;
 use coretalk_model::stats::{ANALYSES, Key};
@@ -10,7 +10,7 @@ use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// Passes as long as this gain little by being longer: starting and ending threads takes a thirtieth of it, and a CPU
-/// that both threads share changes hands some times. Where passes made one at a time are as long, company would save
+/// that both threads share changes hands some times. Where passes made one at a time are as long, concurrency would save
 /// time alone, and cost the certainty that nobody disturbed.
 pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
@@ -19,28 +19,28 @@ const FEWEST: usize = 32;
 /// Passes of the first analysis that a trial of the gate makes alone, as bits: two of eight, the others in company, are
 /// nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
-/// What tells the random choices of company from all others.
+/// What tells the random choices of concurrency from all others.
 const CHOICES: u64 = 0xC0;
 
 /// Which trials of a run are made at the same time.
 #[derive(Debug)]
-pub struct Company {
+pub struct Concurrency {
     /// Pairs at the same time at most; 1 is serial.
     width: usize,
     topology: Topology,
-    /// Of each trial; [`InCompany::Never`] for those of relations that are too small to be judged.
-    manners: Vec<InCompany>,
+    /// Of each trial; [`Concurrent::Never`] for those of relations that are too small to be judged.
+    allowed: Vec<Concurrent>,
     /// The CPUs of each trial; of those that stay alone the first twice.
     pairs: Vec<[CpuId; 2]>,
     /// The passes of the first analysis that each trial makes alone to judge the others, as bits.
     alone: Vec<u8>,
 }
 
-impl Company {
+impl Concurrency {
     /// One trial at a time.
-    pub fn none(topology: &Topology) -> Company {
-        let (manners, pairs, alone) = (Vec::new(), Vec::new(), Vec::new());
-        Company { width: 1, topology: topology.clone(), manners, pairs, alone }
+    pub fn none(topology: &Topology) -> Concurrency {
+        let (allowed, pairs, alone) = (Vec::new(), Vec::new(), Vec::new());
+        Concurrency { width: 1, topology: topology.clone(), allowed, pairs, alone }
     }
 
     /// As the settings ask; `serial` is how long passes of the first analysis would be if they were made alone.
@@ -50,9 +50,9 @@ impl Company {
         probes: &[&'static dyn SeriesProbe],
         serial: Picos,
         notice: &mut dyn FnMut(String),
-    ) -> Company {
+    ) -> Concurrency {
         let topology = machine.topology();
-        let none = Company::none(topology);
+        let none = Concurrency::none(topology);
         let asked = settings.parallel();
         // Trials of many probes, or beside a map, are few of each.
         if settings.gathering().is_some() || asked == Some(1) {
@@ -66,8 +66,8 @@ impl Company {
         if width <= 1 {
             return none;
         }
-        let company = Company::together(topology, settings, probes, width);
-        if !company.manners.contains(&InCompany::IfProven) {
+        let concurrency = Concurrency::together(topology, settings, probes, width);
+        if !concurrency.allowed.contains(&Concurrent::IfProven) {
             if asked.is_some() {
                 notice(
                     "too few pairs of any relation to tell what company changes: measuring one pair at a time".into(),
@@ -81,7 +81,7 @@ impl Company {
             );
             return none;
         }
-        company
+        concurrency
     }
 
     /// So many pairs at the same time, as far as their relations can be judged.
@@ -90,12 +90,12 @@ impl Company {
         settings: &SeriesSettings,
         probes: &[&'static dyn SeriesProbe],
         width: usize,
-    ) -> Company {
+    ) -> Concurrency {
         let trials = settings.trials.len();
-        let mut company = Company {
+        let mut concurrency = Concurrency {
             width,
             topology: topology.clone(),
-            manners: vec![InCompany::Never; trials],
+            allowed: vec![Concurrent::Never; trials],
             pairs: Vec::with_capacity(trials),
             alone: vec![0; trials],
         };
@@ -105,27 +105,27 @@ impl Company {
                 [from, to] => [from, to],
                 _ => [spec.placement.first().copied().unwrap_or(CpuId(0)); 2],
             };
-            company.pairs.push(pair);
-            match probes[trial].in_company(spec) {
-                InCompany::Never => {}
-                InCompany::Always => company.manners[trial] = InCompany::Always,
-                InCompany::IfProven => {
+            concurrency.pairs.push(pair);
+            match probes[trial].concurrent(spec) {
+                Concurrent::Never => {}
+                Concurrent::Always => concurrency.allowed[trial] = Concurrent::Always,
+                Concurrent::IfProven => {
                     relations.entry(topology.relation(pair[0], pair[1])).or_default().push(trial);
                 }
             }
         }
         for (relation, mut trials) in relations.into_iter().filter(|(_, trials)| trials.len() >= FEWEST) {
             for &trial in &trials {
-                company.manners[trial] = InCompany::IfProven;
+                concurrency.allowed[trial] = Concurrent::IfProven;
             }
             let key = Key::of(&[settings.seed, CHOICES, relation.code()]);
             key.shuffle(&mut trials);
             for trial in evenly(settings, trials).into_iter().take(GATE_CELLS) {
                 let quarter = key.below(trial as u64, 4) as u32;
-                company.alone[trial] = ALONE << quarter;
+                concurrency.alone[trial] = ALONE << quarter;
             }
         }
-        company
+        concurrency
     }
 
     /// Whether trials are made at the same time.
@@ -159,8 +159,8 @@ impl Company {
                 _ => gate.refuses(**trial),
             },
         };
-        let (alone, company): (Vec<&usize>, Vec<&usize>) = due.iter().partition(is_alone);
-        let cells: Vec<u32> = company.into_iter().map(|&trial| trial as u32).collect();
+        let (alone, concurrent): (Vec<&usize>, Vec<&usize>) = due.iter().partition(is_alone);
+        let cells: Vec<u32> = concurrent.into_iter().map(|&trial| trial as u32).collect();
         let together = schedule::together(&self.topology, &self.pairs, &cells, self.width, key);
         let together =
             together.into_iter().map(|round| round.into_iter().map(|cell| cell as usize).collect());
@@ -172,7 +172,7 @@ impl Company {
 
     /// How many trials a sweep of the first analysis makes at the same time in the mean.
     pub fn pace(&self) -> f64 {
-        let all: Vec<usize> = (0..self.manners.len()).collect();
+        let all: Vec<usize> = (0..self.allowed.len()).collect();
         if !self.is_any() || all.is_empty() {
             return 1.0;
         }
@@ -208,7 +208,7 @@ mod tests {
     use coretalk_model::series::Parameters;
 
     /// Every ordered pair of a machine whose cores have two threads, both threads on one CPU among them.
-    fn company(seed: u64) -> (SeriesSettings, Company) {
+    fn concurrency(seed: u64) -> (SeriesSettings, Concurrency) {
         let machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
         let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
         let cpus = topology.order(topology.cpus());
@@ -217,19 +217,19 @@ mod tests {
         let trials = probe.trials(&request).unwrap();
         let settings = SeriesSettings { trials, cpus, seed, ..SeriesSettings::default() };
         let probes = vec![probe; settings.trials.len()];
-        let company = Company::together(topology, &settings, &probes, 5);
-        (settings, company)
+        let concurrency = Concurrency::together(topology, &settings, &probes, 5);
+        (settings, concurrency)
     }
 
     #[test]
     fn no_two_trials_that_are_made_together_share_a_core() {
         for seed in 0..12 {
-            let (settings, company) = company(seed);
+            let (settings, concurrency) = concurrency(seed);
             let due: Vec<usize> =
                 (0..settings.trials.len()).filter(|trial| trial % 7 != seed as usize % 7).collect();
             for pass in 0..ANALYSES[0] as u32 {
                 let key = Key::of(&[seed, u64::from(pass)]);
-                let rounds = company.rounds(&due, |_| pass, &CompanyGate::default(), key);
+                let rounds = concurrency.rounds(&due, |_| pass, &CompanyGate::default(), key);
                 let mut seen: Vec<usize> = rounds.iter().flatten().copied().collect();
                 seen.sort_unstable();
                 assert_eq!(seen, due, "every trial once");
@@ -240,7 +240,7 @@ mod tests {
                     for &trial in round {
                         let own = settings.trials[trial].placement.iter();
                         let cores: CpuSet = own
-                            .flat_map(|&cpu| company.topology.siblings(cpu).iter().collect::<Vec<_>>())
+                            .flat_map(|&cpu| concurrency.topology.siblings(cpu).iter().collect::<Vec<_>>())
                             .collect();
                         assert!(busy.intersection(&cores).is_empty(), "seed {seed}: {round:?}");
                         cores.iter().for_each(|cpu| {
@@ -254,14 +254,14 @@ mod tests {
 
     #[test]
     fn trials_of_the_gate_make_two_of_eight_passes_alone_and_stand_for_every_kind() {
-        let (settings, company) = company(1);
+        let (settings, concurrency) = concurrency(1);
         let alone: Vec<usize> =
-            (0..settings.trials.len()).filter(|&trial| company.alone[trial] != 0).collect();
-        assert!(alone.iter().all(|&trial| company.alone[trial].count_ones() == 2));
+            (0..settings.trials.len()).filter(|&trial| concurrency.alone[trial] != 0).collect();
+        assert!(alone.iter().all(|&trial| concurrency.alone[trial].count_ones() == 2));
         let mut kinds: BTreeMap<(Relation, String), usize> = BTreeMap::new();
         for &trial in &alone {
-            let [from, to] = company.pairs[trial];
-            let kind = (company.topology.relation(from, to), settings.trials[trial].label());
+            let [from, to] = concurrency.pairs[trial];
+            let kind = (concurrency.topology.relation(from, to), settings.trials[trial].label());
             *kinds.entry(kind).or_default() += 1;
         }
         assert!(kinds.len() == 8 && kinds.values().all(|&cells| cells == GATE_CELLS / 2), "{kinds:?}");
