@@ -21,7 +21,7 @@ pub mod wait;
 pub mod wake;
 
 #[cfg(test)]
-mod duel;
+mod two_threads;
 
 use crate::kernel::Kernel;
 use crate::series::{Probe, SeriesProbe};

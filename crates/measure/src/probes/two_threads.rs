@@ -73,7 +73,7 @@ mod threads {
         counter::now_ticks() + (1 << 35)
     }
 
-    fn duel(
+    fn run_two_threads(
         kernel: &'static Kernel,
         places: usize,
         warm_up: u32,
@@ -88,10 +88,10 @@ mod threads {
         })
     }
 
-    fn fair_duel(kernel: &'static Kernel, places: usize, warm_up: u32, plan: Plan) -> [Trace; 2] {
+    fn run_unhindered(kernel: &'static Kernel, places: usize, warm_up: u32, plan: Plan) -> [Trace; 2] {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: far_away(), now_ticks: counter::now_ticks };
-        let traces = duel(kernel, places, warm_up, plan, &guard);
+        let traces = run_two_threads(kernel, places, warm_up, plan, &guard);
         for trace in &traces {
             assert_eq!(trace.ended, Ok(()), "{}", kernel.id);
         }
@@ -104,7 +104,8 @@ mod threads {
     fn every_kernel_ends_agrees_and_writes_every_batch() {
         for kernel in kernels() {
             for (places, warm_up, visits, round_trips) in [(1, 0, 1, 1), (3, 2, 2, 3), (2, 0, 1, 5)] {
-                let [own, other] = fair_duel(kernel, places, warm_up, Plan::Batches { visits, round_trips });
+                let [own, other] =
+                    run_unhindered(kernel, places, warm_up, Plan::Batches { visits, round_trips });
                 assert_eq!(own.ticks.len(), places * visits as usize);
                 assert!(!own.ticks.contains(&UNWRITTEN), "{}: {:?}", kernel.id, own.ticks);
                 assert!(other.ticks.is_empty());
@@ -117,7 +118,7 @@ mod threads {
         for kernel in kernels() {
             let (places, round_trips) = (2, 5);
             // One bucket: all events are beyond it, and kept.
-            let [own, other] = fair_duel(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
+            let [own, other] = run_unhindered(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
             let expected = match kernel.id.as_str() {
                 "one-way" => 2 * round_trips,
                 id if id.starts_with("as:") => places as u64 * round_trips,
