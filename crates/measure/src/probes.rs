@@ -11,12 +11,12 @@ pub mod latency_msg;
 pub mod latency_one_way;
 pub mod latency_ring;
 pub mod latency_store;
+pub mod latency_under_load;
 pub mod latency_xfer;
 pub mod ping_pong;
 pub mod queue;
 pub mod sharing;
 pub mod spawn;
-pub mod strain;
 pub mod wait;
 pub mod wake;
 

@@ -71,7 +71,7 @@ pub trait SeriesProbe: Probe {
         None
     }
 
-    /// How long a pass of a trial takes at least, however little it is given: one after long silences.
+    /// How long a pass of a trial takes at least, however little it is given: one after long idle gaps.
     fn least_span(&self, _spec: &TrialSpec) -> Picos {
         Picos::ZERO
     }

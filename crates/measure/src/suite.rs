@@ -34,8 +34,8 @@ const PAIRS_OF_A_RUNG: usize = 3;
 /// … and for all of them, so that each pair still gets some wake-ups a pass.
 const PAIRS_OF_A_LADDER: usize = 12;
 
-/// What the quick look measures beside its map: the columns of the ladder that are trials ([`RUNGS`]), after a
-/// silence that idle loops do not poll through, and how quiet each CPU is.
+/// What the quick look measures beside its map: the columns of the ladder that are trials ([`RUNGS`]), after an
+/// idle gap that idle loops do not poll through, and how quiet each CPU is.
 ///
 /// # Errors
 /// A probe does not know a name of [`RUNGS`].

@@ -4,7 +4,7 @@ use crate::args::family::Family;
 use crate::args::value::{self, AutoOr, PairsWord};
 use crate::args::words::{HintWord, one_of, protocol};
 use clap::Args;
-use coretalk_measure::probes::strain::names;
+use coretalk_measure::probes::latency_under_load::names;
 use coretalk_model::series::Parameters;
 use coretalk_model::{Protocol, Tool};
 

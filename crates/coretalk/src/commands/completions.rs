@@ -8,7 +8,7 @@ use crate::run::out::Out;
 use clap::Command;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
-use coretalk_measure::probes::strain::Load;
+use coretalk_measure::probes::latency_under_load::Load;
 use coretalk_measure::probes::{self, contend};
 use coretalk_measure::sim::Scenario;
 use coretalk_model::place::{Preset, WorkloadKind};

@@ -1,7 +1,7 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
 use super::text::{chosen_time, ns, plain, wrap};
-use coretalk_measure::probes::strain::names::{GAP_NS, IDLE_STATES};
+use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::series::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,7 +8,7 @@ use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes::{self, broadcast, sharing, spawn, strain, wake};
+use coretalk_measure::probes::{self, broadcast, latency_under_load, sharing, spawn, wake};
 use coretalk_measure::series::{Column, SeriesProbe};
 use coretalk_model::series::{self, TrialResult, Value, side_by_side};
 use coretalk_model::{Flag, contend, wait};
@@ -174,8 +174,10 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
 /// What a name leaves open where its table has no room to say it.
 fn meaning(probe: &str, name: &str) -> Option<&'static str> {
     match (probe, name) {
-        ("latency", strain::names::HALF_NET_NS) => Some("half a round trip, less half a read of the clock"),
-        ("latency", strain::names::RATIO) => Some("loaded over idle"),
+        ("latency", latency_under_load::names::HALF_NET_NS) => {
+            Some("half a round trip, less half a read of the clock")
+        }
+        ("latency", latency_under_load::names::RATIO) => Some("loaded over idle"),
         ("wait", wait::names::TRIP) => Some("there and back, one clock read included"),
         ("wake", wake::names::SLEPT) => Some("until a thread that slept runs again"),
         ("spawn", spawn::names::LATENCY) => Some("until the first statement"),

@@ -13,6 +13,7 @@ mod generated;
 mod jitter;
 #[cfg(target_os = "linux")]
 mod kill;
+mod latency_under_load;
 #[cfg(unix)]
 mod limits;
 mod linting;
@@ -27,7 +28,6 @@ mod series;
 mod signals;
 mod simulated;
 mod spawn;
-mod strain;
 mod suite;
 #[cfg(target_os = "linux")]
 mod taken;

@@ -29,7 +29,7 @@ impl Probe for Latency {
         &KERNELS
     }
 
-    /// After silences and under loads it is one of trials.
+    /// After idle gaps and under loads it is one of trials.
     fn series(&self) -> Option<&dyn SeriesProbe> {
         Some(self)
     }

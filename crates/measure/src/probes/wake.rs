@@ -72,7 +72,7 @@ const SLEEP_NS: u64 = 1_000_000;
 /// Samples of a trial where nothing was asked, as far as the budget allows.
 pub const SAMPLES: f64 = 50_000.0;
 
-/// Names of a trial: its silence, and its distributions.
+/// Names of a trial: its idle gap, and its distributions.
 pub mod names {
     /// How long the waiter waits before it is woken.
     pub const GAP_NS: &str = "gap_ns";

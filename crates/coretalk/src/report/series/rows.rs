@@ -5,7 +5,7 @@ use crate::report::table::{Align, Columns};
 use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
 use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
-use coretalk_measure::probes::strain::names as strain;
+use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::{Column, SeriesProbe};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
@@ -19,7 +19,7 @@ const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 fn group(trial: &TrialResult) -> &[CpuId] {
     let has = |name: &str| trial.spec.parameters.0.contains_key(name);
     let shared = match () {
-        () if has(strain::LOAD) => 2,
+        () if has(under_load::LOAD) => 2,
         () if has(broadcast::READERS) => 1,
         () => usize::MAX,
     };
@@ -148,7 +148,7 @@ fn tells(trial: &TrialResult, column: &Column) -> bool {
 
 fn parameter(trial: &TrialResult, name: &str) -> String {
     match trial.spec.parameters.0.get(name) {
-        Some(value) if name == strain::WHERE => {
+        Some(value) if name == under_load::WHERE => {
             let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
             format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
         }

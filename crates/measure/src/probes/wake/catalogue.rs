@@ -1,7 +1,7 @@
 //! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
-use crate::probes::strain::silences;
+use crate::probes::latency_under_load::gaps;
 use crate::series::SeriesRequest;
 #[cfg(not(loom))]
 use crate::sim::wake::WakeCost;
@@ -204,7 +204,7 @@ pub fn needs_one_cpu(name: &str) -> bool {
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let asked = request.asked.text("primitive").unwrap_or(DEFAULT);
     let primitives: Vec<&str> = asked.split(',').collect();
-    let listed = silences(request.asked.text(names::GAP_NS))?;
+    let listed = gaps(request.asked.text(names::GAP_NS))?;
     if !listed.is_empty() && primitives.iter().all(|name| needs_one_cpu(name)) {
         return Err(format!(
             "--gap is a silence before a wake-up, and `{asked}` wakes nobody; leave --gap out"

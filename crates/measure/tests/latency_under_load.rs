@@ -1,10 +1,10 @@
-//! Silences, loads, distances and broadcasts: on real threads passes end and did their work; on simulated machines what
+//! Idle gaps, loads, distances and broadcasts: on real threads passes end and did their work; on simulated machines what
 //! comes out is what the machine was made to cost.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::pricing::Pricing;
-use coretalk_measure::probes::strain::{Load, names, price_load};
+use coretalk_measure::probes::latency_under_load::{Load, names, price_load};
 use coretalk_measure::probes::{broadcast, sharing};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
@@ -59,10 +59,10 @@ fn costs_are_recovered_within_three_percent() {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
         machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
-        let strained = Parameters::default()
+        let loaded = Parameters::default()
             .with(names::GAP_NS, "1000,1000000")
             .with(names::LOAD, "none,compute,stream,pingpong");
-        let mut all = trials(&machine, &cpus, "latency", &strained);
+        let mut all = trials(&machine, &cpus, "latency", &loaded);
         all.retain(|spec| spec.parameters.text(names::RECEIVER) != Some(names::SLEEPS));
         all.extend(trials(&machine, &cpus, "sharing", &Parameters::default()));
         all.extend(trials(&machine, &cpus, "broadcast", &Parameters::default()));

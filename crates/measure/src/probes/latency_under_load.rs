@@ -1,4 +1,4 @@
-//! Trials of the latency probe: the same hand-over after a silence (`--gap`), and while neighbours are busy
+//! Trials of the latency probe: the same hand-over after an idle gap (`--gap`), and while neighbours are busy
 //! (`--load`).
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
@@ -34,11 +34,11 @@ use coretalk_model::series::TrialSpec;
 
 #[cfg(not(loom))]
 pub use price::price_load;
-pub use trials::{Load, Where, decades, silences};
+pub use trials::{Load, Where, decades, gaps};
 
 /// Names of what trials are and say.
 pub mod names {
-    /// The silence before a message, in nanoseconds.
+    /// The idle gap before a message, in nanoseconds.
     pub const GAP_NS: &str = "gap_ns";
     /// How the receiver waits: [`LOOKS`] or the name of a primitive.
     pub const RECEIVER: &str = "receiver";
@@ -54,7 +54,7 @@ pub mod names {
     pub const LOAD: &str = "load";
     /// Where they are.
     pub const WHERE: &str = "neighbours";
-    /// Single round trips after a silence, the clock's cost in each.
+    /// Single round trips after an idle gap, the clock's cost in each.
     pub const ROUND_TRIP: &str = "round-trip";
     /// Half of their median less the clock's cost; negative where that is more.
     pub const HALF_NET_NS: &str = "half_net_ns";
@@ -85,12 +85,12 @@ impl SeriesProbe for Latency {
         trials::trials(request)
     }
 
-    /// Three silences, and whatever neighbours can be had, on one pair of each relation.
+    /// Three idle gaps, and whatever neighbours can be had, on one pair of each relation.
     fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         trials::brief(request)
     }
 
-    /// A pass holds so many silences at least, however long they are.
+    /// A pass holds so many idle gaps at least, however long they are.
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }

@@ -1,4 +1,4 @@
-//! One pass of messages after a silence, between threads that stay awake.
+//! One pass of messages after an idle gap, between threads that stay awake.
 
 use super::names;
 use super::word::Word;
@@ -15,7 +15,7 @@ use coretalk_model::{Picos, TrialFailure};
 const PATIENCE: Picos = Picos::from_ms(5_000);
 /// Messages that each pass has at least; the first is cold and not counted.
 const FEWEST: u64 = 3;
-/// A silence is up to so much shorter or longer, so that nothing periodic falls into step.
+/// An idle gap is up to so much shorter or longer, so that nothing periodic falls into step.
 const JITTER: f64 = 0.25;
 
 /// Performs one pass.
@@ -24,12 +24,12 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let word = Word::default();
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
-    let silence = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
+    let gap = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     // The least number of messages may take longer than the pass should.
     let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + PATIENCE;
     let run_role = |role: &RoleContext<'_>| match role.number {
-        0 => ask(role, &word, span_ticks, silence).map(Some),
+        0 => ask(role, &word, span_ticks, gap).map(Some),
         _ => role.line_up().and_then(|()| word.answer(role)).map(|()| None),
     };
     let said = context.run(limit, run_role, || ())?;
@@ -42,13 +42,13 @@ fn ask(
     role: &RoleContext<'_>,
     word: &Word,
     span_ticks: u64,
-    silence: impl Fn(u64) -> u64,
+    gap: impl Fn(u64) -> u64,
 ) -> Result<Tally, Halt> {
     let mut trips = Tally::new();
     role.line_up()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 0.. {
-        role.linger(silence(round))?;
+        role.linger(gap(round))?;
         let (mine, theirs) = (2 * round, 2 * round + 1);
         let began = counter::start();
         // It cannot fail: the turn is ours, and the partner changes only odd values.

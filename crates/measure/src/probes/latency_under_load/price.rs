@@ -1,4 +1,4 @@
-//! What silences and loads cost on a simulated machine, and what a pass says.
+//! What idle gaps and loads cost on a simulated machine, and what a pass says.
 
 use super::{Load, names};
 use crate::pricing::Pricing;
@@ -10,7 +10,7 @@ use coretalk_model::{Relation, TickRate};
 /// Messages of a pass that are simulated one by one; what follows is more of the same.
 const SIMULATED: u64 = 400;
 
-/// One pass after a silence: a transfer each way, and a simulated machine forgets nothing while both sides are awake.
+/// One pass after an idle gap: a transfer each way, and a simulated machine forgets nothing while both sides are awake.
 pub fn gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
@@ -28,7 +28,7 @@ pub fn gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     told(&trips, stage.rate(), clock_ns)
 }
 
-/// What a pass after silences says.
+/// What a pass after idle gaps says.
 pub fn told(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
     let mut observed = Observed::default();
     let histogram = trips.histogram(rate);

@@ -1,14 +1,14 @@
-//! Which trials a request for silences or loads means.
+//! Which trials a request for idle gaps or loads means.
 
 use super::names;
 use crate::series::SeriesRequest;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// The shortest and the longest silence, in nanoseconds.
+/// The shortest and the longest idle gap, in nanoseconds.
 const LEAST_GAP_NS: f64 = 100.0;
 const MOST_GAP_NS: f64 = 1e9;
-/// Silences of a suite: while idle loops poll, when they have stopped, and when states are deep.
+/// Idle gaps of a suite: while idle loops poll, when they have stopped, and when states are deep.
 const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
 
 /// What neighbours do.
@@ -49,7 +49,7 @@ impl Load {
         }
     }
 
-    /// The load of a trial; `None` for one of silence.
+    /// The load of a trial; `None` for one of an idle gap.
     pub fn of(spec: &TrialSpec) -> Option<Load> {
         let name = spec.parameters.text(names::LOAD)?;
         Load::ALL.into_iter().find(|load| load.name() == name)
@@ -88,7 +88,7 @@ impl Where {
     }
 }
 
-/// Silences × receivers × pairs, then loads × places × pairs.
+/// Idle gaps × receivers × pairs, then loads × places × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let mut trials = Vec::new();
     let spec = |parameters: Parameters, placement: Vec<CpuId>| TrialSpec {
@@ -97,7 +97,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         placement,
     };
     for pair in request.pairs {
-        let gaps = silences(request.asked.text(names::GAP_NS))?;
+        let gaps = self::gaps(request.asked.text(names::GAP_NS))?;
         let mut after_each = |receiver: &str, more: Option<&str>| {
             for &gap_ns in &gaps {
                 let parameters =
@@ -162,11 +162,11 @@ pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     trials(&SeriesRequest { asked: if has_neighbours { &loaded } else { &asked }, ..*request })
 }
 
-/// Silences in nanoseconds as a request holds them, none where none are asked for.
+/// Idle gaps in nanoseconds as a request holds them, none where none are asked for.
 ///
 /// # Errors
 /// One that is too short or too long, or stands twice.
-pub fn silences(listed: Option<&str>) -> Result<Vec<f64>, String> {
+pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, String> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
         let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
@@ -196,10 +196,10 @@ fn loads(listed: &str) -> Result<Vec<Load>, String> {
     Ok(loads)
 }
 
-/// Silences from one to another, ten times as long each: what `1us..1s` means.
+/// Idle gaps from one to another, ten times as long each: what `1us..1s` means.
 ///
 /// ```
-/// # use coretalk_measure::probes::strain::decades;
+/// # use coretalk_measure::probes::latency_under_load::decades;
 /// assert_eq!(decades(1e3, 1e6), [1e3, 1e4, 1e5, 1e6]);
 /// assert_eq!(decades(1e3, 5e3), [1e3, 5e3]);
 /// ```
