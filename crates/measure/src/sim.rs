@@ -15,6 +15,7 @@ mod noise;
 mod place;
 mod rng;
 mod scenario;
+mod sim_state;
 pub mod slim;
 pub mod spawn;
 mod spec;
@@ -24,11 +25,10 @@ mod states;
 pub mod stream;
 mod structure;
 mod trial;
-mod truth;
+mod true_costs;
 mod validate;
 pub mod wait;
 pub mod wake;
-mod world;
 
 pub use noise::Contamination;
 pub use scenario::{Scenario, ScenarioError};
@@ -47,10 +47,10 @@ use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure,
 };
+use sim_state::SimState;
 use std::io;
 use std::num::NonZeroUsize;
 use trial::Performed;
-use world::World;
 
 /// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
@@ -66,7 +66,7 @@ const LOOK: Picos = Picos::from_ms(100);
 /// ```
 #[derive(Debug)]
 pub struct SimMachine {
-    world: World,
+    sim: SimState,
     reported: Topology,
     allowance: Allowance,
     environment: Environment,
@@ -91,8 +91,8 @@ impl SimMachine {
         let mask = allowed.mask.unwrap_or_else(|| cpuset.difference(&allowed.isolated));
         let allowance = Allowance { mask: mask.difference(&offline), cpuset, offline };
         let environment = environment::environment(&spec);
-        let world = World {
-            truth: truth::Truth::new(&spec, topology, &reported),
+        let sim = SimState {
+            true_costs: true_costs::TrueCosts::new(&spec, topology, &reported),
             states: states::StateLine::new(spec.states.clone(), seed),
             clocks: clock::CoreClocks::new(&spec.core_clock, seed),
             counter: clock::Counter::new(&spec.counter),
@@ -101,15 +101,7 @@ impl SimMachine {
             spec,
         };
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        SimMachine {
-            world,
-            reported,
-            allowance,
-            environment,
-            now: Picos::ZERO,
-            threads,
-            asked: CpuSet::new(),
-        }
+        SimMachine { sim, reported, allowance, environment, now: Picos::ZERO, threads, asked: CpuSet::new() }
     }
 
     /// With this many simulation threads (at least one). Results do not depend on it.
@@ -118,21 +110,21 @@ impl SimMachine {
         self
     }
 
-    /// The truth: half a round trip (or one read, or one message) in ns, with the lines on this node, as the mean over
+    /// The true latency: half a round trip (or one read, or one message) in ns, with the lines on this node, as the mean over
     /// lines, at nominal clocks, without noise, in the state in which the machine begins.
     ///
     /// # Panics
     /// If the machine has no such CPU.
-    pub fn truth(&self, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
-        self.truth_in(0, a, b, kernel, home)
+    pub fn true_ns(&self, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
+        self.true_ns_in(0, a, b, kernel, home)
     }
 
-    /// [`truth`](SimMachine::truth) in one of the [`states`](SimMachine::states).
+    /// [`true_ns`](SimMachine::true_ns) in one of the [`states`](SimMachine::states).
     ///
     /// # Panics
     /// If the machine has no such CPU or state.
-    pub fn truth_in(&self, state: usize, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
-        let operation_ns = self.world.operation_ns(a, b, kernel, home, state);
+    pub fn true_ns_in(&self, state: usize, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
+        let operation_ns = self.sim.operation_ns(a, b, kernel, home, state);
         match kernel.cost {
             Cost::PingPong { .. } => operation_ns / 2.0,
             Cost::Chase { .. } | Cost::Stamp { .. } => operation_ns,
@@ -142,43 +134,43 @@ impl SimMachine {
     /// The true factors of the 16 slices of a pair and home, mean 1: what an estimator other than the mean over lines
     /// aims at follows from them.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
-        self.world.truth.slices(a, b, home, 1.0)
+        self.sim.true_costs.slices(a, b, home, 1.0)
     }
 
     /// A stage for trials of a series that has no noise and no stalls, at nominal clocks and in the first state: what
-    /// it prices is the truth.
+    /// it prices are the true costs.
     pub fn bare_stage<'a>(&'a self, placement: &'a [CpuId]) -> SimStage<'a> {
-        SimStage::bare(&self.world, placement)
+        SimStage::bare(&self.sim, placement)
     }
 
-    /// The truth of a piece of work on these CPUs in role order: its headline without noise, at nominal clocks and in the
+    /// The true headline of a piece of work on these CPUs in role order: without noise, at nominal clocks and in the
     /// first state; `None` for work that has no pattern here.
-    pub fn work_truth(&self, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-        place::truth(&self.world, workload, cpus, threads)
+    pub fn true_headline(&self, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
+        place::true_headline(&self.sim, workload, cpus, threads)
     }
 
     /// The names of the states between which the machine moves; none where it has one only.
     pub fn states(&self) -> Vec<&str> {
-        self.world.spec.states.iter().map(|state| state.name.as_str()).collect()
+        self.sim.spec.states.iter().map(|state| state.name.as_str()).collect()
     }
 
     /// Whether others run beside its CPUs for a while and slow them down, which no state tells.
     pub fn has_busy_neighbours(&self) -> bool {
-        self.world.spec.noise.sibling_share > 0.0
+        self.sim.spec.noise.sibling_share > 0.0
     }
 
     /// The state at a time, as an index into [`states`](SimMachine::states); 0 where it has one only.
     pub fn state_at(&self, time: Picos) -> usize {
-        self.world.states.at(time).state
+        self.sim.states.at(time).state
     }
 
     /// Whether an assignment is spoilt this once, and by how much: what detection of suspects has to find.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
-        self.world.contamination(assignment)
+        self.sim.contamination(assignment)
     }
 
     fn check(&self, round: &Round) -> Result<(), MachineError> {
-        let fail = |reason| Err(MachineError::Scenario { scenario: self.world.spec.name.clone(), reason });
+        let fail = |reason| Err(MachineError::Scenario { scenario: self.sim.spec.name.clone(), reason });
         let mut used = CpuSet::new();
         for assignment in &round.assignments {
             if assignment.placement.len() != 2 {
@@ -189,7 +181,7 @@ impl SimMachine {
                 return fail(format!("CPU {cpu} stands twice in one round"));
             }
             for order in assignment.orders.iter() {
-                if self.world.home(order.home, &assignment.placement).is_none() {
+                if self.sim.home(order.home, &assignment.placement).is_none() {
                     let (node, reason) = match order.home {
                         HomeChoice::Node(home) => (home.0, "the machine has no such node".to_owned()),
                         HomeChoice::OfRole(role) => (0, format!("the trial has no role {role}")),
@@ -208,7 +200,7 @@ impl SimMachine {
         let worth = usize::try_from(samples / SAMPLES_PER_THREAD).unwrap_or(usize::MAX);
         let threads = self.threads.min(worth).min(active).max(1);
         let perform = |part: &[Assignment]| -> Vec<Performed> {
-            part.iter().map(|trial| trial::perform(&self.world, trial, self.now, active, stop)).collect()
+            part.iter().map(|trial| trial::perform(&self.sim, trial, self.now, active, stop)).collect()
         };
         let performed = if threads == 1 {
             perform(&round.assignments)
@@ -250,11 +242,11 @@ impl Machine for SimMachine {
     }
 
     fn examine(&mut self) -> Vec<Finding> {
-        environment::findings(&self.world.spec, &self.reported)
+        environment::findings(&self.sim.spec, &self.reported)
     }
 
     fn rate(&self) -> TickRate {
-        self.world.counter.rate()
+        self.sim.counter.rate()
     }
 
     fn now(&self) -> Picos {
@@ -268,14 +260,14 @@ impl Machine for SimMachine {
     }
 
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
-        let counter = &self.world.spec.counter;
+        let counter = &self.sim.spec.counter;
         let step_ns = f64::from(counter.step_ticks) / counter.hz * 1e9;
         fine_enough(step_ns).map_err(|reason| MachineError::Clock { reason })?;
-        let failures = &self.world.spec.failures;
+        let failures = &self.sim.spec.failures;
         let takes = |cpu: &CpuId| {
             self.allowance.cpuset.contains(*cpu)
                 && !failures.refuse_pin.contains(*cpu)
-                && self.world.away(*cpu, self.now).is_none()
+                && self.sim.away(*cpu, self.now).is_none()
         };
         let taken: CpuSet = settings.cpus.iter().copied().filter(takes).collect();
         if let (true, Some(&cpu)) = (taken.is_empty(), settings.cpus.first()) {
@@ -291,7 +283,7 @@ impl Machine for SimMachine {
             return Err(MachineError::Priority { priority, reason });
         }
         let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
-        self.world.workers = taken;
+        self.sim.workers = taken;
         self.asked = settings.cpus.iter().copied().collect();
         self.environment.priority = Some(priority.clone());
         // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
@@ -307,7 +299,7 @@ impl Machine for SimMachine {
         // Before anything runs: what a session asks wrongly must not cost it the rounds before.
         batch.iter().try_for_each(|round| self.check(round))?;
         for round in batch {
-            let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+            let stop_at = self.sim.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
             if stop_at.is_some_and(|at| self.now >= at) {
                 stop.raise();
             }
@@ -318,14 +310,14 @@ impl Machine for SimMachine {
             self.now += outcome.elapsed;
             take(outcome);
         }
-        self.environment.throttled = Some(self.world.throttled(self.now));
+        self.environment.throttled = Some(self.sim.throttled(self.now));
         Ok(())
     }
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
-        let refuses = |cpu| self.asked.contains(cpu) && !self.world.workers.contains(cpu);
+        let refuses = |cpu| self.asked.contains(cpu) && !self.sim.workers.contains(cpu);
         let why = |cpu| {
-            let away = self.world.away(cpu, self.now);
+            let away = self.sim.away(cpu, self.now);
             let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
             away.or(outside).or(Some(Absence::PinRefused).filter(|_| refuses(cpu)))
         };
@@ -333,7 +325,7 @@ impl Machine for SimMachine {
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
-        probe.lacks_simulated(spec, self.world.spec.arch)
+        probe.lacks_simulated(spec, self.sim.spec.arch)
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
@@ -345,22 +337,22 @@ impl Machine for SimMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
-        let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+        let stop_at = self.sim.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
         if stop_at.is_some_and(|at| self.now >= at) {
             stop.raise();
         }
         if stop.is_raised() {
             return vec![Err(TrialFailure::Interrupted); orders.len()];
         }
-        let perform = |order: &TrialOrder<'_>| stage::perform(&self.world, order, self.now, orders.len());
+        let perform = |order: &TrialOrder<'_>| stage::perform(&self.sim, order, self.now, orders.len());
         let performed: Vec<_> = orders.iter().map(perform).collect();
         self.now += performed.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
-        self.environment.throttled = Some(self.world.throttled(self.now));
+        self.environment.throttled = Some(self.sim.throttled(self.now));
         performed.into_iter().map(|(outcome, _)| outcome).collect()
     }
 
     fn refuses(&self, work: &Work) -> Option<String> {
-        let name = &self.world.spec.name;
+        let name = &self.sim.spec.name;
         match work {
             Work::Command(_) => Some(format!(
                 "a simulated machine ({name}) runs no command; leave --machine out to run it on this machine"
@@ -374,7 +366,7 @@ impl Machine for SimMachine {
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let stop_at = self.world.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
+        let stop_at = self.sim.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
         if stop_at.is_some_and(|at| self.now >= at) {
             stop.raise();
         }
@@ -390,30 +382,30 @@ impl Machine for SimMachine {
         let done = match order.work {
             Work::Command(_) => None,
             Work::Workload(workload) => {
-                place::perform(&self.world, *workload, cpus, order.threads, order.key, started)
+                place::perform(&self.sim, *workload, cpus, order.threads, order.key, started)
             }
         };
         let Some((mut observed, elapsed)) = done else {
             let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
             return Err(TrialFailure::of(reason));
         };
-        if let Some((cpu, at)) = self.world.first_away(cpus, started, started + elapsed) {
+        if let Some((cpu, at)) = self.sim.first_away(cpus, started, started + elapsed) {
             // Whoever watches looks now and then: the CPU may be back by then, and what ran meanwhile says nothing.
             self.now = (at + LOOK).min(started + elapsed);
             return Err(TrialFailure::CpuLost { cpu });
         }
         self.now += elapsed;
-        self.environment.throttled = Some(self.world.throttled(self.now));
-        let quota = self.world.is_stopped_between(started, self.now);
+        self.environment.throttled = Some(self.sim.throttled(self.now));
+        let quota = self.sim.is_stopped_between(started, self.now);
         if let Some(&cpu) = cpus.first() {
-            let fast = self.world.truth.is_fast(cpu);
-            observed.value("core_ghz", f64::from(self.world.clocks.probed_ghz(cpu, fast, self.now)));
+            let fast = self.sim.true_costs.is_fast(cpu);
+            observed.value("core_ghz", f64::from(self.sim.clocks.probed_ghz(cpu, fast, self.now)));
         }
         Ok(PassOutcome { started, elapsed, observed, quota, ..PassOutcome::default() })
     }
 
     fn is_busy(&self) -> Option<bool> {
-        let failures = &self.world.spec.failures;
+        let failures = &self.sim.spec.failures;
         Some(failures.busy || failures.others > BUSY_SHARE)
     }
 }

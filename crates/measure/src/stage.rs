@@ -1,4 +1,4 @@
-//! [`Stage`]: all that a role function sees of the world.
+//! [`Stage`]: all that a role function sees of the machine.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};

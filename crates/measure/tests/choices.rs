@@ -50,7 +50,7 @@ fn measured(machine: &SimMachine, cpus: &[CpuId], key: Key) -> Matrix<Option<Obs
     Matrix::symmetric(cpus.to_vec(), |row, column| {
         let (a, b) = (cpus[row], cpus[column]);
         let homes = [a, b].map(|cpu| Home(topology.node_of(cpu).unwrap_or(0)));
-        let truth = homes.map(|home| machine.truth(a, b, &CAS, home));
+        let truth = homes.map(|home| machine.true_ns(a, b, &CAS, home));
         let noise = NOISE * key.normal((row * cpus.len() + column) as u64);
         Some(Observation::bare(truth[0].min(truth[1]) * (1.0 + noise)))
     })

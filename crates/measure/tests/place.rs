@@ -42,7 +42,7 @@ fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload
     let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
     assert_eq!(ended, PlaceEnded::Complete);
     let truth =
-        |workload, placement: &Placement| machine.work_truth(workload, &placement.cpus, threads).unwrap();
+        |workload, placement: &Placement| machine.true_headline(workload, &placement.cpus, threads).unwrap();
     workloads
         .into_iter()
         .zip(headlines(&result))
@@ -130,7 +130,7 @@ fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
 
 /// A message from CPU to CPU, as a ring of two passes them.
 fn message_ns(machine: &SimMachine, (a, b): (CpuId, CpuId)) -> f64 {
-    let hops = || machine.work_truth(Workload::usual(WorkloadKind::Ring), &[a, b], 2).unwrap();
+    let hops = || machine.true_headline(Workload::usual(WorkloadKind::Ring), &[a, b], 2).unwrap();
     if a == b { 0.0 } else { 1e9 / hops() }
 }
 

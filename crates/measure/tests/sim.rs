@@ -135,7 +135,7 @@ fn every_builtin_has_the_structure_and_latencies_of_the_table() {
             let (a, b) = (CpuId(a), CpuId(b));
             assert_eq!(machine.topology().relation(a, b), relation, "{name}: {a} and {b}");
             let best = [0, 1, 2, 3]
-                .map(|node| machine.truth(a, b, &CAS_PAUSE, Home(node)))
+                .map(|node| machine.true_ns(a, b, &CAS_PAUSE, Home(node)))
                 .into_iter()
                 .fold(f64::INFINITY, f64::min);
             assert!((best / ns - 1.0).abs() < 0.09, "{name}: {a} and {b} at {best} ns");
@@ -153,10 +153,10 @@ fn the_guest_reports_one_cache_and_is_a_guest() {
     assert_eq!(machine.environment().hypervisor.as_deref(), Some("kvm"));
     assert_eq!(machine.states(), ["near", "far", "sibling"]);
     assert!(machine.examine().iter().any(|finding| finding.id == "simulated"));
-    let far = machine.truth_in(1, CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
-    let near = machine.truth(CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
+    let far = machine.true_ns_in(1, CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
+    let near = machine.true_ns(CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
     assert!((4.8..5.5).contains(&(far / near)), "{far} against {near}");
-    let sibling = |kernel| machine.truth_in(2, CpuId(0), CpuId(1), kernel, Home(0));
+    let sibling = |kernel| machine.true_ns_in(2, CpuId(0), CpuId(1), kernel, Home(0));
     assert_eq!(sibling(&CAS_PAUSE), near);
     assert!(sibling(&CAS) < 0.7 * near);
 }
@@ -178,7 +178,7 @@ fn medians_come_close_to_the_truth_on_every_quiet_machine() {
                     continue;
                 }
                 let span = spans(&mut machine, assignment).remove(0);
-                let truth = machine.truth(CpuId(0), CpuId(b), kernel, span.home);
+                let truth = machine.true_ns(CpuId(0), CpuId(b), kernel, span.home);
                 let factor = if matches!(kernel.cost, Cost::Chase { .. }) { 2.0 } else { 1.0 };
                 let ratio = half_ns(&machine, &span) * factor / truth;
                 assert!((0.98..1.02).contains(&ratio), "{name}, {}, CPU 0 and {b}: {ratio}", kernel.id);
@@ -196,7 +196,7 @@ fn an_aligned_run_hits_every_slice_once() {
     let run = SpanOrder { lines: 16, sampling, ..order(&CAS_PAUSE) };
     let one = SpanOrder { walk: Walk::OnePlace, lines: 4, ..run.clone() };
     let spans = spans(&mut machine, trial(0, 9, 3, vec![run, one]));
-    let truth = machine.truth(CpuId(0), CpuId(9), &CAS_PAUSE, Home(0));
+    let truth = machine.true_ns(CpuId(0), CpuId(9), &CAS_PAUSE, Home(0));
     assert!((half_ns(&machine, &spans[0]) / truth - 1.0).abs() < 1e-4);
     let Samples::Batches { ticks, .. } = &spans[0].samples else { panic!() };
     let mut seen: Vec<f64> = ticks.iter().map(|&t| machine.rate().ns(f64::from(t)) / 2e5 / truth).collect();
@@ -253,7 +253,7 @@ fn cutting_a_batch_and_ordering_a_round_change_nothing() {
 fn the_seed_changes_noise_only_and_the_hardware_seed_the_machine() {
     let samples = |scenario: Scenario, seed| {
         let mut machine = open(scenario, seed);
-        let truth = machine.truth(CpuId(0), CpuId(9), &CAS, Home(0));
+        let truth = machine.true_ns(CpuId(0), CpuId(9), &CAS, Home(0));
         (truth, spans(&mut machine, trial(0, 9, 1, vec![order(&CAS)])))
     };
     let (one, again, other) = (
@@ -299,7 +299,7 @@ fn a_guest_moves_between_its_states_and_leaves_evidence() {
         let (before, after) =
             (machine.state_at(recording.started), machine.state_at(recording.started + recording.elapsed));
         if before == after && !recording.disturbance.sibling_busy {
-            let truth = machine.truth_in(before, CpuId(0), CpuId(1), &CAS, Home(0));
+            let truth = machine.true_ns_in(before, CpuId(0), CpuId(1), &CAS, Home(0));
             seen[before] += usize::from((0.85..1.18).contains(&(half / truth)));
         }
     }
@@ -316,7 +316,7 @@ fn a_coarse_clock_shows_whole_steps_with_a_true_mean() {
     let Samples::Counts { counts } = &span.samples else { panic!("no counts") };
     let n: u64 = counts.iter().map(|(_, count)| count).sum();
     let mean = counts.iter().map(|&(ticks, count)| ticks as f64 * count as f64).sum::<f64>() / n as f64;
-    let truth = machine.truth(CpuId(0), CpuId(1), &CAS, Home(0));
+    let truth = machine.true_ns(CpuId(0), CpuId(1), &CAS, Home(0));
     assert_eq!(n, 40_000);
     assert!(counts.len() <= 4, "{counts:?}");
     assert!((machine.rate().ns(mean) / 2.0 / truth - 1.0).abs() < 0.01);
@@ -342,14 +342,14 @@ fn one_way_differences_cancel_their_clocks_in_the_sum() {
     let [there, back] = signed(0, 9);
     assert!(there.min(back) < 0.0, "no clock lags: {there}, {back}");
     let sum = machine.rate().ns(there + back);
-    let truth = 2.0 * machine.truth(CpuId(0), CpuId(9), &CAS_PAUSE, Home(0));
+    let truth = 2.0 * machine.true_ns(CpuId(0), CpuId(9), &CAS_PAUSE, Home(0));
     assert!((sum / truth - 1.0).abs() < 0.01, "{sum} against {truth}");
 }
 
 #[test]
 fn homes_matter_across_nodes_and_elsewhere_not() {
     let machine = open(builtin("epyc-2s-192"), 1);
-    let truth = |a, b, node| machine.truth(CpuId(a), CpuId(b), &CAS_PAUSE, Home(node));
+    let truth = |a, b, node| machine.true_ns(CpuId(a), CpuId(b), &CAS_PAUSE, Home(node));
     let (left, right) = (truth(0, 96, 0), truth(0, 96, 1));
     assert!((left.max(right) / left.min(right) - 1.15).abs() < 1e-9);
     assert!(truth(0, 8, 1) > 1.8 * truth(0, 8, 0));
@@ -386,7 +386,7 @@ fn contaminated_trials_are_as_rare_and_as_slow_as_stated() {
         bad += usize::from(contamination.is_some());
         if key < 200 {
             let span = spans(&mut machine, assignment).remove(0);
-            let ratio = half_ns(&machine, &span) / machine.truth(CpuId(0), CpuId(9), &CAS, Home(0));
+            let ratio = half_ns(&machine, &span) / machine.true_ns(CpuId(0), CpuId(9), &CAS, Home(0));
             let expected = contamination.map_or(1.0, |c| {
                 assert!((1.3..=4.0).contains(&c.factor));
                 if c.run.is_some() { (1.0 + c.factor) / 2.0 } else { c.factor }
@@ -409,7 +409,7 @@ fn a_round_lasts_as_long_as_its_slowest_trial_and_nothing_sleeps() {
     assert_eq!(outcome.elapsed, far.elapsed);
     assert_eq!(machine.now(), outcome.elapsed);
     let trips = 100.0 + 32.0 * 8.0 * 64.0;
-    let expected = 26_000.0 + 32.0 * 30.0 + trips * 2.0 * machine.truth(CpuId(2), CpuId(9), &CAS, Home(0));
+    let expected = 26_000.0 + 32.0 * 30.0 + trips * 2.0 * machine.true_ns(CpuId(2), CpuId(9), &CAS, Home(0));
     // The warm-up stays on one line, whose slice may differ.
     assert!((far.elapsed.ns() / expected - 1.0).abs() < 0.01, "{} against {expected}", far.elapsed.ns());
     machine.pause(Picos::from_secs(1000.0), &Stop::new());
@@ -553,7 +553,7 @@ fn a_matrix_is_a_machine_whose_truth_it_is() {
     assert_eq!(toml(&scenario.to_toml()), scenario);
     let mut machine = open(scenario, 1);
     assert!(machine.topology().domains().is_empty());
-    let truth = |a, b| machine.truth(CpuId(a), CpuId(b), &CAS, Home(0));
+    let truth = |a, b| machine.true_ns(CpuId(a), CpuId(b), &CAS, Home(0));
     assert_eq!((truth(0, 2), truth(2, 0), truth(0, 5), truth(2, 5)), (20.0, 30.0, 50.0, 30.0));
     let span = spans(&mut machine, trial(2, 0, 1, vec![order(&CAS)])).remove(0);
     assert!((half_ns(&machine, &span) / 30.0 - 1.0).abs() < 0.03);

@@ -99,7 +99,7 @@ impl Run {
         let states = self.machine.states().len().max(1);
         (0..states)
             .map(|state| {
-                let of = |home| self.machine.truth_in(state, CpuId(a), CpuId(b), kernel, home);
+                let of = |home| self.machine.true_ns_in(state, CpuId(a), CpuId(b), kernel, home);
                 // The better node counts.
                 of(home).min(of(other))
             })

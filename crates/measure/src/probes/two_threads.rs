@@ -196,7 +196,7 @@ mod loomed {
             loom::model(move || {
                 let kernel = kernel_by_id(id).unwrap();
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
-                let world = Arc::new((lines, AtomicU64::new(0)));
+                let shared = Arc::new((lines, AtomicU64::new(0)));
                 let run_role = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
                     let guard = Guard { halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
                     let trace = act(kernel, role, lines, 1, 0, Plan::Batches { visits, round_trips }, &guard);
@@ -206,9 +206,9 @@ mod loomed {
                     assert!(trace.ticks.iter().all(|&ticks| ticks < 1_000_000), "{:?}", trace.ticks);
                     trace.verified
                 };
-                let theirs = Arc::clone(&world);
+                let theirs = Arc::clone(&shared);
                 let other = loom::thread::spawn(move || run_role(spawned, &theirs));
-                let own = run_role(1 - spawned, &world);
+                let own = run_role(1 - spawned, &shared);
                 assert_eq!(other.join().unwrap(), own);
             });
         }

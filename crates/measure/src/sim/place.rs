@@ -1,10 +1,10 @@
 //! Work on a simulated machine: what its pattern of interaction costs on the CPUs of its roles.
 //!
 //! Roles run on the CPUs of a placement in turn. Those that share a CPU share its time; two that share a core have
-//! [`SMT_SPEED`] of it each. Messages cost the transfers of lines that the pattern states, at the truth of the scenario.
+//! [`SMT_SPEED`] of it each. Messages cost the transfers of lines that the pattern states, at the true costs of the scenario.
 
 use super::rng::{hash, normal};
-use super::world::World;
+use super::sim_state::SimState;
 use crate::events;
 use crate::kernel::Spin;
 use coretalk_model::place::{Workload, WorkloadKind};
@@ -42,19 +42,19 @@ const NODE_MB_S: f64 = 204_800.0;
 
 /// The roles of a piece of work on their CPUs.
 struct Roles<'a> {
-    world: &'a World,
+    sim: &'a SimState,
     cpus: Vec<CpuId>,
     now: Option<Picos>,
 }
 
 /// The headline of a run without noise in the first state; `None` for work that has no pattern here.
-pub fn truth(world: &World, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-    Roles::of(world, workload.kind, cpus, threads, None).headline(workload.kind)
+pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
+    Roles::of(sim, workload.kind, cpus, threads, None).headline(workload.kind)
 }
 
 /// The numbers of one run, and how long it took.
 pub fn perform(
-    world: &World,
+    sim: &SimState,
     workload: Workload,
     cpus: &[CpuId],
     threads: usize,
@@ -62,8 +62,8 @@ pub fn perform(
     now: Picos,
 ) -> Option<(Observed, Picos)> {
     let kind = workload.kind;
-    let roles = Roles::of(world, kind, cpus, threads, Some(now));
-    let luck = exp(RUN_SD * normal(hash([world.seed, key])));
+    let roles = Roles::of(sim, kind, cpus, threads, Some(now));
+    let luck = exp(RUN_SD * normal(hash([sim.seed, key])));
     let headline = roles.headline(kind)? * luck;
     let mut observed = Observed::default();
     observed.value(&kind.metrics()[0].name, headline);
@@ -93,14 +93,14 @@ pub fn has_pattern(kind: WorkloadKind) -> bool {
 
 impl<'a> Roles<'a> {
     fn of(
-        world: &'a World,
+        sim: &'a SimState,
         kind: WorkloadKind,
         cpus: &[CpuId],
         threads: usize,
         now: Option<Picos>,
     ) -> Roles<'a> {
         let roles = kind.roles(threads).unwrap_or(threads);
-        Roles { world, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
+        Roles { sim, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
     }
 
     /// The number that placements are compared by: operations a second, or the time of all.
@@ -156,7 +156,7 @@ impl<'a> Roles<'a> {
             }
             // To the other process and back: two calls to hand over, and a switch, or a wake-up on the other CPU.
             WorkloadKind::Pipe => {
-                let costs = &self.world.spec.costs;
+                let costs = &self.sim.spec.costs;
                 let hand_over = match self.cpus[0] == self.cpus[1] {
                     true => costs.switch_ns,
                     false => costs.wake_ns + costs.idle_exit_ns(0.0) + self.line_ns(0, 1),
@@ -191,7 +191,7 @@ impl<'a> Roles<'a> {
     /// and the turns of all others on its CPU.
     fn yields(&self) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
-        let costs = &self.world.spec.costs;
+        let costs = &self.sim.spec.costs;
         (0..self.cpus.len()).map(move |role| {
             let turns = self.roles_on(self.cpus[role]) - 1.0;
             costs.syscall_ns / self.whole_speed(role) + turns * costs.switch_ns + line
@@ -206,7 +206,7 @@ impl<'a> Roles<'a> {
 
     /// What all roles stream together: each core what it can, as far as its cache and its node let it through.
     fn streamed_mb_s(&self) -> f64 {
-        let topology = self.world.truth.topology();
+        let topology = self.sim.true_costs.topology();
         let several = topology.level(Level::L3).len() > 1;
         let mut nodes: BTreeMap<Option<CpuId>, BTreeMap<Option<CpuId>, f64>> = BTreeMap::new();
         let mut cores = CpuSet::new();
@@ -235,7 +235,7 @@ impl<'a> Roles<'a> {
     /// The same while no other role is on its CPU.
     fn whole_speed(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
-        let siblings = self.world.truth.topology().siblings(cpu);
+        let siblings = self.sim.true_costs.topology().siblings(cpu);
         let beside = self.cpus.iter().any(|other| *other != cpu && siblings.contains(*other));
         self.clock(role) * if beside { SMT_SPEED } else { 1.0 }
     }
@@ -248,9 +248,9 @@ impl<'a> Roles<'a> {
     fn clock(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
         // The clock of a core is known against the nominal value of its kind.
-        let clocks = &self.world.spec.core_clock;
-        let kind = if self.world.truth.is_fast(cpu) { 1.0 } else { clocks.slow_class_ghz / clocks.ghz };
-        kind * self.now.map_or(1.0, |now| self.world.clocks.relative(cpu, now))
+        let clocks = &self.sim.spec.core_clock;
+        let kind = if self.sim.true_costs.is_fast(cpu) { 1.0 } else { clocks.slow_class_ghz / clocks.ghz };
+        kind * self.now.map_or(1.0, |now| self.sim.clocks.relative(cpu, now))
     }
 
     /// What a line takes from the CPU of a role to that of another; nothing where they share it.
@@ -262,13 +262,13 @@ impl<'a> Roles<'a> {
     fn message_ns(&self, from: usize, to: usize) -> f64 {
         let (from, to) = (self.cpus[from], self.cpus[to]);
         if from == to {
-            return self.world.spec.costs.switch_ns;
+            return self.sim.spec.costs.switch_ns;
         }
-        let state = self.now.map_or(0, |now| self.world.states.at(now).state);
+        let state = self.now.map_or(0, |now| self.sim.states.at(now).state);
         let clock = self.now.map_or(1.0, |now| {
-            let relative = |cpu| self.world.clocks.relative(cpu, now);
+            let relative = |cpu| self.sim.clocks.relative(cpu, now);
             (relative(from) + relative(to)) / 2.0
         });
-        self.world.truth.transfer_ns(from, to, state, Spin::Hinted) / clock
+        self.sim.true_costs.transfer_ns(from, to, state, Spin::Hinted) / clock
     }
 }

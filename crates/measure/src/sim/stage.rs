@@ -1,8 +1,8 @@
 //! [`SimStage`]: what a trial of a series sees of a simulated machine: prices, noise, and time that passes.
 
 use super::rng::{Stream, exp, hash, normal};
+use super::sim_state::SimState;
 use super::stalls::Stalls;
-use super::world::World;
 use crate::kernel::Spin;
 use crate::pricing::{Costs, HeldAs, Pricing};
 use crate::series::TrialOrder;
@@ -14,7 +14,7 @@ use coretalk_model::{CpuId, Picos, Relation, TickRate, Topology, TrialFailure};
 /// key of the order and the placement.
 #[derive(Debug)]
 pub struct SimStage<'a> {
-    world: &'a World,
+    sim: &'a SimState,
     placement: &'a [CpuId],
     started: Picos,
     elapsed_ns: f64,
@@ -30,14 +30,14 @@ pub struct SimStage<'a> {
 
 /// Performs one pass of one of so many trials at the same time; says how long it took whatever came out.
 pub fn perform(
-    world: &World,
+    sim: &SimState,
     order: &TrialOrder<'_>,
     now: Picos,
     active: usize,
 ) -> (Result<PassOutcome, TrialFailure>, Picos) {
     let placement = &order.spec.placement;
-    let mut stage = SimStage::begin(world, order, now, active);
-    if let Some(failure) = world.failure(placement, now) {
+    let mut stage = SimStage::begin(sim, order, now, active);
+    if let Some(failure) = sim.failure(placement, now) {
         let elapsed = match failure {
             TrialFailure::TimedOut { limit } => limit,
             _ => stage.elapsed(),
@@ -46,12 +46,12 @@ pub fn perform(
     }
     let observed = order.probe.simulate(&mut stage, order);
     let elapsed = stage.elapsed();
-    if let Some(cpu) = world.lost_cpu(placement, now + elapsed) {
+    if let Some(cpu) = sim.lost_cpu(placement, now + elapsed) {
         return (Err(TrialFailure::CpuLost { cpu }), elapsed);
     }
     let evidence = stage.stalls.evidence();
     let ghz = |cpu: CpuId| {
-        let probe = |at| world.clocks.probed_ghz(cpu, world.truth.is_fast(cpu), at);
+        let probe = |at| sim.clocks.probed_ghz(cpu, sim.true_costs.is_fast(cpu), at);
         Some([probe(now), probe(now + elapsed)])
     };
     let mut roles = stage.roles;
@@ -69,19 +69,19 @@ pub fn perform(
         steal_ms: evidence.steal_ms,
         coordinator_shared: false,
         company: active.saturating_sub(1) as u32,
-        others_busy: world.spec.failures.others > DISTURBED_SHARE,
-        quota: evidence.quota || world.is_stopped_between(now, now + elapsed),
+        others_busy: sim.spec.failures.others > DISTURBED_SHARE,
+        quota: evidence.quota || sim.is_stopped_between(now, now + elapsed),
         sentinel_ns: None,
     });
     (outcome, elapsed)
 }
 
 impl<'a> SimStage<'a> {
-    fn begin(world: &'a World, order: &'a TrialOrder<'_>, now: Picos, active: usize) -> SimStage<'a> {
+    fn begin(sim: &'a SimState, order: &'a TrialOrder<'_>, now: Picos, active: usize) -> SimStage<'a> {
         let placement = order.spec.placement.as_slice();
         let id = order.spec.id().0;
-        let key = hash([world.seed, order.key, id]);
-        let spec = &world.spec;
+        let key = hash([sim.seed, order.key, id]);
+        let spec = &sim.spec;
         let stalls = Stalls::of_trial(&spec.stalls, spec.failures.clock_step, key, placement, now);
         let elapsed_ns = spec.costs.rendezvous_us * 1e3;
         let quiet = RoleEvidence {
@@ -92,7 +92,7 @@ impl<'a> SimStage<'a> {
         };
         let roles = vec![quiet; placement.len()];
         SimStage {
-            world,
+            sim,
             placement,
             started: now,
             elapsed_ns,
@@ -106,9 +106,9 @@ impl<'a> SimStage<'a> {
     }
 
     /// Without noise, stalls and drift.
-    pub(super) fn bare(world: &'a World, placement: &'a [CpuId]) -> SimStage<'a> {
+    pub(super) fn bare(sim: &'a SimState, placement: &'a [CpuId]) -> SimStage<'a> {
         SimStage {
-            world,
+            sim,
             placement,
             started: Picos::ZERO,
             elapsed_ns: 0.0,
@@ -126,14 +126,14 @@ impl<'a> SimStage<'a> {
             return 0.0;
         }
         let now = self.now();
-        let state = if self.noisy { self.world.states.at(now).state } else { 0 };
+        let state = if self.noisy { self.sim.states.at(now).state } else { 0 };
         let clock = if self.noisy {
-            let relative = |cpu| self.world.clocks.relative(cpu, now);
+            let relative = |cpu| self.sim.clocks.relative(cpu, now);
             (relative(from) + relative(to)) / 2.0
         } else {
             1.0
         };
-        self.crowd * self.world.truth.transfer_ns(from, to, state, spin) / clock
+        self.crowd * self.sim.true_costs.transfer_ns(from, to, state, spin) / clock
     }
 
     fn now(&self) -> Picos {
@@ -147,19 +147,19 @@ impl<'a> Pricing<'a> for SimStage<'a> {
     }
 
     fn topology(&self) -> &'a Topology {
-        self.world.truth.topology()
+        self.sim.true_costs.topology()
     }
 
     fn rate(&self) -> TickRate {
-        self.world.counter.rate()
+        self.sim.counter.rate()
     }
 
     fn clock_ns(&self) -> f64 {
-        self.world.counter.cost_ns
+        self.sim.counter.cost_ns
     }
 
     fn costs(&self) -> &'a Costs {
-        &self.world.spec.costs
+        &self.sim.spec.costs
     }
 
     fn keep_awake(&mut self) {
@@ -167,7 +167,7 @@ impl<'a> Pricing<'a> for SimStage<'a> {
     }
 
     fn idle_exit_ns(&self, idle_ns: f64) -> f64 {
-        if self.awake { 0.0 } else { self.world.spec.costs.idle_exit_ns(idle_ns) }
+        if self.awake { 0.0 } else { self.sim.spec.costs.idle_exit_ns(idle_ns) }
     }
 
     fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64 {
@@ -179,35 +179,35 @@ impl<'a> Pricing<'a> for SimStage<'a> {
     }
 
     fn sibling_factor(&self) -> [f64; 2] {
-        self.world.spec.noise.sibling_factor
+        self.sim.spec.noise.sibling_factor
     }
 
     fn shares_core(&self) -> bool {
-        let states = &self.world.spec.states;
-        let state = self.noisy.then(|| self.world.states.at(self.now()).state);
+        let states = &self.sim.spec.states;
+        let state = self.noisy.then(|| self.sim.states.at(self.now()).state);
         let onto_one = state.and_then(|state| states.get(state)).is_some_and(|state| state.one_core);
         let Some((first, others)) = self.placement.split_first() else { return false };
         onto_one || others.iter().all(|&other| self.topology().relation(*first, other) == Relation::Smt)
     }
 
     fn parallel_bias(&self) -> f64 {
-        self.world.spec.noise.parallel_bias
+        self.sim.spec.noise.parallel_bias
     }
 
     fn is_guest(&self) -> bool {
-        self.world.spec.hypervisor.is_some()
+        self.sim.spec.hypervisor.is_some()
     }
 
     fn cycle_ns(&self, cpu: CpuId) -> f64 {
-        let clock = &self.world.spec.core_clock;
-        1.0 / if self.world.truth.is_fast(cpu) { clock.ghz } else { clock.slow_class_ghz }
+        let clock = &self.sim.spec.core_clock;
+        1.0 / if self.sim.true_costs.is_fast(cpu) { clock.ghz } else { clock.slow_class_ghz }
     }
 
     fn event(&mut self, ns: f64) -> f64 {
         if !self.noisy {
             return ns;
         }
-        let noise = &self.world.spec.noise;
+        let noise = &self.sim.spec.noise;
         let mut event = ns * exp(noise.event_sd * normal(self.stream.bits()));
         if self.stream.unit() < noise.spike_share {
             event *= self.stream.between(noise.spike_factor);
@@ -236,7 +236,7 @@ impl<'a> Pricing<'a> for SimStage<'a> {
 
     fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)> {
         let key = self.stream.bits();
-        let mut stalls = Stalls::of_trial(&self.world.spec.stalls, None, key, &[cpu], self.now());
+        let mut stalls = Stalls::of_trial(&self.sim.spec.stalls, None, key, &[cpu], self.now());
         stalls.each(span_ns)
     }
 
@@ -249,7 +249,7 @@ impl<'a> Pricing<'a> for SimStage<'a> {
 
     fn ticks(&mut self, ns: f64) -> u64 {
         let phase = self.stream.unit();
-        self.world.counter.ticks(ns, phase).max(0) as u64
+        self.sim.counter.ticks(ns, phase).max(0) as u64
     }
 
     fn elapsed(&self) -> Picos {

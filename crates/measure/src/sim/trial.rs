@@ -1,17 +1,17 @@
 //! One trial on the simulated machine: from an assignment to a recording.
 
-mod ground;
+mod line_costs;
 
 use super::noise::{BatchNoise, Contamination};
 use super::rng::{Stream, hash, unit, wander};
+use super::sim_state::{SimState, lines};
 use super::stalls::Stalls;
-use super::world::{World, lines};
 use crate::machine::{Assignment, Sampling, SpanOrder};
 use crate::stop::Stop;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::latency::one_way::{OneWay, Way};
 use coretalk_model::{CpuId, Picos, Recording, Samples, Span, TrialFailure};
-use ground::Ground;
+use line_costs::LineCosts;
 use std::collections::BTreeMap;
 
 /// How long a neighbour stays busy.
@@ -30,34 +30,34 @@ pub struct Performed {
 
 /// Performs one of `active` trials that begin at the same time.
 pub fn perform(
-    world: &World,
+    sim: &SimState,
     assignment: &Assignment,
     started: Picos,
     active: usize,
     stop: &Stop,
 ) -> Performed {
-    let rendezvous = Picos::from_ns(world.spec.costs.rendezvous_us * 1e3);
-    if let Some(failure) = world.failure(&assignment.placement, started) {
+    let rendezvous = Picos::from_ns(sim.spec.costs.rendezvous_us * 1e3);
+    if let Some(failure) = sim.failure(&assignment.placement, started) {
         let elapsed = match failure {
             TrialFailure::TimedOut { limit } => limit,
             _ => rendezvous,
         };
         return Performed { outcome: Err(failure), elapsed };
     }
-    let mut trial = Trial::begin(world, assignment, started, active);
+    let mut trial = Trial::begin(sim, assignment, started, active);
     let outcome = trial.spans(assignment, stop);
     let elapsed = Picos::from_ns(trial.elapsed_ns);
     let placement = &assignment.placement;
-    let gone = world.lost_cpu(placement, started + elapsed);
+    let gone = sim.lost_cpu(placement, started + elapsed);
     let outcome = match gone {
         Some(cpu) => Err(TrialFailure::CpuLost { cpu }),
         None => outcome.map(|spans| {
-            let ghz = |cpu: CpuId, at| world.clocks.probed_ghz(cpu, world.truth.is_fast(cpu), at);
+            let ghz = |cpu: CpuId, at| sim.clocks.probed_ghz(cpu, sim.true_costs.is_fast(cpu), at);
             let core_ghz =
                 placement.iter().map(|&cpu| Some([ghz(cpu, started), ghz(cpu, started + elapsed)])).collect();
             let mut disturbance = trial.stalls.evidence();
             disturbance.sibling_busy = trial.sibling_busy;
-            disturbance.others_busy = world.spec.failures.others > DISTURBED_SHARE;
+            disturbance.others_busy = sim.spec.failures.others > DISTURBED_SHARE;
             Recording { started, elapsed, spans, core_ghz, disturbance }
         }),
     };
@@ -66,7 +66,7 @@ pub fn perform(
 
 /// A trial while it runs.
 pub struct Trial<'a> {
-    pub world: &'a World,
+    pub sim: &'a SimState,
     key: u64,
     pub from: CpuId,
     pub to: CpuId,
@@ -86,20 +86,20 @@ pub struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn begin(world: &'a World, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
-        let spec = &world.spec;
-        let key = world.key(assignment);
+    fn begin(sim: &'a SimState, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
+        let spec = &sim.spec;
+        let key = sim.key(assignment);
         let stalls =
             Stalls::of_trial(&spec.stalls, spec.failures.clock_step, key, &assignment.placement, started);
         let mut trial = Trial {
-            world,
+            sim,
             key,
             from: assignment.placement[0],
             to: assignment.placement[1],
             started,
             elapsed_ns: (spec.costs.rendezvous_us + spec.costs.probes_us / 2.0) * 1e3,
             stalls,
-            contamination: world.contamination(assignment),
+            contamination: sim.contamination(assignment),
             crowd: 1.0 + spec.noise.parallel_bias * active.saturating_sub(1) as f64,
             state: 0,
             slowness: 1.0,
@@ -113,7 +113,7 @@ impl<'a> Trial<'a> {
     fn spans(&mut self, assignment: &Assignment, stop: &Stop) -> Result<Vec<Span>, TrialFailure> {
         let spans = assignment.orders.iter().enumerate();
         let spans = spans.map(|(index, order)| self.span(index, order, assignment, stop)).collect();
-        self.elapsed_ns += self.world.spec.costs.probes_us / 2.0 * 1e3;
+        self.elapsed_ns += self.sim.spec.costs.probes_us / 2.0 * 1e3;
         spans
     }
 
@@ -124,20 +124,20 @@ impl<'a> Trial<'a> {
         assignment: &Assignment,
         stop: &Stop,
     ) -> Result<Span, TrialFailure> {
-        let home = self.world.home(order.home, &assignment.placement).unwrap_or_default();
+        let home = self.sim.home(order.home, &assignment.placement).unwrap_or_default();
         let key = hash([self.key, index as u64]);
-        self.elapsed_ns += f64::from(lines(order)) * self.world.spec.costs.line_ns;
-        let mut ground = Ground::new(self, order, home, key);
-        let warm_up = f64::from(order.warm_up) * ground.operation_ns(self, 0);
+        self.elapsed_ns += f64::from(lines(order)) * self.sim.spec.costs.line_ns;
+        let mut line_costs = LineCosts::new(self, order, home, key);
+        let warm_up = f64::from(order.warm_up) * line_costs.operation_ns(self, 0);
         self.elapsed_ns += warm_up;
         // What struck before the first sample took time and is in no sample.
         self.hold_up();
         let (round_trips, samples) = match order.sampling {
             Sampling::Batches { visits, round_trips } => {
-                (round_trips, self.batches(&mut ground, order.lines, visits, round_trips, stop)?)
+                (round_trips, self.batches(&mut line_costs, order.lines, visits, round_trips, stop)?)
             }
             Sampling::Events { round_trips } => {
-                (1, self.events(&mut ground, order.lines, round_trips, stop)?)
+                (1, self.events(&mut line_costs, order.lines, round_trips, stop)?)
             }
         };
         Ok(Span { kernel: order.kernel.id.clone(), home, round_trips, samples })
@@ -145,14 +145,14 @@ impl<'a> Trial<'a> {
 
     fn batches(
         &mut self,
-        ground: &mut Ground<'_>,
+        line_costs: &mut LineCosts<'_>,
         places: u32,
         visits: u32,
         round_trips: u32,
         stop: &Stop,
     ) -> Result<Samples, TrialFailure> {
-        let (counter, noise) = (self.world.counter, &self.world.spec.noise);
-        let mut noise = BatchNoise::new(noise, noise.batch_sd, ground.key);
+        let (counter, noise) = (self.sim.counter, &self.sim.spec.noise);
+        let mut noise = BatchNoise::new(noise, noise.batch_sd, line_costs.key);
         let trips = f64::from(round_trips);
         // Room for what a sane order needs; a wild one grows step by step and can be stopped.
         let room = (u64::from(places) * u64::from(visits)).min(1 << 20) as usize;
@@ -161,10 +161,10 @@ impl<'a> Trial<'a> {
             if stop.is_raised() {
                 return Err(TrialFailure::Interrupted);
             }
-            let mut batch_ns = trips * ground.operation_ns(self, place);
+            let mut batch_ns = trips * line_costs.operation_ns(self, place);
             // A batch of stamps goes there and back, which cancels the offset of the clocks.
             let ahead_ns = counter.cost_ns;
-            let mut stream = ground.stream(place);
+            let mut stream = line_costs.stream(place);
             let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
             for _ in 0..visits {
                 let bits = stream.bits();
@@ -174,7 +174,7 @@ impl<'a> Trial<'a> {
                 if elapsed_ns >= horizon_ns {
                     self.elapsed_ns = elapsed_ns;
                     ns += self.hold_up();
-                    batch_ns = trips * ground.operation_ns(self, place);
+                    batch_ns = trips * line_costs.operation_ns(self, place);
                     (elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
                 }
                 ticks.push(word(counter.ticks(ns, phase(bits))));
@@ -186,23 +186,23 @@ impl<'a> Trial<'a> {
 
     fn events(
         &mut self,
-        ground: &mut Ground<'_>,
+        line_costs: &mut LineCosts<'_>,
         places: u32,
         round_trips: u64,
         stop: &Stop,
     ) -> Result<Samples, TrialFailure> {
-        let (counter, noise) = (self.world.counter, &self.world.spec.noise);
-        let mut noise = BatchNoise::new(noise, noise.event_sd, ground.key);
+        let (counter, noise) = (self.sim.counter, &self.sim.spec.noise);
+        let mut noise = BatchNoise::new(noise, noise.event_sd, line_costs.key);
         let (mut table, mut used) = (vec![0u64; TABLE], 0);
         let mut beyond: BTreeMap<u64, u64> = BTreeMap::new();
         // Stamps tell both ways of a trip apart, each with the offset of the clocks in it.
-        let ways = if ground.is_stamped() { 2 } else { 1 };
+        let ways = if line_costs.is_stamped() { 2 } else { 1 };
         let round_trips = round_trips * ways;
         for place in 0..places {
             let share =
                 |place: u32| (u128::from(round_trips) * u128::from(place) / u128::from(places)) as u64;
-            let mut operation_ns = ground.operation_ns(self, place);
-            let mut stream = ground.stream(place);
+            let mut operation_ns = line_costs.operation_ns(self, place);
+            let mut stream = line_costs.stream(place);
             let (mut elapsed_ns, mut horizon_ns) = (self.elapsed_ns, self.horizon_ns());
             for event in share(place)..share(place + 1) {
                 if event % 65_536 == 0 && stop.is_raised() {
@@ -212,11 +212,11 @@ impl<'a> Trial<'a> {
                 let mut ns = operation_ns * noise.factor(bits);
                 elapsed_ns += ns + counter.cost_ns;
                 let back = ways == 2 && event % 2 == 1;
-                ns += counter.cost_ns + if back { -ground.ahead_ns } else { ground.ahead_ns };
+                ns += counter.cost_ns + if back { -line_costs.ahead_ns } else { line_costs.ahead_ns };
                 if elapsed_ns >= horizon_ns {
                     self.elapsed_ns = elapsed_ns;
                     ns += self.hold_up();
-                    operation_ns = ground.operation_ns(self, place);
+                    operation_ns = line_costs.operation_ns(self, place);
                     (elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
                 }
                 let ticks = counter.ticks(ns, phase(bits));
@@ -259,22 +259,22 @@ impl<'a> Trial<'a> {
 
     /// Looks at everything that moves with time.
     pub fn look(&mut self) {
-        let (world, noise) = (self.world, &self.world.spec.noise);
+        let (sim, noise) = (self.sim, &self.sim.spec.noise);
         let now = self.started + Picos::from_ns(self.elapsed_ns);
-        let stretch = world.states.at(now);
+        let stretch = sim.states.at(now);
         self.state = stretch.state;
         self.look_ns = (self.elapsed_ns + LOOK_NS).min((stretch.until - self.started).ns());
-        let clocks = world.clocks.relative(self.from, now) + world.clocks.relative(self.to, now);
+        let clocks = sim.clocks.relative(self.from, now) + sim.clocks.relative(self.to, now);
         self.slowness = self.crowd * 2.0 / clocks;
         if noise.drift_sd > 0.0 {
             let pair = u64::from(self.from.0.min(self.to.0)) << 32 | u64::from(self.from.0.max(self.to.0));
             let period = Picos::from_ns(noise.drift_ms * 1e6).0;
-            self.slowness *= 1.0 + noise.drift_sd * wander(hash([world.seed, 0xD21F7, pair]), now.0, period);
+            self.slowness *= 1.0 + noise.drift_sd * wander(hash([sim.seed, 0xD21F7, pair]), now.0, period);
         }
         if noise.sibling_share > 0.0 {
             for cpu in [self.from, self.to] {
-                let core = world.truth.topology().siblings(cpu).first().unwrap_or(cpu);
-                let bits = hash([world.seed, 0x51B, u64::from(core.0), now.0 / SIBLING_PS]);
+                let core = sim.true_costs.topology().siblings(cpu).first().unwrap_or(cpu);
+                let bits = hash([sim.seed, 0x51B, u64::from(core.0), now.0 / SIBLING_PS]);
                 if unit(bits) < noise.sibling_share {
                     self.slowness *= Stream::of(bits).between(noise.sibling_factor);
                     self.sibling_busy = true;

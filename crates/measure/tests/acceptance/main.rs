@@ -50,7 +50,7 @@ fn coverage(run: &Run, added: &Added) -> [f64; 3] {
     let mut held = [0usize; 3];
     for (pair, value) in &values {
         let relation = run.machine.topology().relation(pair[0], pair[1]);
-        let bare_ns = run.truth(*pair, value);
+        let bare_ns = run.true_ns(*pair, value);
         let lasting_ns = bare_ns * added[&relation];
         held[0] += usize::from(value.latency_ns.contains(lasting_ns));
         held[1] += usize::from(value.cycles.unwrap().contains(lasting_ns * NOMINAL_GHZ));

@@ -163,7 +163,8 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
     let seen = across(&auto);
     assert!(seen.len() >= 4);
     for (pair, value) in &seen {
-        let [near, far] = [0, 1].map(|node| auto.machine.truth(pair[0], pair[1], auto.kernel(), Home(node)));
+        let [near, far] =
+            [0, 1].map(|node| auto.machine.true_ns(pair[0], pair[1], auto.kernel(), Home(node)));
         assert_eq!(value.home, Home(u32::from(far < near)), "{pair:?}");
         let penalty = value.home_penalty.unwrap();
         assert!((penalty / (near.max(far) / near.min(far)) - 1.0).abs() < 0.02, "{pair:?}: {penalty}");
@@ -175,7 +176,7 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
     let fixed = performed(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
     for (pair, value) in fixed.values() {
         assert_eq!((value.home, value.home_penalty), (Home(1), None), "{pair:?}");
-        let ratio = value.latency_ns.point / fixed.truth(pair, value);
+        let ratio = value.latency_ns.point / fixed.true_ns(pair, value);
         assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
     }
 }

@@ -29,7 +29,7 @@ fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
             assert!((share - 1.0).abs() < 1e-9);
             // The headline is the largest plateau, and one of the machine's states, not a mean of them.
             let truths = (0..run.machine.states().len())
-                .map(|state| run.machine.truth_in(state, pair[0], pair[1], run.kernel(), value.home));
+                .map(|state| run.machine.true_ns_in(state, pair[0], pair[1], run.kernel(), value.home));
             let off = truths.map(|truth| (value.latency_ns.point / truth - 1.0).abs()).fold(1.0, f64::min);
             assert!(off < 0.1, "seed {seed} {pair:?}: {} is no state", value.latency_ns.point);
         }
@@ -64,7 +64,7 @@ fn tails_hold_every_single_round_trip_and_what_messages_would_have_seen() {
             2 * below >= total
         });
         let kernel = kernel_by_id(series.kernel.as_str()).unwrap();
-        let truth = run.machine.truth(series.placement[0], series.placement[1], kernel, Home(0));
+        let truth = run.machine.true_ns(series.placement[0], series.placement[1], kernel, Home(0));
         // Half a round trip with half a read of the clock in it, on one line of 8 % spread.
         let expected = truth + series.clock_ns / 2.0;
         let off = median.unwrap().0 as f64 / 1000.0 / expected - 1.0;
@@ -88,7 +88,7 @@ fn another_tools_numbers_come_from_its_own_kernel() {
         assert_eq!(imitated.cells.is_symmetric(), imitated.tool != Tool::CoherencyLatency);
         for (row, column, cell) in imitated.cells.iter().filter(|(row, column, _)| row != column) {
             let pair = [imitated.cells.cpus()[column], imitated.cells.cpus()[row]];
-            let truth = run.machine.truth(pair[0], pair[1], kernel, Home(0));
+            let truth = run.machine.true_ns(pair[0], pair[1], kernel, Home(0));
             let ratio = cell.as_ref().unwrap().value_ns / truth;
             // One line instead of many (8 % spread), minima, whole nanoseconds.
             assert!((0.6..1.4).contains(&ratio), "{:?} {pair:?}: {ratio}", imitated.tool);
@@ -105,7 +105,7 @@ fn the_ladder_tells_every_kernel_close_to_its_truth() {
             let kernel = kernel_by_id(row.kernel.as_str()).unwrap();
             let topology = run.machine.topology();
             let pairs = run.pairs().into_iter().filter(|p| topology.relation(p[0], p[1]) == row.relation);
-            let truths: Vec<f64> = pairs.map(|p| run.machine.truth(p[0], p[1], kernel, Home(0))).collect();
+            let truths: Vec<f64> = pairs.map(|p| run.machine.true_ns(p[0], p[1], kernel, Home(0))).collect();
             let truth = coretalk_model::stats::median(&truths).unwrap();
             let ratio = row.latency_ns.unwrap().point / truth;
             assert!((ratio - 1.0).abs() < 0.08, "{name} {:?} {}: {ratio}", row.relation, row.step);

@@ -19,7 +19,7 @@ fn check(run: &Run, cpu: u32, reason: &str) {
             }
             Cell::Measured(value) => {
                 assert!(!pair.contains(&CpuId(cpu)), "{pair:?} has a value in spite of: {reason}");
-                let ratio = value.latency_ns.point / run.truth(pair, value);
+                let ratio = value.latency_ns.point / run.true_ns(pair, value);
                 assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");
             }
         }
@@ -78,7 +78,7 @@ fn a_cpu_taken_away_in_the_middle_keeps_what_it_said_before() {
 fn a_jump_of_the_clock_does_not_move_a_value() {
     let run = failing("clock_step = { at_ms = 200, by_us = 4000 }");
     for (pair, value) in run.values() {
-        let ratio = value.latency_ns.point / run.truth(pair, value);
+        let ratio = value.latency_ns.point / run.true_ns(pair, value);
         assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
     }
 }

@@ -36,7 +36,7 @@ fn intervals_hold_the_truth_at_two_and_at_one_percent() {
         {
             let run = run(builtin(name), seed, |settings| settings.precision = precision);
             for (pair, value) in run.values() {
-                held += usize::from(value.latency_ns.contains(run.truth(pair, value)));
+                held += usize::from(value.latency_ns.contains(run.true_ns(pair, value)));
                 all += 1;
                 widths.push(value.latency_ns.relative_half_width());
             }

@@ -127,8 +127,8 @@ impl Run {
     }
 
     /// The true half round trip of a pair in the first map, lines on the home of its headline.
-    pub fn truth(&self, pair: [CpuId; 2], value: &CellValue) -> f64 {
-        self.machine.truth(pair[0], pair[1], self.kernel(), value.home)
+    pub fn true_ns(&self, pair: [CpuId; 2], value: &CellValue) -> f64 {
+        self.machine.true_ns(pair[0], pair[1], self.kernel(), value.home)
     }
 
     /// Median over the cells of each reported relation of measured ÷ true.
@@ -136,7 +136,7 @@ impl Run {
         let mut ratios: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
         for (pair, value) in self.values() {
             let relation = self.machine.topology().relation(pair[0], pair[1]);
-            ratios.entry(relation).or_default().push(value.latency_ns.point / self.truth(pair, value));
+            ratios.entry(relation).or_default().push(value.latency_ns.point / self.true_ns(pair, value));
         }
         ratios
             .into_iter()

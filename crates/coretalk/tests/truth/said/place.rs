@@ -66,7 +66,7 @@ fn truth(reader: &Reader<'_>, comparison: &Value, name: &str) -> Option<f64> {
     let threads = reader.run.words.iter().skip_while(|word| *word != "--threads").nth(1);
     let cpus = cpus(placement(comparison, name));
     let threads = threads.and_then(|text| text.parse().ok()).unwrap_or(reader_threads(reader));
-    reader.run.machine.work_truth(workload, &cpus, threads)
+    reader.run.machine.true_headline(workload, &cpus, threads)
 }
 
 fn reader_threads(reader: &Reader<'_>) -> usize {

@@ -1,14 +1,14 @@
-//! [`Ground`]: the lines under a span, and what an operation on them takes.
+//! [`LineCosts`]: the lines under a span, and what an operation on them takes.
 
 use super::Trial;
 use crate::kernel::Cost;
 use crate::machine::{SpanOrder, Walk};
 use crate::sim::rng::{Stream, hash};
-use crate::sim::truth::SLICES;
+use crate::sim::true_costs::SLICES;
 use coretalk_model::Home;
 
 /// The lines under a span and what an operation on them takes.
-pub struct Ground<'a> {
+pub struct LineCosts<'a> {
     order: &'a SpanOrder,
     home: Home,
     pub key: u64,
@@ -29,15 +29,15 @@ fn frame(key: u64, run: u32) -> u64 {
     hash([key, 0xF2A3E, u64::from(run)])
 }
 
-impl<'a> Ground<'a> {
-    pub fn new(trial: &Trial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> Ground<'a> {
-        let truth = &trial.world.truth;
+impl<'a> LineCosts<'a> {
+    pub fn new(trial: &Trial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> LineCosts<'a> {
+        let true_costs = &trial.sim.true_costs;
         let ahead_ns = match order.kernel.cost {
-            Cost::Stamp { .. } => truth.offset_ns(trial.to) - truth.offset_ns(trial.from),
+            Cost::Stamp { .. } => true_costs.offset_ns(trial.to) - true_costs.offset_ns(trial.from),
             _ => 0.0,
         };
-        let one_place = hash([trial.world.seed, 0x91ACE, u64::from(home.0)]);
-        Ground {
+        let one_place = hash([trial.sim.seed, 0x91ACE, u64::from(home.0)]);
+        LineCosts {
             order,
             home,
             key,
@@ -60,13 +60,13 @@ impl<'a> Ground<'a> {
         if trial.elapsed_ns >= trial.look_ns {
             trial.look();
         }
-        let world = trial.world;
+        let sim = trial.sim;
         if self.state != Some(trial.state) {
             self.state = Some(trial.state);
             self.nominal_ns =
-                world.operation_ns(trial.from, trial.to, self.order.kernel, self.home, trial.state);
-            let scale = world.spec.states.get(trial.state).map_or(1.0, |state| state.line_scale);
-            self.slices = world.truth.slices(trial.from, trial.to, self.home, scale);
+                sim.operation_ns(trial.from, trial.to, self.order.kernel, self.home, trial.state);
+            let scale = sim.spec.states.get(trial.state).map_or(1.0, |state| state.line_scale);
+            self.slices = sim.true_costs.slices(trial.from, trial.to, self.home, scale);
         }
         let per_place = self.order.kernel.lines_per_place.max(1);
         let first = place.saturating_mul(per_place);

@@ -1,4 +1,4 @@
-//! [`Truth`]: what a transfer really takes on a simulated machine, at nominal clocks and without noise.
+//! [`TrueCosts`]: what a transfer really takes on a simulated machine, at nominal clocks and without noise.
 
 use super::rng::{hash, normal, unit};
 use super::spec::{Spec, Variation};
@@ -23,7 +23,7 @@ mod salt {
 
 /// The true latencies of a machine.
 #[derive(Debug)]
-pub struct Truth {
+pub struct TrueCosts {
     topology: Topology,
     shape: Shape,
     hardware: u64,
@@ -50,14 +50,14 @@ enum Shape {
     Matrix { position: Vec<u32>, size: usize, ns: Vec<f64> },
 }
 
-impl Truth {
-    pub fn new(spec: &Spec, topology: Topology, reported: &Topology) -> Truth {
+impl TrueCosts {
+    pub fn new(spec: &Spec, topology: Topology, reported: &Topology) -> TrueCosts {
         let hardware = u64::from(spec.hardware_seed);
         let ids = topology.cpus().last().map_or(0, |last| last.0 + 1);
         let of_cpu = (0..ids)
             .map(|id| spec.variation.cpu_sd * normal(hash([hardware, salt::CPU, u64::from(id)])))
             .collect();
-        Truth {
+        TrueCosts {
             shape: Shape::of(&spec.structure, ids),
             hardware,
             variation: spec.variation.clone(),

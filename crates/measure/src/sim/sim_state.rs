@@ -1,11 +1,11 @@
-//! [`World`]: a simulated machine as its trials see it.
+//! [`SimState`]: a simulated machine as its trials see it, the state that it is in at each time among it.
 
 use super::clock::{CoreClocks, Counter};
 use super::noise::Contamination;
 use super::rng::hash;
 use super::spec::{Away, Evidence, Spec, Stall};
 use super::states::StateLine;
-use super::truth::Truth;
+use super::true_costs::TrueCosts;
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use coretalk_model::environment::Throttled;
@@ -13,21 +13,22 @@ use coretalk_model::{Absence, CpuId, CpuSet, Home, Picos, TrialFailure};
 
 /// Everything that trials read and none changes.
 #[derive(Debug)]
-pub struct World {
+pub struct SimState {
     pub spec: Spec,
     pub seed: u64,
-    pub truth: Truth,
+    pub true_costs: TrueCosts,
     pub states: StateLine,
     pub clocks: CoreClocks,
     pub counter: Counter,
     pub workers: CpuSet,
 }
 
-impl World {
+impl SimState {
     /// One operation at nominal clocks and without noise, in ns, on the mean line.
     pub fn operation_ns(&self, from: CpuId, to: CpuId, kernel: &Kernel, home: Home, state: usize) -> f64 {
-        let transfer =
-            |spin| self.truth.transfer_ns(from, to, state, spin) * self.truth.home_factor(from, to, home);
+        let transfer = |spin| {
+            self.true_costs.transfer_ns(from, to, state, spin) * self.true_costs.home_factor(from, to, home)
+        };
         match kernel.cost {
             // A round trip is two hops, each so many transfers of the line and so many wait hints that overlap with
             // nothing.
@@ -39,7 +40,7 @@ impl World {
             Cost::Chase { transfers_per_read } => transfer(Spin::Hinted) * transfers_per_read,
             // One message in one direction.
             Cost::Stamp { transfers_per_message } => {
-                transfer(Spin::Hinted) * transfers_per_message * self.truth.direction(from, to)
+                transfer(Spin::Hinted) * transfers_per_message * self.true_costs.direction(from, to)
             }
         }
     }
@@ -59,8 +60,8 @@ impl World {
     /// The home of the lines of a span.
     pub fn home(&self, choice: HomeChoice, placement: &[CpuId]) -> Option<Home> {
         match choice {
-            HomeChoice::Node(home) => self.truth.has_node(home).then_some(home),
-            HomeChoice::OfRole(role) => placement.get(role).map(|&cpu| self.truth.node_of(cpu)),
+            HomeChoice::Node(home) => self.true_costs.has_node(home).then_some(home),
+            HomeChoice::OfRole(role) => placement.get(role).map(|&cpu| self.true_costs.node_of(cpu)),
         }
     }
 
