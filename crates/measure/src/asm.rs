@@ -6,7 +6,7 @@ use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::probes::wait;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-use crate::strategies::catalogue::Meant;
+use crate::strategies::catalogue::StrategyKind;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::{fs, io};
 
@@ -69,7 +69,7 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
 /// # Errors
 /// As [`disassemble`].
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
-pub fn disassemble_wait(strategy: Meant) -> Option<Result<Vec<AsmBlock>, AsmError>> {
+pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, AsmError>> {
     Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
 }
 
@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn every_way_of_waiting_shows_code_of_its_own() {
-        use crate::strategies::catalogue::meant;
-        let code = |name: &str| disassemble_wait(meant(name).unwrap()).unwrap().unwrap();
+        use crate::strategies::catalogue::strategy_kind;
+        let code = |name: &str| disassemble_wait(strategy_kind(name).unwrap()).unwrap().unwrap();
         let names = ["busy", "pause", "fence", "yield", "futex", "backoff"];
         for (index, name) in names.iter().enumerate() {
             let blocks = code(name);

@@ -1,16 +1,16 @@
 //! Making threads and processes, one after another, and saying when each ran: what `spawn` times.
 
-mod meant;
+mod config;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod pool;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod processes;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod program;
+#[cfg(not(loom))]
+mod tallies;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod threads;
-#[cfg(not(loom))]
-mod told;
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::series::TrialOrder;
@@ -21,10 +21,10 @@ use coretalk_model::TrialFailure;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use coretalk_model::series::Observed;
 
-pub(crate) use meant::kind;
-pub use meant::{KINDS, Kind, Meant, PARENT_MIB};
+pub(crate) use config::kind;
+pub use config::{Config, KINDS, Kind, PARENT_MIB};
 #[cfg(not(loom))]
-pub use told::Tallies;
+pub use tallies::Tallies;
 
 /// Distributions and values of a trial.
 pub mod names {
@@ -62,11 +62,11 @@ pub fn lacks(kind: Kind) -> Option<String> {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    meant: &Meant,
+    config: &Config,
 ) -> Result<Observed, TrialFailure> {
-    match meant.kind {
-        Kind::Pool => pool::perform(context, order, meant),
-        kind if kind.is_process() => processes::perform(context, order, meant),
-        _ => threads::perform(context, order, meant),
+    match config.kind {
+        Kind::Pool => pool::perform(context, order, config),
+        kind if kind.is_process() => processes::perform(context, order, config),
+        _ => threads::perform(context, order, config),
     }
 }

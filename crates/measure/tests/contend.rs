@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::pricing::Pricing;
-use coretalk_measure::probes::contend::{Meant, cost, sections};
+use coretalk_measure::probes::contend::{Config, cost, sections};
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
 use coretalk_measure::sim::contend::{Turn, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
@@ -61,24 +61,24 @@ fn costs_are_recovered_within_three_percent() {
         let asked = Parameters::default().with("method", METHODS).with("threads", "1,2,8");
         let mut off = Vec::new();
         for spec in trials(&machine, asked) {
-            let meant = Meant::of(&spec).unwrap();
+            let config = Config::of(&spec).unwrap();
             // Threads that sleep at once, or that overwrite each other, take a course that the least noise turns into
             // another one, up to a sixth slower: a single course is no truth for them. Alone they are held to it.
             let chaotic =
-                ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&meant.method.id);
+                ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&config.method.id);
             if chaotic && spec.placement.len() > 1 {
                 continue;
             }
             // Eight threads that do ten times as much outside as inside stand where waiting begins: there a little noise
             // makes some wait that otherwise would not.
-            if spec.placement.len() == 8 && meant.method.locks && meant.sections_ns[1] > 0.0 {
+            if spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0 {
                 continue;
             }
             let found: Vec<f64> =
                 (0..9).map(|key| pass(&mut machine, &spec, 4, key).observed.values[names::WALL_NS]).collect();
             let found = median(&found).unwrap();
             let mut stage = machine.bare_stage(&spec.placement);
-            let bare = run(&mut stage, cost(meant.method.id), sections(&meant), 4e6, 4_000, &mut |_, _| ());
+            let bare = run(&mut stage, cost(config.method.id), sections(&config), 4e6, 4_000, &mut |_, _| ());
             let truth = bare.elapsed_ns / bare.total() as f64;
             if (found / truth - 1.0).abs() >= 0.03 {
                 off.push(format!("{scenario} {}: {found} of {truth}", spec.label()));
@@ -95,9 +95,9 @@ fn what_is_simulated_is_what_the_cost_says() {
         let asked = Parameters::default().with("method", method).with("threads", threads);
         let asked = asked.with("critical_ns", sections_ns[0]).with("parallel_ns", sections_ns[1]);
         let spec = trials(&machine, asked).remove(0);
-        let meant = Meant::of(&spec).unwrap();
+        let config = Config::of(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
-        let all = run(&mut stage, cost(method), sections(&meant), 1e9, 4_000, &mut |_, _| ());
+        let all = run(&mut stage, cost(method), sections(&config), 1e9, 4_000, &mut |_, _| ());
         (all.elapsed_ns / all.total() as f64, all)
     };
     // Alone: the operation and both sections.

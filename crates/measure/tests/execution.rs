@@ -29,7 +29,7 @@ fn work_of_two_cpus_is_held_against_work_of_one() {
         let order =
             TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: Picos::from_ms(2), key };
         let outcome = host.perform_trial(&order, &Stop::new()).unwrap();
-        let pass = execution::told(&outcome.observed).unwrap();
+        let pass = execution::pass_of(&outcome.observed).unwrap();
         // Whatever else the machine does meanwhile: a rate is above nothing, and no partner makes it fly.
         assert!(pass.kept.iter().flatten().all(|kept| *kept > 0.0 && *kept < 100.0), "{pass:?}");
     }

@@ -152,8 +152,8 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
             let (result, ended) = ended.unwrap();
             assert_eq!(ended, Ended::Complete, "{scenario}");
             for trial in &result.trials {
-                let meant = Trial::of(&trial.spec).unwrap();
-                let costs = meant.sides.map(|side| side.map(|side| side.cost()));
+                let parsed = Trial::of(&trial.spec).unwrap();
+                let costs = parsed.sides.map(|side| side.map(|side| side.cost()));
                 let stage = machine.bare_stage(&trial.spec.placement);
                 let near = |what: &str, found: f64, truth: f64| {
                     let off = found / truth - 1.0;
@@ -169,7 +169,7 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
                     trial.histogram(view).unwrap().percentile_ns(0.5).unwrap() - stage.clock_ns()
                 };
                 let trip = || wait::price(&stage, [costs[0].as_ref().unwrap(), costs[1].as_ref().unwrap()]);
-                match meant.mode {
+                match parsed.mode {
                     Mode::Timed => {
                         near("trip", median("trip"), trip().ns);
                         near("spins", trial.values["spins_per_trip"].point, trip().spins);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::pricing::Pricing;
-use coretalk_measure::probes::spawn::{Meant, cost};
+use coretalk_measure::probes::spawn::{Config, cost};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
 use coretalk_measure::sim::spawn::price;
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings, probes};
@@ -47,7 +47,7 @@ fn every_kind_is_created_runs_and_ends() {
         let p50 = |name: &str| observed.histograms[name].percentile_ns(0.5).unwrap();
         assert!(p50("latency") > 0.0 && p50("join") >= p50("cost"), "{}", spec.label());
         assert_eq!(observed.histograms["first"].count(), 1);
-        let process = Meant::of(&spec).unwrap().kind.is_process();
+        let process = Config::of(&spec).unwrap().kind.is_process();
         assert_eq!(observed.values.contains_key("parent_rss_mib"), process, "{}", spec.label());
         assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
     }
@@ -81,11 +81,11 @@ fn creations_are_recovered_within_three_percent() {
         machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
         let mut off = Vec::<String>::new();
         for spec in trials(&machine, &cpus) {
-            let meant = Meant::of(&spec).unwrap();
+            let config = Config::of(&spec).unwrap();
             let passes: Vec<PassOutcome> =
                 (0..8).map(|key| pass(&mut machine, &spec, 60, key, &Stop::new()).unwrap()).collect();
             let stage = machine.bare_stage(&spec.placement);
-            let truth = price(&stage, &cost(meant.kind), meant.pause_ns);
+            let truth = price(&stage, &cost(config.kind), config.pause_ns);
             for (name, truth) in
                 [("cost", truth.cost_ns), ("latency", truth.latency_ns), ("join", truth.join_ns)]
             {

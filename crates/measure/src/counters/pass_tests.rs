@@ -9,7 +9,7 @@ use crate::counters::guarded::Lock;
 use crate::host::affinity;
 use crate::host::executor::HostExecutor;
 use crate::host::priority::Priority;
-use crate::probes::contend::{Meant, Pass};
+use crate::probes::contend::{Config, Pass};
 use crate::stage::Guard;
 use crate::stage::Halt;
 use crate::stop::Stop;
@@ -65,9 +65,9 @@ fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
     let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
     let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
     let context = TrialContext::new(&executor, &cpus, executor.rate, 0.0);
-    let meant =
-        Meant { method: method_by_id(method).expect("a method"), sections_ns: [0.0, 0.0], read_share: 0.0 };
-    Pass { context: &context, meant, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
+    let config =
+        Config { method: method_by_id(method).expect("a method"), sections_ns: [0.0, 0.0], read_share: 0.0 };
+    Pass { context: &context, config, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
 }
 
 #[test]

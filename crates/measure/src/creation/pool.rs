@@ -1,7 +1,7 @@
 //! `pool`: what a hand-off to a thread that waits takes, for contrast.
 
 use super::threads::{FEWEST, PATIENCE, finish, pause};
-use super::{Meant, Tallies};
+use super::{Config, Tallies};
 use crate::counter;
 use crate::host::futex;
 use crate::series::TrialOrder;
@@ -52,12 +52,12 @@ impl Mailbox {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    meant: &Meant,
+    config: &Config,
 ) -> Result<Observed, TrialFailure> {
     let mailbox = Mailbox::default();
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
-    let pause_ticks = rate.ticks(meant.pause_ns);
+    let pause_ticks = rate.ticks(config.pause_ns);
     let key = Key::of(&[order.key]);
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => hand_over(role, &mailbox, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),

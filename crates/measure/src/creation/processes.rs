@@ -5,7 +5,7 @@
 
 use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
-use super::{Kind, Meant, PARENT_MIB, Tallies, names};
+use super::{Config, Kind, PARENT_MIB, Tallies, names};
 use crate::counter;
 use crate::host::affinity;
 use crate::series::TrialOrder;
@@ -98,7 +98,7 @@ struct Orders<'a> {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    meant: &Meant,
+    config: &Config,
 ) -> Result<Observed, TrialFailure> {
     let cpu = context.cpus()[0];
     let refused = |error: io::Error| TrialFailure::NotPinned {
@@ -106,7 +106,7 @@ pub fn perform(
         errno: error.raw_os_error().unwrap_or(libc::ENOMEM),
     };
     let shared = Shared::new().map_err(refused)?;
-    let program = meant.kind.execs().then(program::open).transpose().map_err(refused)?;
+    let program = config.kind.execs().then(program::open).transpose().map_err(refused)?;
     let mut path = [0u8; 32];
     if let Some(program) = &program {
         let text = format!("/proc/self/fd/{}", program.as_raw_fd());
@@ -114,11 +114,11 @@ pub fn perform(
     }
     let rate = context.rate();
     let orders = Orders {
-        kind: meant.kind,
+        kind: config.kind,
         board: shared.board(),
-        mask: meant.mask.as_ref(),
+        mask: config.mask.as_ref(),
         span_ticks: rate.ticks(order.span.ns()) as u64,
-        pause_ticks: rate.ticks(meant.pause_ns) as u64,
+        pause_ticks: rate.ticks(config.pause_ns) as u64,
         program,
         path,
     };

@@ -1,6 +1,6 @@
 //! Threads of the C library: made, run, joined, one after another.
 
-use super::{Kind, Meant, Tallies};
+use super::{Config, Kind, Tallies};
 use crate::counter;
 use crate::host::affinity;
 use crate::series::TrialOrder;
@@ -96,11 +96,11 @@ extern "C" fn body(child: *mut c_void) -> *mut c_void {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    meant: &Meant,
+    config: &Config,
 ) -> Result<Observed, TrialFailure> {
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
-    let pause_ticks = rate.ticks(meant.pause_ns);
+    let pause_ticks = rate.ticks(config.pause_ns);
     let key = Key::of(&[order.key]);
     let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
     let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
@@ -110,8 +110,8 @@ pub fn perform(
             // Its CPU is for the new threads.
             return Ok(None);
         }
-        let made = within(role, meant, || {
-            create_all(role, meant, &target, &mut tallies, [span_ticks as f64, pause_ticks], key)
+        let made = within(role, config, || {
+            create_all(role, config, &target, &mut tallies, [span_ticks as f64, pause_ticks], key)
         })?;
         Ok(Some(made.map(|()| tallies)))
     };
@@ -122,10 +122,10 @@ pub fn perform(
 /// Lets the creator run where the trial allows, and brings it back afterwards.
 pub fn within<T>(
     role: &RoleContext<'_>,
-    meant: &Meant,
+    config: &Config,
     task: impl FnOnce() -> Result<Result<T, i32>, Halt>,
 ) -> Result<Result<T, i32>, Halt> {
-    let Some(mask) = &meant.mask else { return task() };
+    let Some(mask) = &config.mask else { return task() };
     let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EINVAL);
     if let Err(error) = affinity::set_mask(mask) {
         return Ok(Err(errno(error)));
@@ -157,7 +157,7 @@ pub fn pause(pause_ticks: f64, key: Key, round: u64) -> u64 {
 
 fn create_all(
     role: &RoleContext<'_>,
-    meant: &Meant,
+    config: &Config,
     target: &CpuSet,
     tallies: &mut Tallies,
     [span_ticks, pause_ticks]: [f64; 2],
@@ -167,7 +167,7 @@ fn create_all(
         Ok(attributes) => attributes,
         Err(errno) => return Ok(Err(errno)),
     };
-    let prepared = match meant.kind {
+    let prepared = match config.kind {
         Kind::SmallStack => attributes.small(),
         Kind::AttrPinned => attributes.pinned(target),
         _ => Ok(()),
@@ -175,7 +175,7 @@ fn create_all(
     if let Err(errno) = prepared {
         return Ok(Err(errno));
     }
-    let own = (meant.kind == Kind::SelfPinned).then(|| target.clone());
+    let own = (config.kind == Kind::SelfPinned).then(|| target.clone());
     let mut child = Box::new(Child { own, ..Child::default() });
     let end = counter::now_ticks() + span_ticks as u64;
     loop {

@@ -1,11 +1,11 @@
 //! `contend`: what it costs when many threads change one number.
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+mod observation;
+#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod perform;
 #[cfg(not(loom))]
 mod price;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
-mod told;
 mod trials;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod work;
@@ -29,7 +29,7 @@ use coretalk_model::series::TrialSpec;
 pub use perform::Pass;
 #[cfg(not(loom))]
 pub use price::{cost, sections};
-pub use trials::{ARRANGEMENTS, MOST_SECTION_NS, MOST_THREADS, Meant, SECTIONS_NS, thread_counts};
+pub use trials::{ARRANGEMENTS, Config, MOST_SECTION_NS, MOST_THREADS, SECTIONS_NS, thread_counts};
 
 /// What it costs when many threads change one number.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ impl SeriesProbe for Contend {
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
-        for method in trials.iter().filter_map(|trial| Some(Meant::of(trial).ok()?.method)) {
+        for method in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method)) {
             #[cfg(not(loom))]
             let replaced = method.id == "atomic-16" && !crate::counters::wide::is_native();
             #[cfg(loom)]

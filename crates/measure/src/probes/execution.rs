@@ -40,7 +40,7 @@ pub fn trial(pair: [CpuId; 2]) -> TrialSpec {
 }
 
 /// What a pass said; `None` where a rate is missing.
-pub fn told(observed: &Observed) -> Option<ExecutionPass> {
+pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
     let mut kept = [[0.0; 2]; Unit::ALL.len()];
     for unit in Unit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {

@@ -24,7 +24,7 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
-pub use trials::{CAPACITIES, MOST_CAPACITY, Meant, REPRESENTATIVES, VERIFIED};
+pub use trials::{CAPACITIES, Config, MOST_CAPACITY, REPRESENTATIVES, VERIFIED};
 
 /// How many messages a second pass from one thread to another through a bounded queue.
 #[derive(Debug, Clone, Copy)]

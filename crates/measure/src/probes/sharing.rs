@@ -123,7 +123,7 @@ impl SeriesProbe for Sharing {
         for role in 0..2 {
             stage.spend(role, order.span.ns() - held_ns.min(order.span.ns()), 0);
         }
-        Ok(told([shared; 2], alone, (order.span.ns() / shared) as u64))
+        Ok(observe([shared; 2], alone, (order.span.ns() / shared) as u64))
     }
 
     fn headlines(&self) -> &'static [&'static str] {
@@ -150,7 +150,7 @@ fn distance(spec: &TrialSpec) -> u32 {
 
 /// What a pass says of the writes of both threads, in nanoseconds each.
 #[cfg(not(loom))]
-fn told(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
+fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
     let mut observed = Observed::default();
     let shared = (both_ns[0] + both_ns[1]) / 2.0;
     observed.value(names::SHARED_NS, shared);

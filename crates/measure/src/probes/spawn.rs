@@ -20,7 +20,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::{CpuId, CpuSet};
 
-pub use crate::creation::{KINDS, Kind, Meant, PARENT_MIB, names};
+pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
 pub use catalogue::PAUSES_NS;
 #[cfg(not(loom))]
 pub use price::cost;
@@ -73,15 +73,15 @@ impl SeriesProbe for Spawn {
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
-        creation::lacks(Meant::of(spec).ok()?.kind)
+        creation::lacks(Config::of(spec).ok()?.kind)
     }
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version: nothing of it can be performed.
         let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
-        let meant = Meant::of(order.spec).map_err(unknown)?;
-        creation::perform(context, order, &meant)
+        let config = Config::of(order.spec).map_err(unknown)?;
+        creation::perform(context, order, &config)
     }
 
     #[cfg(not(loom))]
@@ -103,7 +103,7 @@ impl SeriesProbe for Spawn {
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
-        for kind in trials.iter().filter_map(|trial| Some(Meant::of(trial).ok()?.kind)) {
+        for kind in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.kind)) {
             let remark = format!("{}: {}", kind.name(), kind.how());
             if !remarks.contains(&remark) {
                 remarks.push(remark);

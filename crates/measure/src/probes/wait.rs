@@ -19,7 +19,7 @@ use crate::pricing::{Arch, Pricing};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-use crate::strategies::catalogue::Meant;
+use crate::strategies::catalogue::StrategyKind;
 #[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
@@ -83,20 +83,20 @@ impl SeriesProbe for Wait {
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
-        let lack = |meant: Meant| {
-            let lack = crate::strategies::instructions::lack(meant.instruction()?)?;
-            Some(format!("`{meant}` cannot be measured: {lack}"))
+        let lack = |strategy: StrategyKind| {
+            let lack = crate::strategies::instructions::lack(strategy.instruction()?)?;
+            Some(format!("`{strategy}` cannot be measured: {lack}"))
         };
         Trial::of(spec).ok()?.strategies().find_map(lack)
     }
 
     #[cfg(not(loom))]
     fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
-        let lack = |meant: Meant| {
-            let instruction = meant.instruction()?;
+        let lack = |strategy: StrategyKind| {
+            let instruction = strategy.instruction()?;
             let there = (instruction == Instruction::Wfe) == (arch == Arch::Arm);
             let [name, feature] = instruction.names();
-            let lack = format!("`{meant}` cannot be measured: the simulated CPU lacks {feature} ({name})");
+            let lack = format!("`{strategy}` cannot be measured: the simulated CPU lacks {feature} ({name})");
             (!there).then_some(lack)
         };
         Trial::of(spec).ok()?.strategies().find_map(lack)
@@ -130,10 +130,10 @@ impl SeriesProbe for Wait {
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
-        for meant in
+        for strategy in
             trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies())
         {
-            let remark = format!("{meant}: {}", meant.mechanism());
+            let remark = format!("{strategy}: {}", strategy.mechanism());
             if !remarks.contains(&remark) {
                 remarks.push(remark);
             }
@@ -154,10 +154,10 @@ impl SeriesProbe for Wait {
 #[cfg(not(loom))]
 fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     let mut flags = Flags::NONE;
-    if shared && trial.strategies().any(Meant::keeps_cpu) {
+    if shared && trial.strategies().any(StrategyKind::keeps_cpu) {
         flags.set(coretalk_model::Flag::SharedSpin);
     }
-    if guest && trial.strategies().any(Meant::hints) {
+    if guest && trial.strategies().any(StrategyKind::hints) {
         flags.set(coretalk_model::Flag::PauseExits);
     }
     flags

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// What every role of a trial said.
-struct Said {
+struct Outcome {
     producers: Vec<Result<Sent, Halt>>,
     consumers: Vec<Result<Received, Halt>>,
 }
@@ -27,7 +27,7 @@ fn run(
     messages: u64,
     span_ticks: u64,
     stopped: bool,
-) -> Result<Said, Refusal> {
+) -> Result<Outcome, Refusal> {
     let settings = RoleSettings { producers: sides[0], consumers: sides[1], ..RoleSettings::default() };
     let roles = open(kind, payload, &shape, &settings)?;
     let halt = AtomicU64::new(0);
@@ -44,7 +44,7 @@ fn run(
         if stopped {
             guard.give_up(Halt::Stopped);
         }
-        Said {
+        Outcome {
             producers: producers.into_iter().map(|thread| thread.join().expect("a role panicked")).collect(),
             consumers: consumers.into_iter().map(|thread| thread.join().expect("a role panicked")).collect(),
         }

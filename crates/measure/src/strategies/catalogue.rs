@@ -1,4 +1,4 @@
-//! [`Meant`]: the strategies by name, and what each does, in words and in events of the machine.
+//! [`StrategyKind`]: the strategies by name, and what each does, in words and in events of the machine.
 
 use super::instructions::Instruction;
 use crate::series::nearest;
@@ -11,7 +11,7 @@ const MOST: u32 = 1_000_000;
 
 /// A strategy by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meant {
+pub enum StrategyKind {
     /// `busy`
     Busy,
     /// `pause`
@@ -59,29 +59,33 @@ const NAMES: [&str; 12] = [
 /// One sentence that says what is known, and what was perhaps meant.
 ///
 /// ```
-/// # use coretalk_measure::strategies::catalogue::{Meant, meant};
-/// assert_eq!(meant("pause:8"), Ok(Meant::Pauses(8)));
-/// assert!(meant("pauze").unwrap_err().ends_with("a similar name exists: `pause`"));
+/// # use coretalk_measure::strategies::catalogue::{StrategyKind, strategy_kind};
+/// assert_eq!(strategy_kind("pause:8"), Ok(StrategyKind::Pauses(8)));
+/// assert!(strategy_kind("pauze").unwrap_err().ends_with("a similar name exists: `pause`"));
 /// ```
-pub fn meant(name: &str) -> Result<Meant, String> {
+pub fn strategy_kind(name: &str) -> Result<StrategyKind, String> {
     if let Some((of, number)) = name.split_once(':')
         && ["pause", "spin-futex"].contains(&of)
     {
         let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
         let number = number.ok_or_else(|| format!("`{name}`: N of {of}:N is a number from 1 to {MOST}"))?;
-        return Ok(if of == "pause" { Meant::Pauses(number) } else { Meant::SpinFutex(number) });
+        return Ok(if of == "pause" {
+            StrategyKind::Pauses(number)
+        } else {
+            StrategyKind::SpinFutex(number)
+        });
     }
     Ok(match name {
-        "busy" => Meant::Busy,
-        "pause" => Meant::Pause,
-        "fence" => Meant::Fence,
-        "yield" => Meant::Yield,
-        "futex" => Meant::Futex,
-        "backoff" => Meant::Backoff,
-        "umwait" => Meant::Umwait,
-        "tpause" => Meant::Tpause,
-        "mwaitx" => Meant::Mwaitx,
-        "wfe" => Meant::Wfe,
+        "busy" => StrategyKind::Busy,
+        "pause" => StrategyKind::Pause,
+        "fence" => StrategyKind::Fence,
+        "yield" => StrategyKind::Yield,
+        "futex" => StrategyKind::Futex,
+        "backoff" => StrategyKind::Backoff,
+        "umwait" => StrategyKind::Umwait,
+        "tpause" => StrategyKind::Tpause,
+        "mwaitx" => StrategyKind::Mwaitx,
+        "wfe" => StrategyKind::Wfe,
         _ => {
             let near = nearest(name, &NAMES);
             let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
@@ -92,7 +96,7 @@ pub fn meant(name: &str) -> Result<Meant, String> {
 
 /// Every strategy by its name, and what it does; N stands for a number.
 pub fn every() -> Vec<(String, String)> {
-    let with = |name: &str, number: u32| meant(&name.replace('N', &number.to_string()));
+    let with = |name: &str, number: u32| strategy_kind(&name.replace('N', &number.to_string()));
     let told = |name: &str| {
         let of_one = with(name, MOST).ok()?.mechanism();
         Some((name.to_owned(), of_one.replace(&MOST.to_string(), "N")))
@@ -100,48 +104,54 @@ pub fn every() -> Vec<(String, String)> {
     NAMES.into_iter().filter_map(told).collect()
 }
 
-impl fmt::Display for Meant {
+impl fmt::Display for StrategyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Meant::Busy => f.write_str("busy"),
-            Meant::Pause => f.write_str("pause"),
-            Meant::Pauses(hints) => write!(f, "pause:{hints}"),
-            Meant::Fence => f.write_str("fence"),
-            Meant::Yield => f.write_str("yield"),
-            Meant::SpinFutex(looks) => write!(f, "spin-futex:{looks}"),
-            Meant::Futex => f.write_str("futex"),
-            Meant::Backoff => f.write_str("backoff"),
-            Meant::Umwait => f.write_str("umwait"),
-            Meant::Tpause => f.write_str("tpause"),
-            Meant::Mwaitx => f.write_str("mwaitx"),
-            Meant::Wfe => f.write_str("wfe"),
+            StrategyKind::Busy => f.write_str("busy"),
+            StrategyKind::Pause => f.write_str("pause"),
+            StrategyKind::Pauses(hints) => write!(f, "pause:{hints}"),
+            StrategyKind::Fence => f.write_str("fence"),
+            StrategyKind::Yield => f.write_str("yield"),
+            StrategyKind::SpinFutex(looks) => write!(f, "spin-futex:{looks}"),
+            StrategyKind::Futex => f.write_str("futex"),
+            StrategyKind::Backoff => f.write_str("backoff"),
+            StrategyKind::Umwait => f.write_str("umwait"),
+            StrategyKind::Tpause => f.write_str("tpause"),
+            StrategyKind::Mwaitx => f.write_str("mwaitx"),
+            StrategyKind::Wfe => f.write_str("wfe"),
         }
     }
 }
 
-impl Meant {
+impl StrategyKind {
     /// Whether its partner has to wake it.
     pub fn sleeps(self) -> bool {
-        matches!(self, Meant::SpinFutex(_) | Meant::Futex | Meant::Backoff)
+        matches!(self, StrategyKind::SpinFutex(_) | StrategyKind::Futex | StrategyKind::Backoff)
     }
 
     /// Whether it never gives its CPU away: on a CPU that both roles share it hands over once in a time slice.
     pub fn keeps_cpu(self) -> bool {
-        !self.sleeps() && self != Meant::Yield
+        !self.sleeps() && self != StrategyKind::Yield
     }
 
     /// Whether it executes wait hints in a row: a hypervisor may leave the guest then.
     pub fn hints(self) -> bool {
-        matches!(self, Meant::Pause | Meant::Pauses(_) | Meant::SpinFutex(_) | Meant::Backoff)
+        matches!(
+            self,
+            StrategyKind::Pause
+                | StrategyKind::Pauses(_)
+                | StrategyKind::SpinFutex(_)
+                | StrategyKind::Backoff
+        )
     }
 
     /// The instruction that a CPU may lack.
     pub fn instruction(self) -> Option<Instruction> {
         match self {
-            Meant::Umwait => Some(Instruction::Umwait),
-            Meant::Tpause => Some(Instruction::Tpause),
-            Meant::Mwaitx => Some(Instruction::Mwaitx),
-            Meant::Wfe => Some(Instruction::Wfe),
+            StrategyKind::Umwait => Some(Instruction::Umwait),
+            StrategyKind::Tpause => Some(Instruction::Tpause),
+            StrategyKind::Mwaitx => Some(Instruction::Mwaitx),
+            StrategyKind::Wfe => Some(Instruction::Wfe),
             _ => None,
         }
     }
@@ -149,24 +159,26 @@ impl Meant {
     /// What it does, in words.
     pub fn mechanism(self) -> String {
         match self {
-            Meant::Busy => "looks again at once".into(),
-            Meant::Pause => "one wait hint (PAUSE, on Arm ISB) between two looks".into(),
-            Meant::Pauses(hints) => format!("{hints} wait hints between two looks"),
-            Meant::Fence => "a full memory fence between two looks".into(),
-            Meant::Yield => "gives its CPU away between two looks (sched_yield)".into(),
-            Meant::SpinFutex(looks) => {
+            StrategyKind::Busy => "looks again at once".into(),
+            StrategyKind::Pause => "one wait hint (PAUSE, on Arm ISB) between two looks".into(),
+            StrategyKind::Pauses(hints) => format!("{hints} wait hints between two looks"),
+            StrategyKind::Fence => "a full memory fence between two looks".into(),
+            StrategyKind::Yield => "gives its CPU away between two looks (sched_yield)".into(),
+            StrategyKind::SpinFutex(looks) => {
                 format!("up to {looks} looks with a hint after each, then sleeps on a futex")
             }
-            Meant::Futex => "looks once, then sleeps on a futex until it is woken".into(),
-            Meant::Backoff => {
+            StrategyKind::Futex => "looks once, then sleeps on a futex until it is woken".into(),
+            StrategyKind::Backoff => {
                 "8 looks each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex".into()
             }
-            Meant::Umwait => {
+            StrategyKind::Umwait => {
                 "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most".into()
             }
-            Meant::Tpause => "TPAUSE (C0.1) of 200 ticks between two looks".into(),
-            Meant::Mwaitx => "MONITORX and MWAITX until the line is written, 100,000 ticks at most".into(),
-            Meant::Wfe => "LDAXR and WFE until the line is written or an event comes".into(),
+            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between two looks".into(),
+            StrategyKind::Mwaitx => {
+                "MONITORX and MWAITX until the line is written, 100,000 ticks at most".into()
+            }
+            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event comes".into(),
         }
     }
 
@@ -184,23 +196,23 @@ impl Meant {
             waits_for_line: false,
         };
         match self {
-            Meant::Busy => WaitCost { eager: true, ..hinted },
-            Meant::Pause => WaitCost { hints: 1.0, ..hinted },
-            Meant::Pauses(hints) => WaitCost { hints: f64::from(hints), ..hinted },
+            StrategyKind::Busy => WaitCost { eager: true, ..hinted },
+            StrategyKind::Pause => WaitCost { hints: 1.0, ..hinted },
+            StrategyKind::Pauses(hints) => WaitCost { hints: f64::from(hints), ..hinted },
             // MFENCE takes 33 to 75 cycles on x86 since Haswell and Zen (Fog, "Instruction tables").
-            Meant::Fence => WaitCost { cycles: 55.0, ..hinted },
+            StrategyKind::Fence => WaitCost { cycles: 55.0, ..hinted },
             // Through the scheduler, which finds nobody else: two plain calls.
-            Meant::Yield => WaitCost { calls: 2.0, ..hinted },
+            StrategyKind::Yield => WaitCost { calls: 2.0, ..hinted },
             // The word, and the kernel's queue of it.
-            Meant::SpinFutex(looks) => {
+            StrategyKind::SpinFutex(looks) => {
                 WaitCost { transfers: 1.0, hints: 1.0, looks: f64::from(looks), ..hinted }
             }
-            Meant::Futex => WaitCost { looks: 0.0, ..hinted },
+            StrategyKind::Futex => WaitCost { looks: 0.0, ..hinted },
             // 8 × (1 + 2 + … + 64) hints, and 16 yields: more looks than a trip takes on any machine.
-            Meant::Backoff => WaitCost { hints: 127.0 / 7.0, looks: 56.0, ..hinted },
-            Meant::Tpause => WaitCost { cycles: 300.0, ..hinted },
+            StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, looks: 56.0, ..hinted },
+            StrategyKind::Tpause => WaitCost { cycles: 300.0, ..hinted },
             // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.
-            Meant::Umwait | Meant::Mwaitx | Meant::Wfe => {
+            StrategyKind::Umwait | StrategyKind::Mwaitx | StrategyKind::Wfe => {
                 WaitCost { cycles: 400.0, waits_for_line: true, ..hinted }
             }
         }
@@ -215,10 +227,10 @@ mod tests {
     fn every_name_stands_for_a_strategy_and_reads_back() {
         for name in NAMES {
             let name = name.replace('N', "7");
-            assert_eq!(meant(&name).unwrap().to_string(), name);
+            assert_eq!(strategy_kind(&name).unwrap().to_string(), name);
         }
         for name in ["pause:0", "pause:x", "spin-futex", "spin-futex:", "busy:3", "", "pause:1000001"] {
-            assert!(meant(name).is_err(), "{name}");
+            assert!(strategy_kind(name).is_err(), "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One pass of a trial on threads of this machine: once without a clock in the loop, once with.
 
-use super::told::{Memory, Told, acquired, rates, verify};
-use super::trials::Meant;
+use super::observation::{Memory, Observation, acquired, rates, verify};
+use super::trials::Config;
 use super::work::{step_ticks, work};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
@@ -51,9 +51,9 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version: nothing of it can be performed.
     let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
-    let meant = Meant::of(order.spec).map_err(unknown)?;
-    let pass = Pass { context, meant, span: order.span };
-    match meant.method.id {
+    let config = Config::of(order.spec).map_err(unknown)?;
+    let pass = Pass { context, config, span: order.span };
+    match config.method.id {
         "fetch-add" => pass.of::<FetchAdd>(),
         "cas-loop" => pass.of::<CasLoop<false>>(),
         "cas-backoff" => pass.of::<CasLoop<true>>(),
@@ -80,7 +80,7 @@ pub struct Pass<'a> {
     /// The threads.
     pub context: &'a TrialContext<'a>,
     /// What they do.
-    pub meant: Meant,
+    pub config: Config,
     /// How long.
     pub span: Picos,
 }
@@ -112,8 +112,8 @@ impl Pass<'_> {
         let mut observed = Observed::default();
         rates(&mut observed, &plain, rate);
         acquired(&mut observed, &stamped, rate);
-        verify(&mut observed, &self.meant, &[(&plain, memory), (&stamped, beside)]);
-        if self.crowd() > 1 && self.meant.method.waits == Waits::Awake {
+        verify(&mut observed, &self.config, &[(&plain, memory), (&stamped, beside)]);
+        if self.crowd() > 1 && self.config.method.waits == Waits::Awake {
             observed.flags.set(Flag::SharedSpin);
         }
         Ok(observed)
@@ -131,16 +131,16 @@ impl Pass<'_> {
     fn run_phase<C: Counter, const STAMPED: bool>(
         &self,
         share: f64,
-    ) -> Result<(Vec<Told>, Memory), TrialFailure> {
+    ) -> Result<(Vec<Observation>, Memory), TrialFailure> {
         let rate = self.context.rate();
-        let setup = Setup { threads: self.context.cpus().len(), read_share: self.meant.read_share };
+        let setup = Setup { threads: self.context.cpus().len(), read_share: self.config.read_share };
         let counter = Apart(C::new(&setup));
         let shared = Shared::default();
         let span_ns = self.span.ns() * share;
         let warm_ns = (span_ns * WARM_SHARE).min(MOST_WARM_NS);
         let ticks = |ns: f64| rate.ticks(ns) as u64;
         let plan = Plan {
-            sections_ticks: self.meant.sections_ns.map(|ns| rate.ticks(ns)),
+            sections_ticks: self.config.sections_ns.map(|ns| rate.ticks(ns)),
             warm_ticks: ticks(warm_ns),
             span_ticks: ticks(span_ns - warm_ns),
             batch_ticks: ticks(BATCH_NS),
@@ -151,8 +151,8 @@ impl Pass<'_> {
             act::<C, STAMPED>(role, &counter.0, &shared, &plan, setup.threads as u64)
         };
         // Whoever holds a lock releases it before it looks whether to go on: nobody sleeps for ever.
-        let told = self.context.run(limit, run_role, || ())?;
-        Ok((told, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
+        let observations = self.context.run(limit, run_role, || ())?;
+        Ok((observations, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
     }
 }
 
@@ -163,7 +163,7 @@ fn act<C: Counter, const STAMPED: bool>(
     shared: &Shared,
     plan: &Plan,
     threads: u64,
-) -> Result<Told, Halt> {
+) -> Result<Observation, Halt> {
     if role.number == 0 {
         let step = step_ticks();
         for (steps, ticks) in shared.steps.iter().zip(plan.sections_ticks) {
@@ -171,12 +171,12 @@ fn act<C: Counter, const STAMPED: bool>(
             steps.store((ticks / step).round() as u64, Relaxed);
         }
     }
-    let mut told = Told {
+    let mut observation = Observation {
         acquire: STAMPED.then(Tally::new),
         ordered: true,
         // Twice the window: a thread that shares its CPU is late.
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
-        ..Told::default()
+        ..Observation::default()
     };
     role.line_up()?;
     let [critical, parallel] = [0, 1].map(|section| shared.steps[section].load(Relaxed) as u32);
@@ -186,38 +186,38 @@ fn act<C: Counter, const STAMPED: bool>(
     let warm_until = counter::now_ticks() + plan.warm_ticks;
     let mut last = counter::now_ticks();
     while last < warm_until {
-        hand.work::<false>(batch, &mut told)?;
+        hand.work::<false>(batch, &mut observation)?;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
     }
     let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
-    told.window[0] = counter::now_ticks();
-    last = told.window[0];
-    while last - told.window[0] < plan.span_ticks {
-        hand.work::<STAMPED>(batch, &mut told)?;
-        told.operations += u64::from(batch);
+    observation.window[0] = counter::now_ticks();
+    last = observation.window[0];
+    while last - observation.window[0] < plan.span_ticks {
+        hand.work::<STAMPED>(batch, &mut observation)?;
+        observation.operations += u64::from(batch);
         let made = batch;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
-        let index = ((last - told.window[0]) / plan.part_ticks) as usize;
-        if index < told.parts.capacity() {
-            if index >= told.parts.len() {
-                told.parts.resize(index + 1, 0);
+        let index = ((last - observation.window[0]) / plan.part_ticks) as usize;
+        if index < observation.parts.capacity() {
+            if index >= observation.parts.len() {
+                observation.parts.resize(index + 1, 0);
             }
-            told.parts[index] += made;
+            observation.parts[index] += made;
         }
     }
-    told.window[1] = last;
-    told.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
+    observation.window[1] = last;
+    observation.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
-    told.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
+    observation.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
     // AcqRel and Acquire: who sees the last window over may leave; nothing else hangs on it.
     shared.over.fetch_add(1, AcqRel);
     while shared.over.load(Acquire) < threads {
-        hand.work::<false>(batch, &mut told)?;
+        hand.work::<false>(batch, &mut observation)?;
         last = hand.look(last, &mut batch, plan.batch_ticks)?;
         // Whoever has the same CPU may not have had its window yet.
         role.give_way();
     }
-    Ok(told)
+    Ok(observation)
 }
 
 /// What a thread works with.
@@ -233,7 +233,11 @@ struct Hand<'a, 'b, C: Counter + 'a> {
 
 impl<C: Counter> Hand<'_, '_, C> {
     #[inline(always)]
-    fn work<const STAMPED: bool>(&mut self, operations: u32, told: &mut Told) -> Result<(), Halt> {
+    fn work<const STAMPED: bool>(
+        &mut self,
+        operations: u32,
+        observation: &mut Observation,
+    ) -> Result<(), Halt> {
         let (critical, guard) = (self.critical, self.role.guard);
         for _ in 0..operations {
             let step = if STAMPED {
@@ -243,7 +247,7 @@ impl<C: Counter> Hand<'_, '_, C> {
                     acquired = counter::stop();
                     work(critical);
                 })?;
-                if let Some(tally) = &mut told.acquire {
+                if let Some(tally) = &mut observation.acquire {
                     tally.count(acquired - wished);
                 }
                 step
@@ -252,13 +256,13 @@ impl<C: Counter> Hand<'_, '_, C> {
             };
             match step {
                 Step::Added(before) => {
-                    told.added += 1;
-                    told.runs += u64::from(before != self.next || before == 0);
+                    observation.added += 1;
+                    observation.runs += u64::from(before != self.next || before == 0);
                     self.next = before + 1;
                 }
                 Step::AddedSomewhere => {
-                    told.added += 1;
-                    told.ordered = false;
+                    observation.added += 1;
+                    observation.ordered = false;
                 }
                 Step::Looked => {}
             }

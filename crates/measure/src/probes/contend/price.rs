@@ -1,6 +1,6 @@
 //! What a trial costs on a simulated machine.
 
-use super::trials::Meant;
+use super::trials::Config;
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
@@ -86,12 +86,12 @@ pub fn cost(method: &str) -> ContendCost {
 }
 
 /// The sections as a method has them: one that keeps nobody out does all of its work beside the others.
-pub fn sections(meant: &Meant) -> Sections {
-    let [critical_ns, parallel_ns] = meant.sections_ns;
+pub fn sections(config: &Config) -> Sections {
+    let [critical_ns, parallel_ns] = config.sections_ns;
     // Readers keep no reader out: what they do inside is done beside each other.
-    let shared_ns = critical_ns * meant.read_share;
+    let shared_ns = critical_ns * config.read_share;
     let [critical_ns, parallel_ns] = [critical_ns - shared_ns, parallel_ns + shared_ns];
-    match meant.method.locks {
+    match config.method.locks {
         true => Sections { critical_ns, parallel_ns },
         false => Sections { critical_ns: 0.0, parallel_ns: critical_ns + parallel_ns },
     }
@@ -100,8 +100,8 @@ pub fn sections(meant: &Meant) -> Sections {
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
-    let Ok(meant) = Meant::of(order.spec) else { return observed };
-    let (cost, sections) = (cost(meant.method.id), sections(&meant));
+    let Ok(config) = Config::of(order.spec) else { return observed };
+    let (cost, sections) = (cost(config.method.id), sections(&config));
     let span_ns = order.span.ns();
     let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
     let mut tally = Tally::new();
@@ -113,7 +113,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
     // Where nobody waits for anybody, and where additions are lost, there is no order to speak of.
-    let ordered = cost.turn != Turn::Apart && meant.method.id != "racy";
+    let ordered = cost.turn != Turn::Apart && config.method.id != "racy";
     note(&mut observed, &plain, ordered, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
     let mut acquire = Histogram::new();
     acquire.add(&tally.histogram(stage.rate()));
@@ -122,8 +122,8 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         stage.spend(role, busy_ns, sleeps as u32);
     }
     // Those that only read add nothing.
-    let made = (observed.counts[names::OPERATIONS] as f64 * (1.0 - meant.read_share)).round() as u64;
-    let lost = match meant.method.id {
+    let made = (observed.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
+    let lost = match config.method.id {
         // Who wants the line while another adds reads what that one is about to replace, so that one of the two additions
         // is lost; of threads that read the same value all but one store in vain.
         "racy" if plain.operations.len() > 1 => {
@@ -138,7 +138,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         observed.flags.set(Flag::LostUpdates);
     }
     let cpus = stage.placement();
-    if cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() && meant.spins() {
+    if cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() && config.spins() {
         observed.flags.set(Flag::SharedSpin);
     }
     observed

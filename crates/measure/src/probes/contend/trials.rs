@@ -19,9 +19,9 @@ const FEW_CPUS: usize = 8;
 /// Orders in which threads take CPUs.
 pub const ARRANGEMENTS: [&str; 4] = ["compact-core", "compact-smt", "scatter-l3", "scatter-node"];
 
-/// What one trial means.
+/// The parameters of one trial, read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Meant {
+pub struct Config {
     /// How the number is changed.
     pub method: &'static Method,
     /// The critical and the parallel section.
@@ -30,15 +30,15 @@ pub struct Meant {
     pub read_share: f64,
 }
 
-impl Meant {
+impl Config {
     /// Reads the parameters of a trial.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
-        Ok(Meant {
+        Ok(Config {
             method: method_by_id(parameters.text("method").unwrap_or_default())?,
             sections_ns: [number("critical_ns"), number("parallel_ns")],
             read_share: number("read_share"),

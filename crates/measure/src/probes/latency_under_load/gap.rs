@@ -34,7 +34,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     };
     let said = context.run(limit, run_role, || ())?;
     let trips = said.into_iter().flatten().next().unwrap_or_default();
-    Ok(super::price::told(&trips, rate, context.clock_ns()))
+    Ok(super::price::observe(&trips, rate, context.clock_ns()))
 }
 
 /// Hands over 2k + 1 and waits for 2k + 2.

@@ -49,7 +49,7 @@ pub fn perform(
         half_ns[usize::from(phase.is_some())] = median / (2 * BATCH) as f64;
         batches += trips.len();
     }
-    let mut observed = super::price::told_of_load(half_ns);
+    let mut observed = super::price::observe_load(half_ns);
     observed.count("samples", batches);
     Ok(observed)
 }

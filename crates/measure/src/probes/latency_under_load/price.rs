@@ -25,11 +25,11 @@ pub fn gap(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     }
     finish(stage, order);
     let clock_ns = stage.clock_ns();
-    told(&trips, stage.rate(), clock_ns)
+    observe(&trips, stage.rate(), clock_ns)
 }
 
 /// What a pass after idle gaps says.
-pub fn told(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
+pub fn observe(trips: &Tally, rate: TickRate, clock_ns: f64) -> Observed {
     let mut observed = Observed::default();
     let histogram = trips.histogram(rate);
     if let Some(median) = histogram.percentile_ns(0.5) {
@@ -65,13 +65,13 @@ pub fn load(load: Load, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> 
     let [idle, loaded] = price_load(load, stage);
     let half_ns = [stage.batch(idle), stage.batch(loaded)];
     finish(stage, order);
-    let mut observed = told_of_load(half_ns);
+    let mut observed = observe_load(half_ns);
     observed.count("samples", (order.span.ns() / (idle + loaded)) as u64);
     observed
 }
 
 /// What a pass with a load says, from half round trips: idle, loaded.
-pub fn told_of_load([idle, loaded]: [f64; 2]) -> Observed {
+pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     let mut observed = Observed::default();
     observed.value(names::IDLE_NS, idle);
     observed.value(names::LOADED_NS, loaded);

@@ -1,7 +1,7 @@
 //! One pass of a trial on threads of this machine.
 
 use super::pace;
-use super::trials::Meant;
+use super::trials::Config;
 use crate::queues::catalogue::Waits;
 use crate::queues::course::{Course, Received, Sent};
 use crate::queues::ends::{Refusal, Shape};
@@ -29,45 +29,45 @@ const START: Picos = Picos::from_us(300);
 
 /// Why there is no such queue here; found out by making one.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
-    let meant = Meant::of(spec).ok()?;
+    let config = Config::of(spec).ok()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
-    if let Some(room) = Room::of_this_process().filter(|_| meant.bytes() >= LARGE_BYTES)
-        && meant.bytes() > room.bytes / 2
+    if let Some(room) = Room::of_this_process().filter(|_| config.bytes() >= LARGE_BYTES)
+        && config.bytes() > room.bytes / 2
     {
-        return Some(too_large(name, &meant, room.bytes));
+        return Some(too_large(name, &config, room.bytes));
     }
-    let refusal = open(&meant, None).err()?;
-    Some(refused(spec, &meant, &refusal))
+    let refusal = open(&config, None).err()?;
+    Some(refused(spec, &config, &refusal))
 }
 
-fn refused(spec: &TrialSpec, meant: &Meant, refusal: &Refusal) -> String {
-    format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), meant.payload)
+fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
+    format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), config.payload)
 }
 
 /// Of smaller queues nobody asks whether there is memory for them.
 const LARGE_BYTES: u64 = 64 << 20;
 
 /// Why a queue is not even tried: half of the memory that is left is for the rest of this process and of the machine.
-fn too_large(name: &str, meant: &Meant, room: u64) -> String {
+fn too_large(name: &str, config: &Config, room: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
         "`{name}` with {} at capacity {} takes about {} MB, and half of the memory that is left is {} MB; choose a smaller \
          --capacity or --payload",
-        meant.payload,
-        meant.capacity,
-        mb(meant.bytes()),
+        config.payload,
+        config.capacity,
+        mb(config.bytes()),
         mb(room / 2)
     )
 }
 
-fn open(meant: &Meant, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
-    let shape = Shape { capacity: meant.capacity, spins: meant.spins };
-    let [producers, consumers] = meant.sides;
-    registry::open(meant.kind, meant.payload, &shape, &RoleSettings { producers, consumers, pace })
+fn open(config: &Config, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
+    let shape = Shape { capacity: config.capacity, spins: config.spins };
+    let [producers, consumers] = config.sides;
+    registry::open(config.kind, config.payload, &shape, &RoleSettings { producers, consumers, pace })
 }
 
 /// What one role has to tell.
-enum Told {
+enum Observation {
     Sent(Sent, Spent),
     Received(Box<Received>, Spent),
 }
@@ -88,12 +88,12 @@ enum Waiting {
 /// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // Whether there is such a queue was found out before the run; a system that refuses it now says why.
-    let meant = Meant::of(order.spec).map_err(TrialFailure::of)?;
+    let config = Config::of(order.spec).map_err(TrialFailure::of)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
-    let pace = meant.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
+    let pace = config.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
     let roles =
-        open(&meant, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &meant, &refusal)))?;
+        open(&config, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &config, &refusal)))?;
     let waiting = roles.producers.into_iter().map(Waiting::Produces);
     let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
     let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
@@ -107,7 +107,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         apart_ticks: context.rate().ticks(APART_NS) as u64,
     };
     let said = context.run(order.span + PATIENCE, |role| act(role, &waiting[role.number], &plan), || ())?;
-    observed(context, &meant, said, shared)
+    observed(context, &config, said, shared)
 }
 
 struct Plan {
@@ -116,7 +116,11 @@ struct Plan {
     apart_ticks: u64,
 }
 
-fn act(role: &RoleContext<'_>, waiting: &Mutex<Option<Waiting>>, plan: &Plan) -> Result<Option<Told>, Halt> {
+fn act(
+    role: &RoleContext<'_>,
+    waiting: &Mutex<Option<Waiting>>,
+    plan: &Plan,
+) -> Result<Option<Observation>, Halt> {
     let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return Ok(None);
     };
@@ -137,11 +141,11 @@ fn act(role: &RoleContext<'_>, waiting: &Mutex<Option<Waiting>>, plan: &Plan) ->
     Ok(Some(match waiting {
         Waiting::Produces(produce) => {
             let sent = produce(&course)?;
-            Told::Sent(sent, spent())
+            Observation::Sent(sent, spent())
         }
         Waiting::Consumes(consume) => {
             let received = consume(&course)?;
-            Told::Received(Box::new(received), spent())
+            Observation::Received(Box::new(received), spent())
         }
     }))
 }
@@ -149,23 +153,23 @@ fn act(role: &RoleContext<'_>, waiting: &Mutex<Option<Waiting>>, plan: &Plan) ->
 /// What both sides together say, once it is certain that nothing was lost.
 fn observed(
     context: &TrialContext<'_>,
-    meant: &Meant,
-    said: Vec<Option<Told>>,
+    config: &Config,
+    said: Vec<Option<Observation>>,
     shared: bool,
 ) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let (mut sent, mut received) = (Sent::default(), Received::default());
     let mut loops = Vec::new();
     let mut spent: [Vec<Spent>; 2] = Default::default();
-    for told in said.into_iter().flatten() {
-        match told {
-            Told::Sent(one, by) => {
+    for observation in said.into_iter().flatten() {
+        match observation {
+            Observation::Sent(one, by) => {
                 sent.messages += one.messages;
                 sent.full += one.full;
                 sent.sum = sent.sum.wrapping_add(one.sum);
                 spent[0].push(by);
             }
-            Told::Received(one, by) => {
+            Observation::Received(one, by) => {
                 received.messages += one.messages;
                 received.empty += one.empty;
                 received.sum = received.sum.wrapping_add(one.sum);
@@ -183,7 +187,7 @@ fn observed(
         observed.flags.set(Flag::Invalid);
     }
     let per_s = stamps::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
-    match (meant.rate, &received.delays, per_s) {
+    match (config.rate, &received.delays, per_s) {
         (Some(asked), Some(delays), Some(per_s)) => {
             pace::observe(&mut observed, context.rate(), [asked, per_s], delays);
         }
@@ -191,7 +195,7 @@ fn observed(
         _ => {}
     }
     observed.count(names::MESSAGES, received.messages);
-    if meant.kind.tells {
+    if config.kind.tells {
         observed.count(names::FULL, sent.full);
         observed.count(names::EMPTY, received.empty);
     }
@@ -199,7 +203,7 @@ fn observed(
         note(&mut observed, side, spent);
     }
     let together = |cpus: &[CpuId]| cpus.iter().collect::<BTreeSet<_>>().len() == 1;
-    if shared && together(context.cpus()) && meant.kind.waits == Waits::Awake {
+    if shared && together(context.cpus()) && config.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
@@ -271,9 +275,9 @@ mod tests {
             .with("payload", "bytes:1024")
             .with("capacity", 4_194_302.0);
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] };
-        let meant = Meant::of(&spec).unwrap();
-        assert_eq!(meant.bytes(), 4_194_302 * 1_032);
-        let said = too_large("semaphore", &meant, 2_000_000_000);
+        let config = Config::of(&spec).unwrap();
+        assert_eq!(config.bytes(), 4_194_302 * 1_032);
+        let said = too_large("semaphore", &config, 2_000_000_000);
         assert!(said.contains("takes about 4329 MB") && said.contains("is 1000 MB"), "{said}");
         assert!(said.contains("smaller --capacity"), "{said}");
     }

@@ -1,7 +1,7 @@
 //! What a trial costs on a simulated machine.
 
 use super::pace;
-use super::trials::Meant;
+use super::trials::Config;
 use crate::pricing::Pricing;
 use crate::queues::catalogue::{Payload, Waits};
 use crate::queues::course::Delays;
@@ -32,10 +32,10 @@ struct Price {
 /// message, four calls of which nobody waits for any, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
 const SLIM_CALL_NS: f64 = 6.0;
 
-fn price(meant: &Meant, hint_ns: f64) -> Price {
+fn price(config: &Config, hint_ns: f64) -> Price {
     let plain = Price { own_ns: 12.0, lines: 1.0, calls: 0.0, cached: false, looks_ns: 0.0 };
-    match meant.kind.id {
-        "semaphore-spin" => Price { looks_ns: f64::from(meant.spins) * (hint_ns + 2.0), ..plain },
+    match config.kind.id {
+        "semaphore-spin" => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
         // Two calls; their lines are not waited for in one go, but one by one where two CPUs run it.
         "semaphore-slim" => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
         "mutex" => Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, ..plain },
@@ -74,25 +74,25 @@ const SLICE_NS: f64 = 3e6;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
-    let Ok(meant) = Meant::of(order.spec) else { return Observed::default() };
+    let Ok(config) = Config::of(order.spec) else { return Observed::default() };
     let [from, to] =
-        [stage.placement()[0], stage.placement()[meant.sides[0].min(stage.placement().len() - 1)]];
+        [stage.placement()[0], stage.placement()[config.sides[0].min(stage.placement().len() - 1)]];
     let costs = stage.costs();
-    let (price, transfer_ns) = (price(&meant, costs.hint_ns), stage.transfer_ns(from, to));
+    let (price, transfer_ns) = (price(&config, costs.hint_ns), stage.transfer_ns(from, to));
     let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
     // The line of a message travels with all messages on it.
-    let message_lines = meant.payload.bytes() as f64 / 64.0;
-    let by_itself = payload_ns(meant.payload).map(|payload_ns| {
+    let message_lines = config.payload.bytes() as f64 / 64.0;
+    let by_itself = payload_ns(config.payload).map(|payload_ns| {
         payload_ns
             + price.own_ns
             + price.calls * costs.syscall_ns
             + (price.lines + message_lines) * transfer_ns
     });
     // A side that waits for the next message of a rate has been idle for as long.
-    let idle_ns = meant.rate.map_or(0.0, |rate| 1e9 / rate);
+    let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate);
     let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
-    let slim = (meant.kind.id == "semaphore-slim").then_some(SlimFlow {
-        capacity: meant.capacity as u64,
+    let slim = (config.kind.id == "semaphore-slim").then_some(SlimFlow {
+        capacity: config.capacity as u64,
         transfer_ns,
         message_lines,
         call_ns: SLIM_CALL_NS,
@@ -102,9 +102,9 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         waker_ns,
     });
     let flow = Flow {
-        capacity: meant.capacity as u64,
+        capacity: config.capacity as u64,
         one_cpu: from == to,
-        waiting: match (meant.kind.waits, &slim) {
+        waiting: match (config.kind.waits, &slim) {
             (Waits::Awake, _) => Waiting::Awake,
             (Waits::Asleep, Some(slim)) if from == to => Waiting::Yielding { looks_ns: slim.unyielding_ns() },
             (Waits::Asleep, _) => Waiting::Asleep { looks_ns: price.looks_ns, wake_ns, waker_ns },
@@ -118,13 +118,13 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         flow,
         slim: slim.filter(|_| from != to),
         // The calls and the lines of the message are steps of their own there.
-        by_itself: if slim.is_some() && from != to { payload_ns(meant.payload) } else { by_itself },
+        by_itself: if slim.is_some() && from != to { payload_ns(config.payload) } else { by_itself },
     };
     let span_ns = order.span.ns();
     let mut observed = Observed::default();
-    if let Some(rate) = meant.rate {
+    if let Some(rate) = config.rate {
         paced(stage, &course, rate, span_ns, by_itself, &mut observed);
-        if flow.one_cpu && meant.kind.waits == Waits::Awake {
+        if flow.one_cpu && config.kind.waits == Waits::Awake {
             observed.flags.set(Flag::SharedSpin);
         }
         return observed;
@@ -179,8 +179,8 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         Some(asked) => asked as f64 / passed.messages.max(1) as f64,
         None => lasted_ns / passed.elapsed_ns,
     };
-    note(stage, &meant, &passed, times, &mut observed);
-    if flow.one_cpu && meant.kind.waits == Waits::Awake {
+    note(stage, &config, &passed, times, &mut observed);
+    if flow.one_cpu && config.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
     }
     observed
@@ -214,10 +214,10 @@ impl Course {
     }
 }
 
-fn note(stage: &mut dyn Pricing<'_>, meant: &Meant, passed: &Passed, times: f64, observed: &mut Observed) {
+fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f64, observed: &mut Observed) {
     let count = |count: u64| (count as f64 * times) as u64;
     observed.count(names::MESSAGES, count(passed.messages));
-    if meant.kind.tells {
+    if config.kind.tells {
         observed.count(names::FULL, count(passed.full));
         observed.count(names::EMPTY, count(passed.empty));
     }

@@ -21,9 +21,9 @@ pub const VERIFIED: usize = 60;
 /// default queues and capacities are 3,840.
 const MOST_TRIALS: usize = 4_000;
 
-/// What one trial means.
+/// The parameters of one trial, read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Meant {
+pub struct Config {
     /// Which queue.
     pub kind: &'static Kind,
     /// Looks before it sleeps.
@@ -38,7 +38,7 @@ pub struct Meant {
     pub rate: Option<f64>,
 }
 
-impl Meant {
+impl Config {
     /// Memory that the messages of a full queue take, about: each with a word beside it, as most queues keep one.
     pub fn bytes(&self) -> u64 {
         self.capacity as u64 * (self.payload.bytes() as u64 + size_of::<u64>() as u64)
@@ -48,12 +48,12 @@ impl Meant {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
         let count = |name| parameters.number(name).unwrap_or(1.0) as usize;
         let sides = [count("producers"), count("consumers")];
-        Ok(Meant {
+        Ok(Config {
             kind,
             spins,
             payload: Payload::parse(parameters.text("payload").unwrap_or("u64"))?,
@@ -66,13 +66,13 @@ impl Meant {
 
 /// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
-    let Ok(meant) = Meant::of(spec) else { return Concurrent::Never };
-    if meant.sides != [1, 1] || meant.rate.is_some() {
+    let Ok(config) = Config::of(spec) else { return Concurrent::Never };
+    if config.sides != [1, 1] || config.rate.is_some() {
         return Concurrent::Never;
     }
     match *spec.placement {
         // Its rate is that of the time slices, and counts in no comparison.
-        [from, to] if from == to && meant.kind.waits == Waits::Awake => Concurrent::Always,
+        [from, to] if from == to && config.kind.waits == Waits::Awake => Concurrent::Always,
         [_, _] => Concurrent::IfProven,
         _ => Concurrent::Never,
     }

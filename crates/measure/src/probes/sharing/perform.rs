@@ -1,6 +1,6 @@
 //! One pass on threads of this machine: both write, then one of them alone.
 
-use super::{WORD, distance, told};
+use super::{WORD, distance, observe};
 use crate::counter;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -49,7 +49,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let ns = |written: &Written| rate.ns(written.ticks as f64) / written.writes as f64;
     let of_both = [&shared[0], &shared[1]].map(ns);
     let sums = [shared[0].writes + alone[0].writes, shared[1].writes];
-    let mut observed = told(of_both, ns(&alone[0]), sums.iter().sum());
+    let mut observed = observe(of_both, ns(&alone[0]), sums.iter().sum());
     // Relaxed: the threads have been joined.
     if [words[0].load(Relaxed), words[1].load(Relaxed)] != sums {
         observed.flags.set(Flag::Invalid);

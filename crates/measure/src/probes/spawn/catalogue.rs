@@ -45,7 +45,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::creation::Meant;
+    use crate::creation::Config;
     use coretalk_model::Topology;
 
     fn of(asked: &str, cpus: &str) -> Result<Vec<TrialSpec>, String> {
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(places("fork"), [2, 1, 2, 1]);
         assert_eq!(of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
         let anywhere = &of("thread", "0-1").unwrap()[1];
-        assert_eq!(Meant::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
+        assert_eq!(Config::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a creation costs on a simulated machine.
 
-use crate::creation::{Kind, Meant, PARENT_MIB, Tallies, names};
+use crate::creation::{Config, Kind, PARENT_MIB, Tallies, names};
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::spawn::{SpawnCost, perform};
@@ -41,9 +41,9 @@ pub fn cost(kind: Kind) -> SpawnCost {
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
-    let Ok(meant) = Meant::of(order.spec) else { return Observed::default() };
-    let cost = cost(meant.kind);
-    let idle_ns = meant.pause_ns;
+    let Ok(config) = Config::of(order.spec) else { return Observed::default() };
+    let cost = cost(config.kind);
+    let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
     while stage.elapsed() < order.span || tallies.samples() < 3 {
         let event = perform(stage, &cost, idle_ns);
@@ -53,7 +53,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         tallies.count([0, returned, began, ended.max(began)]);
     }
     let mut observed = tallies.observed(stage.rate());
-    if meant.kind.is_process() {
+    if config.kind.is_process() {
         observed.value(names::PARENT_MIB, PARENT_MIB);
     }
     observed

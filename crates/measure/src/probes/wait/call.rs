@@ -27,7 +27,7 @@ pub struct Calls<'a> {
 }
 
 impl Task for Calls<'_> {
-    type Said = Result<Observed, TrialFailure>;
+    type Output = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
         let Calls { context, order } = self;

@@ -8,7 +8,7 @@ use crate::counter;
 use crate::energy::PackageEnergy;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
-use crate::strategies::catalogue::Meant;
+use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::turn::Turn;
 use crate::strategies::{Alternating, Strategy};
@@ -35,7 +35,7 @@ const ENERGY_NS: f64 = 20e6;
 /// Pairs of reads whose median is the cost of the clock in a pass.
 const CLOCK_READS: usize = 255;
 
-/// Performs one pass of what is meant.
+/// Performs one pass of a trial.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version, or of another architecture: nothing of it can be performed.
     let unknown = || TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
@@ -65,7 +65,7 @@ struct Lead<'a> {
 }
 
 impl Task for Lead<'_> {
-    type Said = Result<Led, Halt>;
+    type Output = Result<Led, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Led, Halt> {
         let Lead { lines, role, plan, tallies, wakes, alternates } = self;
@@ -89,7 +89,7 @@ struct Follow<'a> {
 }
 
 impl Task for Follow<'_> {
-    type Said = Result<Followed, Halt>;
+    type Output = Result<Followed, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Followed, Halt> {
         let Follow { lines, role, wakes, alternates } = self;
@@ -104,12 +104,12 @@ impl Task for Follow<'_> {
 }
 
 /// Where the loops of both sides lie that run with a strategy; `None` for one of another architecture.
-pub fn loops(meant: Meant) -> Option<[usize; 2]> {
+pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     struct Loops {
         wakes: bool,
     }
     impl Task for Loops {
-        type Said = [usize; 2];
+        type Output = [usize; 2];
         fn with<S: Strategy>(self, _: S) -> [usize; 2] {
             let loops = match self.wakes {
                 true => [exchange::lead::<S, true> as *const (), exchange::follow::<S, true> as *const ()],
@@ -118,11 +118,11 @@ pub fn loops(meant: Meant) -> Option<[usize; 2]> {
             loops.map(|at| at as usize)
         }
     }
-    with(meant, Loops { wakes: meant.sleeps() })
+    with(strategy, Loops { wakes: strategy.sleeps() })
 }
 
 /// What one role has to tell.
-struct Told {
+struct Observation {
     led: Option<(Led, Vec<Tally>, u64)>,
     followed: Option<Followed>,
     cpu_ns: Option<u64>,
@@ -133,7 +133,7 @@ fn trips(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
     mode: Mode,
-    sides: [Meant; 2],
+    sides: [StrategyKind; 2],
     shared: bool,
 ) -> Result<Observed, TrialFailure> {
     let lines: OnceLock<Box<[Turn]>> = OnceLock::new();
@@ -152,7 +152,7 @@ fn trips(
     // A loop that is timed as a whole counts no single trip, and its tally stays empty.
     let views = if mode == Mode::Alternate { 2 } else { 1 };
     let drawn = drawn(order.key, spells);
-    let run_role = |role: &RoleContext<'_>| -> Result<Told, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
         // The first role owns the memory: it is the one that touches it first.
         let mut tallies: Vec<Tally> = Vec::new();
         let mut clock_ticks = 0;
@@ -178,7 +178,7 @@ fn trips(
         let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
             before.zip(after).map(|(before, after)| [after[0] - before[0], after[1] - before[1]])
         };
-        Ok(Told {
+        Ok(Observation {
             led: led.map(|led| (led, tallies, clock_ticks)),
             followed,
             cpu_ns: cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
@@ -187,10 +187,10 @@ fn trips(
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
     // Whoever sleeps looks at its guard every 100 ms by itself.
-    let mut told = context.run(order.span + PATIENCE, run_role, || ())?.into_iter();
+    let mut observations = context.run(order.span + PATIENCE, run_role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
-    let (Some(first), Some(second)) = (told.next(), told.next()) else {
+    let (Some(first), Some(second)) = (observations.next(), observations.next()) else {
         return Err(TrialFailure::PartnerLost { cpu: context.cpus()[0] });
     };
     let mut observed = observe(context, mode, first, second);
@@ -220,7 +220,7 @@ fn clock_cost() -> u64 {
     pairs[CLOCK_READS / 2]
 }
 
-fn observe(context: &TrialContext<'_>, mode: Mode, first: Told, second: Told) -> Observed {
+fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: Observation) -> Observed {
     let rate = context.rate();
     let mut observed = Observed::default();
     let (Some((led, tallies, clock_ticks)), Some(followed)) = (first.led, second.followed) else {

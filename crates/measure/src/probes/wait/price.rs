@@ -5,7 +5,7 @@ use super::trials::{Mode, Trial};
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::wait::{self, WaitCost};
-use crate::strategies::catalogue::Meant;
+use crate::strategies::catalogue::StrategyKind;
 use crate::tally::Tally;
 use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
@@ -26,7 +26,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let unknown = || TrialFailure::PartnerLost { cpu };
     let trial = Trial::of(order.spec).map_err(|_| unknown())?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
-    let cost = |of: Option<Meant>| of.map(Meant::cost).ok_or_else(unknown);
+    let cost = |of: Option<StrategyKind>| of.map(StrategyKind::cost).ok_or_else(unknown);
     let mut observed = match trial.mode {
         Mode::Clock => clock(stage),
         Mode::Cost => call(stage, &cost(trial.sides[0])?),
@@ -41,7 +41,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
 }
 
 fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs: &[WaitCost; 2]) -> Observed {
-    let busy = Meant::Busy.cost();
+    let busy = StrategyKind::Busy.cost();
     let bare = wait::price(stage, [&costs[0], &costs[1]]);
     // Without the strategy on both sides, where it alternates.
     let plain = wait::price(stage, [&busy, &busy]);

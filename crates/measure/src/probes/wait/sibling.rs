@@ -25,7 +25,7 @@ pub struct Beside<'a> {
 }
 
 impl Task for Beside<'_> {
-    type Said = Result<Observed, TrialFailure>;
+    type Output = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
         let Beside { context, order } = self;

@@ -1,7 +1,7 @@
 //! [`Task`]: what is done with a way of waiting, compiled for each, and what all passes of `wait` share.
 
 use crate::strategies::Strategy;
-use crate::strategies::catalogue::Meant;
+use crate::strategies::catalogue::StrategyKind;
 #[cfg(target_arch = "aarch64")]
 use crate::strategies::monitor::Wfe;
 #[cfg(target_arch = "x86_64")]
@@ -19,35 +19,35 @@ pub const PASSES: f64 = 8.0;
 /// Something to be done with a strategy that is known by name only.
 pub trait Task {
     /// What comes out.
-    type Said;
+    type Output;
     /// Does it.
-    fn with<S: Strategy>(self, strategy: S) -> Self::Said;
+    fn with<S: Strategy>(self, strategy: S) -> Self::Output;
 }
 
 /// Each strategy is compiled into loops of its own; `None` for one of another architecture.
-pub fn with<T: Task>(meant: Meant, task: T) -> Option<T::Said> {
-    Some(match meant {
-        Meant::Busy => task.with(Spinning(Busy)),
-        Meant::Pause => task.with(Spinning(Pause)),
-        Meant::Pauses(hints) => task.with(Spinning(Pauses(hints))),
-        Meant::Fence => task.with(Spinning(Fence)),
-        Meant::Yield => task.with(Spinning(Yield)),
-        Meant::SpinFutex(looks) => task.with(SpinFutex(looks)),
-        Meant::Futex => task.with(SpinFutex(0)),
-        Meant::Backoff => task.with(Backoff),
+pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
+    Some(match strategy {
+        StrategyKind::Busy => task.with(Spinning(Busy)),
+        StrategyKind::Pause => task.with(Spinning(Pause)),
+        StrategyKind::Pauses(hints) => task.with(Spinning(Pauses(hints))),
+        StrategyKind::Fence => task.with(Spinning(Fence)),
+        StrategyKind::Yield => task.with(Spinning(Yield)),
+        StrategyKind::SpinFutex(looks) => task.with(SpinFutex(looks)),
+        StrategyKind::Futex => task.with(SpinFutex(0)),
+        StrategyKind::Backoff => task.with(Backoff),
         #[cfg(target_arch = "x86_64")]
-        Meant::Umwait => task.with(Spinning(Umwait)),
+        StrategyKind::Umwait => task.with(Spinning(Umwait)),
         #[cfg(target_arch = "x86_64")]
-        Meant::Tpause => task.with(Spinning(Tpause)),
+        StrategyKind::Tpause => task.with(Spinning(Tpause)),
         #[cfg(target_arch = "x86_64")]
-        Meant::Mwaitx => task.with(Spinning(Mwaitx)),
+        StrategyKind::Mwaitx => task.with(Spinning(Mwaitx)),
         #[cfg(target_arch = "aarch64")]
-        Meant::Wfe => task.with(Spinning(Wfe)),
+        StrategyKind::Wfe => task.with(Spinning(Wfe)),
         #[cfg(target_arch = "x86_64")]
-        Meant::Wfe => return None,
+        StrategyKind::Wfe => return None,
         #[cfg(not(target_arch = "x86_64"))]
-        Meant::Umwait | Meant::Tpause | Meant::Mwaitx => return None,
+        StrategyKind::Umwait | StrategyKind::Tpause | StrategyKind::Mwaitx => return None,
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        Meant::Wfe => return None,
+        StrategyKind::Wfe => return None,
     })
 }

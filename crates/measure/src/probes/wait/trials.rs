@@ -1,7 +1,7 @@
 //! The trials of `wait` that follow from a request.
 
 use crate::series::SeriesRequest;
-use crate::strategies::catalogue::{Meant, meant};
+use crate::strategies::catalogue::{StrategyKind, strategy_kind};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
 use coretalk_model::{CpuId, Relation};
@@ -63,7 +63,7 @@ pub struct Trial {
     /// What is timed.
     pub mode: Mode,
     /// How each side waits; the first one alone where there is one.
-    pub sides: [Option<Meant>; 2],
+    pub sides: [Option<StrategyKind>; 2],
 }
 
 impl Trial {
@@ -76,8 +76,8 @@ impl Trial {
         let mode = text("mode");
         let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
         let mode = mode.ok_or_else(|| format!("there is no mode `{}`", text("mode").unwrap_or_default()))?;
-        let first = text("strategy").map(meant).transpose()?;
-        let second = text("partner").map(meant).transpose()?.or(first);
+        let first = text("strategy").map(strategy_kind).transpose()?;
+        let second = text("partner").map(strategy_kind).transpose()?.or(first);
         let sides = match mode {
             Mode::Clock => [None, None],
             Mode::Cost | Mode::Sibling => [first, None],
@@ -87,18 +87,18 @@ impl Trial {
     }
 
     /// The strategies, each once.
-    pub fn strategies(&self) -> impl Iterator<Item = Meant> + use<> {
+    pub fn strategies(&self) -> impl Iterator<Item = StrategyKind> + use<> {
         let [first, second] = self.sides;
-        let plain = (self.mode == Mode::Alternate).then_some(Meant::Busy);
+        let plain = (self.mode == Mode::Alternate).then_some(StrategyKind::Busy);
         let second = second.filter(|_| second != first);
         first.into_iter().chain(second).chain(plain)
     }
 
-    fn spec(mode: Mode, sides: [Option<Meant>; 2], placement: Vec<CpuId>) -> TrialSpec {
+    fn spec(mode: Mode, sides: [Option<StrategyKind>; 2], placement: Vec<CpuId>) -> TrialSpec {
         let partner = sides[1].filter(|_| sides[1] != sides[0]);
         let parameters = Parameters::default()
-            .with_some("strategy", sides[0].map(|meant| meant.to_string()))
-            .with_some("partner", partner.map(|meant| meant.to_string()))
+            .with_some("strategy", sides[0].map(|strategy| strategy.to_string()))
+            .with_some("partner", partner.map(|strategy| strategy.to_string()))
             .with_some("mode", mode.name());
         TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
     }
@@ -122,7 +122,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         Mode::Cost => DEFAULT_CALLS,
         _ => DEFAULT,
     };
-    let mut sides: Vec<[Option<Meant>; 2]> = Vec::new();
+    let mut sides: Vec<[Option<StrategyKind>; 2]> = Vec::new();
     if asked.is_some_and(|asked| asked.split(',').any(|name| name.trim().is_empty())) {
         return Err(
             "--strategy holds an empty name: give it names such as `busy,pause`, without a comma too many"
@@ -134,8 +134,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         if names[..index].contains(name) {
             return Err(format!("--strategy names {name} twice; name it once"));
         }
-        let known = if *name == CLOCK { None } else { Some(meant(name)?) };
-        if (mode, known) == (Mode::Alternate, Some(Meant::Busy)) {
+        let known = if *name == CLOCK { None } else { Some(strategy_kind(name)?) };
+        if (mode, known) == (Mode::Alternate, Some(StrategyKind::Busy)) {
             return Err("--alternate switches between a strategy and `busy`: name another one".into());
         }
         // Where single calls or many trips are timed, the clock is no part of it.
@@ -168,8 +168,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     }
     // What waiting takes from a sibling: of every strategy, on the first core that has one.
     if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
-        for meant in sides.iter().filter(|side| side[0] == side[1]).filter_map(|side| side[0]) {
-            trials.push(Trial::spec(Mode::Sibling, [Some(meant); 2], vec![waiter, sibling]));
+        for strategy in sides.iter().filter(|side| side[0] == side[1]).filter_map(|side| side[0]) {
+            trials.push(Trial::spec(Mode::Sibling, [Some(strategy); 2], vec![waiter, sibling]));
         }
     }
     Ok(trials)
@@ -185,14 +185,14 @@ fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
 }
 
 /// `A:B`, where a name may itself hold a colon (`pause:8:futex`).
-fn both(pair: &str) -> Result<[Meant; 2], String> {
+fn both(pair: &str) -> Result<[StrategyKind; 2], String> {
     let splits = || pair.match_indices(':').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
-    let known = splits().find_map(|(a, b)| Some([meant(a).ok()?, meant(b).ok()?]));
+    let known = splits().find_map(|(a, b)| Some([strategy_kind(a).ok()?, strategy_kind(b).ok()?]));
     if let Some(known) = known {
         return Ok(known);
     }
     // The name that is wrong, if one side is right.
-    let wrong = splits().find_map(|(a, b)| match (meant(a), meant(b)) {
+    let wrong = splits().find_map(|(a, b)| match (strategy_kind(a), strategy_kind(b)) {
         (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
         _ => None,
     });
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn two_strategies_are_told_apart_whatever_colons_they_hold() {
-        assert_eq!(both("busy:pause"), Ok([Meant::Busy, Meant::Pause]));
-        assert_eq!(both("pause:8:futex"), Ok([Meant::Pauses(8), Meant::Futex]));
-        assert_eq!(both("pause:spin-futex:9"), Ok([Meant::Pause, Meant::SpinFutex(9)]));
-        assert_eq!(both("pause:8:pause:9"), Ok([Meant::Pauses(8), Meant::Pauses(9)]));
+        assert_eq!(both("busy:pause"), Ok([StrategyKind::Busy, StrategyKind::Pause]));
+        assert_eq!(both("pause:8:futex"), Ok([StrategyKind::Pauses(8), StrategyKind::Futex]));
+        assert_eq!(both("pause:spin-futex:9"), Ok([StrategyKind::Pause, StrategyKind::SpinFutex(9)]));
+        assert_eq!(both("pause:8:pause:9"), Ok([StrategyKind::Pauses(8), StrategyKind::Pauses(9)]));
         for wrong in ["busy", "busy:", "busy:nap", ":", "a:b"] {
             assert!(both(wrong).is_err(), "{wrong}");
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_trial_reads_back_as_it_was_meant() {
-        let sides = [Some(Meant::Pauses(8)), Some(Meant::Futex)];
+        let sides = [Some(StrategyKind::Pauses(8)), Some(StrategyKind::Futex)];
         for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
             let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
             assert_eq!(Trial::of(&spec), Ok(Trial { mode, sides }));

@@ -47,8 +47,8 @@ pub fn perform(
 
 /// Something to be done with a primitive that is known by name only.
 trait Task {
-    type Said;
-    fn with<P: Primitive>(self) -> Result<Self::Said, TrialFailure>;
+    type Output;
+    fn with<P: Primitive>(self) -> Result<Self::Output, TrialFailure>;
 }
 
 struct Rounds<'a> {
@@ -62,21 +62,21 @@ struct Alone<'a> {
 }
 
 impl Task for Rounds<'_> {
-    type Said = Tallies;
+    type Output = Tallies;
     fn with<P: Primitive>(self) -> Result<Tallies, TrialFailure> {
         rounds::<P>(self.context, self.order)
     }
 }
 
 impl Task for Alone<'_> {
-    type Said = Observed;
+    type Output = Observed;
     fn with<P: Primitive>(self) -> Result<Observed, TrialFailure> {
         alone::perform::<P>(self.context, self.order)
     }
 }
 
 /// Each primitive is compiled into a loop of its own.
-fn with<T: Task>(name: &str, task: T) -> Result<T::Said, TrialFailure> {
+fn with<T: Task>(name: &str, task: T) -> Result<T::Output, TrialFailure> {
     match name {
         "std-mutex" => task.with::<StdMutex>(),
         "pthread-mutex" => task.with::<PthreadMutex<NORMAL, false>>(),

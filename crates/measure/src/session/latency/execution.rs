@@ -63,7 +63,7 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
     let (spec, asked) = (execution::trial(pair), Parameters::default());
     let key = driver.settings.seed ^ u64::from(pass) << 32;
     let order = TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: PASS, key };
-    execution::told(&driver.try_trial(&order)?)
+    execution::pass_of(&driver.try_trial(&order)?)
 }
 
 /// The pairs to test: some of the finest groups that the latencies show, some of the cores that the system reports, the

@@ -1,4 +1,4 @@
-//! [`Meant`]: what one trial of `spawn` means, and the kinds of creations by name.
+//! [`Config`]: the parameters of a trial of `spawn`, and the kinds of creations by name.
 
 use coretalk_model::CpuSet;
 use coretalk_model::series::TrialSpec;
@@ -93,9 +93,9 @@ impl Kind {
     }
 }
 
-/// What one trial means.
+/// The parameters of one trial, read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Meant {
+pub struct Config {
     /// What is created.
     pub kind: Kind,
     /// The pause between two, in nanoseconds.
@@ -104,16 +104,16 @@ pub struct Meant {
     pub mask: Option<CpuSet>,
 }
 
-impl Meant {
+impl Config {
     /// Reads the parameters of a trial.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Meant, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose().map_err(|error| error.to_string())?;
         let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);
-        Ok(Meant { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
+        Ok(Config { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the threads of one pass say, and what follows from it.
 
-use super::trials::Meant;
+use super::trials::Config;
 use crate::tally::Tally;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
@@ -8,7 +8,7 @@ use coretalk_model::{Flag, Histogram, TickRate};
 
 /// What one thread says.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Observation {
     /// Additions from its start to its end, the time before and after its window included.
     pub added: u64,
     /// Runs of additions by this thread with none of another in between; counted from its start to its end.
@@ -39,10 +39,10 @@ pub struct Memory {
 }
 
 /// Notes what the pass without a clock in its loop says.
-pub fn rates(observed: &mut Observed, told: &[Told], rate: TickRate) {
-    let secs = |told: &Told| rate.ns((told.window[1] - told.window[0]) as f64) / 1e9;
-    let each: Vec<f64> = told.iter().map(|told| told.operations as f64 / secs(told)).collect();
-    let (all, threads) = (each.iter().sum::<f64>(), told.len() as f64);
+pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
+    let secs = |one: &Observation| rate.ns((one.window[1] - one.window[0]) as f64) / 1e9;
+    let each: Vec<f64> = observations.iter().map(|one| one.operations as f64 / secs(one)).collect();
+    let (all, threads) = (each.iter().sum::<f64>(), observations.len() as f64);
     observed.value(names::RATE, all);
     observed.value(names::WALL_NS, 1e9 / all);
     observed.value(names::THREAD_NS, 1e9 * threads / all);
@@ -53,26 +53,26 @@ pub fn rates(observed: &mut Observed, told: &[Told], rate: TickRate) {
     observed.value(names::SHARE_MAX, fastest / all);
     observed.value(names::JAIN, jain(each.iter().copied()));
     // The last part of a window is not whole.
-    let whole = told.iter().map(|told| told.parts.len().saturating_sub(1)).min().unwrap_or(0);
-    let parts = (0..whole).map(|part| jain(told.iter().map(|told| f64::from(told.parts[part]))));
+    let whole = observations.iter().map(|one| one.parts.len().saturating_sub(1)).min().unwrap_or(0);
+    let parts = (0..whole).map(|part| jain(observations.iter().map(|one| f64::from(one.parts[part]))));
     let parts: Vec<f64> = parts.filter(|jain| jain.is_finite()).collect();
     observed.value(names::JAIN_1MS, parts.iter().sum::<f64>() / parts.len() as f64);
-    if told.iter().all(|told| told.ordered) {
-        let added: u64 = told.iter().map(|told| told.added).sum();
-        let runs: u64 = told.iter().map(|told| told.runs).sum();
+    if observations.iter().all(|one| one.ordered) {
+        let added: u64 = observations.iter().map(|one| one.added).sum();
+        let runs: u64 = observations.iter().map(|one| one.runs).sum();
         observed.value(names::RUN_LENGTH, added as f64 / runs as f64);
     }
-    observed.value(names::OVERLAP, overlap(told));
-    let operations: u64 = told.iter().map(|told| told.operations).sum();
+    observed.value(names::OVERLAP, overlap(observations));
+    let operations: u64 = observations.iter().map(|one| one.operations).sum();
     observed.count(names::OPERATIONS, operations);
     let per_op = |count: u64| count as f64 / operations as f64;
-    let cpu_ns: Option<u64> = told.iter().map(|told| told.cpu_ns).sum();
+    let cpu_ns: Option<u64> = observations.iter().map(|one| one.cpu_ns).sum();
     if let Some(cpu_ns) = cpu_ns {
         observed.value(names::CPU_NS, per_op(cpu_ns));
     }
     for (kind, name) in [names::VOLUNTARY, names::INVOLUNTARY].into_iter().enumerate() {
         let switches: Option<u64> =
-            told.iter().map(|told| told.switches.map(|switches| u64::from(switches[kind]))).sum();
+            observations.iter().map(|one| one.switches.map(|switches| u64::from(switches[kind]))).sum();
         if let Some(switches) = switches {
             observed.value(name, per_op(switches));
         }
@@ -80,25 +80,25 @@ pub fn rates(observed: &mut Observed, told: &[Told], rate: TickRate) {
 }
 
 /// Notes how long it took to get in, from the pass that times that.
-pub fn acquired(observed: &mut Observed, told: &[Told], rate: TickRate) {
+pub fn acquired(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
     let mut all = Histogram::new();
-    for tally in told.iter().filter_map(|told| told.acquire.as_ref()) {
+    for tally in observations.iter().filter_map(|one| one.acquire.as_ref()) {
         all.add(&tally.histogram(rate));
     }
     observed.histogram(names::ACQUIRE, all);
 }
 
 /// Holds memory against what the threads say that they added; both phases of a pass.
-pub fn verify(observed: &mut Observed, meant: &Meant, phases: &[(&[Told], Memory)]) {
-    let made: u64 = phases.iter().flat_map(|(told, _)| *told).map(|told| told.added).sum();
+pub fn verify(observed: &mut Observed, config: &Config, phases: &[(&[Observation], Memory)]) {
+    let made: u64 = phases.iter().flat_map(|(observations, _)| *observations).map(|one| one.added).sum();
     let found: u64 = phases.iter().map(|(_, memory)| memory.total).sum();
     observed.count(names::EXPECTED, made);
     observed.count(names::FINAL, found);
-    let exact = phases.iter().all(|(told, memory)| {
-        memory.sound && memory.total == told.iter().map(|told| told.added).sum::<u64>()
+    let exact = phases.iter().all(|(observations, memory)| {
+        memory.sound && memory.total == observations.iter().map(|one| one.added).sum::<u64>()
     });
     if !exact {
-        observed.flags.set(if meant.method.id == "racy" { Flag::LostUpdates } else { Flag::Invalid });
+        observed.flags.set(if config.method.id == "racy" { Flag::LostUpdates } else { Flag::Invalid });
     }
 }
 
@@ -110,9 +110,9 @@ fn jain(each: impl Iterator<Item = f64> + Clone) -> f64 {
     sum * sum / (threads * squares)
 }
 
-fn overlap(told: &[Told]) -> f64 {
-    let begins = told.iter().map(|told| told.window[0]);
-    let ends = told.iter().map(|told| told.window[1]);
+fn overlap(observations: &[Observation]) -> f64 {
+    let begins = observations.iter().map(|one| one.window[0]);
+    let ends = observations.iter().map(|one| one.window[1]);
     let span = |from: Option<u64>, to: Option<u64>| match (from, to) {
         (Some(from), Some(to)) => to.saturating_sub(from) as f64,
         _ => 0.0,
@@ -125,22 +125,25 @@ mod tests {
     use super::*;
     use crate::counters::catalogue::method_by_id;
 
-    fn told(operations: u64, window: [u64; 2], parts: &[u32]) -> Told {
-        Told {
+    fn observation(operations: u64, window: [u64; 2], parts: &[u32]) -> Observation {
+        Observation {
             added: operations,
             runs: operations / 2,
             ordered: true,
             operations,
             window,
             parts: parts.to_vec(),
-            ..Told::default()
+            ..Observation::default()
         }
     }
 
     #[test]
     fn both_definitions_fairness_and_overlap_follow_from_the_counts() {
         let mut observed = Observed::default();
-        let both = [told(3_000, [0, 1_000_000], &[3, 0, 9]), told(1_000, [100_000, 1_100_000], &[1, 4, 9])];
+        let both = [
+            observation(3_000, [0, 1_000_000], &[3, 0, 9]),
+            observation(1_000, [100_000, 1_100_000], &[1, 4, 9]),
+        ];
         rates(&mut observed, &both, TickRate { hz: 1e9 });
         let near = |name: &str, value: f64| {
             assert!((observed.values[name] / value - 1.0).abs() < 1e-9, "{name}: {}", observed.values[name]);
@@ -158,11 +161,11 @@ mod tests {
     #[test]
     fn what_does_not_add_up_is_invalid_and_of_the_racy_method_lost() {
         let flags = |method: &str, total: u64, sound: bool| {
-            let meant =
-                Meant { method: method_by_id(method).unwrap(), sections_ns: [0.0; 2], read_share: 0.0 };
+            let config =
+                Config { method: method_by_id(method).unwrap(), sections_ns: [0.0; 2], read_share: 0.0 };
             let mut observed = Observed::default();
-            let said = [told(7, [0, 10], &[]), told(5, [0, 10], &[])];
-            verify(&mut observed, &meant, &[(&said, Memory { total, sound })]);
+            let said = [observation(7, [0, 10], &[]), observation(5, [0, 10], &[])];
+            verify(&mut observed, &config, &[(&said, Memory { total, sound })]);
             (observed.flags, observed.counts[names::EXPECTED], observed.counts[names::FINAL])
         };
         use coretalk_model::Flags;
