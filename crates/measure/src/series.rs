@@ -1,7 +1,7 @@
 //! [`Probe`]: a question to the machine, and the kernels that answer it; [`SeriesProbe`]: one whose trials place roles
 //! on any number of CPUs and say several things at once.
 //!
-//! The machine asks the probe, so that a new family touches neither side: on the host it gets an [`TrialContext`] of
+//! The machine asks the probe, so that a new family touches neither side: on the host it gets a [`TrialContext`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
 use crate::kernel::Kernel;

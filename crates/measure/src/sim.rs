@@ -110,8 +110,8 @@ impl SimMachine {
         self
     }
 
-    /// The true latency: half a round trip (or one read, or one message) in ns, with the lines on this node, as the mean over
-    /// lines, at nominal clocks, without noise, in the state in which the machine begins.
+    /// The true latency: half a round trip (or one read, or one message) in ns, with the lines on this node, as the
+    /// mean over lines, at nominal clocks, without noise, in the state in which the machine begins.
     ///
     /// # Panics
     /// If the machine has no such CPU.

@@ -61,7 +61,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
-/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`, `latency_under_load` or `compared`.
+/// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`,
+/// `latency_under_load` or `compared`.
 const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "keep_awake", "load"];
 
 fn resolved(words: &str) -> Request {

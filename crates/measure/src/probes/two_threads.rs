@@ -188,7 +188,7 @@ mod loomed {
     use crate::probes::kernel_by_id;
     use loom::sync::Arc;
 
-    /// Explores every order in which the memory model lets two threads run_role `visits` × `round_trips`.
+    /// Explores every order in which the memory model lets two threads run `visits` × `round_trips`.
     fn explore(id: &'static str, visits: u32, round_trips: u32) {
         // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial
         // ones to the thread that made the lines: each role gets to be the other.

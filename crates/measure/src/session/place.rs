@@ -103,8 +103,8 @@ pub fn run(
     go_on(machine, job, SeriesPast::default(), sink, observer, stop)
 }
 
-/// [`run`], where earlier segments have left off: repetitions that were made are not made again, and one that was broken
-/// off is begun anew, since only runs of one and the same repetition are compared.
+/// [`run`], where earlier segments have left off: repetitions that were made are not made again, and one that was
+/// broken off is begun anew, since only runs of one and the same repetition are compared.
 ///
 /// # Errors
 /// As [`run`].

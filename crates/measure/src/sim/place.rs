@@ -1,7 +1,8 @@
 //! Work on a simulated machine: what its pattern of interaction costs on the CPUs of its roles.
 //!
 //! Roles run on the CPUs of a placement in turn. Those that share a CPU share its time; two that share a core have
-//! [`SMT_SPEED`] of it each. Messages cost the transfers of lines that the pattern states, at the true costs of the scenario.
+//! [`SMT_SPEED`] of it each. Messages cost the transfers of lines that the pattern states, at the true costs of the
+//! scenario.
 
 use super::rng::{hash, normal};
 use super::sim_state::SimState;

@@ -10,8 +10,8 @@ use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// Passes as long as this gain little by being longer: starting and ending threads takes a thirtieth of it, and a CPU
-/// that both threads share changes hands some times. Where passes made one at a time are as long, concurrency would save
-/// time alone, and cost the certainty that nobody disturbed.
+/// that both threads share changes hands some times. Where passes made one at a time are as long, concurrency would
+/// save time alone, and cost the certainty that nobody disturbed.
 pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
 /// times in ten, and fewer would seldom be, after all their time.
