@@ -6,7 +6,7 @@ use crate::args::words::FormatWord;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report::heat_map::HeatMap;
-use crate::report::{Look, text};
+use crate::report::{Style, text};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
 use crate::run::out::Out;
@@ -52,11 +52,11 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
         Out::open(options.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
         return Ok(ExitCode::Done);
     }
-    let look = output::look(&options);
+    let style = output::style(&options);
     let mut whole = String::new();
     for (file, matrix) in &imported {
         whole.push_str(&match options.format {
-            FormatWord::Text => screen(file, matrix, &look),
+            FormatWord::Text => screen(file, matrix, &style),
             FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",

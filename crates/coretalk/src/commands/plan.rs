@@ -47,8 +47,8 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
     if request.settings.ask_for_nothing() {
         return say(global, words_beside);
     }
-    if let Some(crew) = &request.options.crew {
-        machine.engage(crew)?;
+    if let Some(workers) = &request.options.workers {
+        machine.engage(workers)?;
     }
     let mut plan = latency::plan(&mut *machine, &request.settings, &stop)?;
     match shape {

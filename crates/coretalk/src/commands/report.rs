@@ -12,7 +12,6 @@ use crate::report::imported::ImportedFile;
 use crate::report::input::{Drawing, ReportInput, ScaleChoice};
 use crate::report::passes::passes;
 use crate::report::picture::Picture;
-use crate::report::subject::{Drawing, ScaleChoice, Subject};
 use crate::resolve::output::{self, Identity, OutputOptions};
 use crate::resolve::source::{Found, Source};
 use crate::resolve::verbosity::{self, Verbosity};
@@ -65,24 +64,24 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let text = "names of files are private: they are numbered here; --with-identity shows them";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let subjects: Vec<Subject<'_>> =
-        opened.iter().map(|run| subject(run, &options, kind)).collect::<Result<_, Failure>>()?;
-    let simulated = subjects.iter().filter(|subject| subject.is_simulated()).count();
-    if simulated > 0 && simulated < subjects.len() {
+    let inputs: Vec<ReportInput<'_>> =
+        opened.iter().map(|run| input(run, &options, kind)).collect::<Result<_, Failure>>()?;
+    let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
+    if simulated > 0 && simulated < inputs.len() {
         let text =
             "simulated and real machines stand beside each other in this report; it says which is which";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args.scale);
-    let page = || html::page(&subjects, drawing).map_err(|error| contradiction(&error));
-    let bytes = kind.bytes(page, || picture(&subjects, drawing))?;
+    let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
+    let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
     Ok(ExitCode::Done)
 }
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
 fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
-    let file = match Source::look(global, word)? {
+    let file = match Source::find(global, word)? {
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
@@ -103,20 +102,21 @@ fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> 
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn subject<'a>(
+fn input<'a>(
     opened: &'a Opened,
     options: &OutputOptions,
     kind: ReportFormat,
-) -> Result<Subject<'a>, Failure> {
+) -> Result<ReportInput<'a>, Failure> {
     let identity = output::identity_of(options.identity);
     match opened {
         Opened::File { file, .. } => {
             ReportInput::of_file(file, identity).map_err(|error| contradiction(&error))
         }
         Opened::Run { report, record, name } => {
-            let mut subject = Subject::new(report, name, identity).map_err(|error| contradiction(&error))?;
+            let mut input =
+                ReportInput::new(report, name, identity).map_err(|error| contradiction(&error))?;
             if kind == ReportFormat::Html {
-                subject.passes = passes(&subject, record);
+                input.passes = passes(&input, record);
             }
             Ok(input)
         }
@@ -124,7 +124,7 @@ fn subject<'a>(
 }
 
 fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
-    let look = output::look(options);
+    let style = output::style(options);
     let scale = match scale {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,

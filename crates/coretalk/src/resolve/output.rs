@@ -6,7 +6,7 @@ use crate::document;
 use crate::exit::Failure;
 use crate::export::Format;
 use crate::report::depth::{self, Output};
-use crate::report::{By, ColorChoice, ColorDepth, Look, Order};
+use crate::report::{By, ColorChoice, ColorDepth, Order, Style};
 use crate::resolve::verbosity::Verbosity;
 use std::path::{Path, PathBuf};
 
@@ -126,13 +126,13 @@ pub fn identity_of(identity: Identity) -> document::Identity {
 }
 
 /// How a screen is drawn on where the result goes.
-pub fn look(options: &OutputOptions) -> Look {
+pub fn style(options: &OutputOptions) -> Style {
     let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
     drawn_on(options, output)
 }
 
 /// How progress is drawn on standard error.
-pub fn progress_look(options: &OutputOptions) -> Look {
+pub fn progress_style(options: &OutputOptions) -> Style {
     drawn_on(options, Output::stderr())
 }
 
@@ -141,7 +141,7 @@ pub fn width(output: Option<&Path>) -> usize {
     depth::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
 }
 
-fn drawn_on(options: &OutputOptions, output: Output) -> Look {
+fn drawn_on(options: &OutputOptions, output: Output) -> Style {
     let choice = match options.color {
         ColorWord::Auto => ColorChoice::Auto,
         ColorWord::Always => ColorChoice::Always,

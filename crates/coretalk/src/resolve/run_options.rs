@@ -2,7 +2,7 @@
 
 use crate::args::options::Global;
 use crate::resolve::output::{self, OutputOptions};
-use coretalk_measure::Crew;
+use coretalk_measure::WorkerSettings;
 use coretalk_model::CpuId;
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// With which threads; `None` where the work brings its own.
-    pub crew: Option<Crew>,
+    pub workers: Option<WorkerSettings>,
     /// Where the run is kept.
     pub target: SaveTarget,
     /// What only the user knows.
@@ -25,7 +25,7 @@ impl RunOptions {
     /// As typed, on these CPUs.
     pub fn of(global: &Global, cpus: Option<Vec<CpuId>>) -> RunOptions {
         RunOptions {
-            crew: cpus.map(|cpus| Crew { cpus, nice: global.nice, realtime: global.rt }),
+            workers: cpus.map(|cpus| WorkerSettings { cpus, nice: global.nice, realtime: global.rt }),
             target: match global.no_save {
                 true => SaveTarget::Nowhere,
                 false => SaveTarget::Store { directory: global.store.clone(), tag: global.name.clone() },

@@ -40,7 +40,7 @@ impl Source {
     /// # Errors
     /// There is neither a run nor a file of this name, or it cannot be read.
     pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
-        Ok(match Source::look(global, word)? {
+        Ok(match Source::find(global, word)? {
             Found::Run(file) => {
                 let report = file.report()?;
                 let name = saved::name_of(&report.header.id, file.path());
@@ -54,7 +54,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn look(global: &Global, word: &str) -> Result<Found, Failure> {
+    pub fn find(global: &Global, word: &str) -> Result<Found, Failure> {
         match saved::open(global, word) {
             Ok(file) => Ok(Found::Run(file)),
             // A file that is no run may be a matrix.

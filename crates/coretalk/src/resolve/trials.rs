@@ -88,12 +88,12 @@ pub fn request(
         seed,
         cpus,
     };
-    let options = RunOptions::of(global, Some(crew(&settings, topology)));
+    let options = RunOptions::of(global, Some(workers(&settings, topology)));
     Ok(SeriesRequested { settings, notices, options })
 }
 
 /// The CPUs that trials run on: those that take no part need no thread.
-pub fn crew(settings: &SeriesSettings, topology: &Topology) -> Vec<CpuId> {
+pub fn workers(settings: &SeriesSettings, topology: &Topology) -> Vec<CpuId> {
     let used = settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect();
     topology.order(&used)
 }

@@ -221,7 +221,7 @@ fn write(
     options: &OutputOptions,
     outputs: &mut Outputs,
 ) -> Result<(), Failure> {
-    let look = output::look(options);
+    let style = output::style(options);
     let identity = output::identity_of(options.identity);
     let what = Export {
         report,

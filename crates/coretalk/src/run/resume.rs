@@ -67,9 +67,9 @@ pub fn act(
         return Ok(ExitCode::Done);
     }
     let mut outputs = outputs(measuring, &found.options.output, trials.as_ref(), stop)?;
-    let crew = Some(settings.cpus.clone());
+    let workers = Some(settings.cpus.clone());
     let (options, GoingOn { segment, settings, series, record, segments }) =
-        found.go_on(invocation, &mut *machine, crew, stop)?;
+        found.go_on(invocation, &mut *machine, workers, stop)?;
     let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
     let plan = RunPlan { settings, past: Past { record, segments }, series };
     sit(&mut *machine, segment, plan, &mut *outputs, &options, stop)
@@ -155,7 +155,7 @@ impl Found {
     /// Begins a new segment on a machine that engages these CPUs, if any.
     ///
     /// # Errors
-    /// Another machine than that of the run, or one that refuses the crew.
+    /// Another machine than that of the run, or one that refuses the workers.
     pub fn go_on(
         self,
         invocation: &Invocation,
@@ -175,8 +175,8 @@ impl Found {
             RunWriter::resume(&path, &here, global.budget)?;
         writer.heed(stop);
         let options = RunOptions::of(global, cpus);
-        if let Some(crew) = &options.crew {
-            machine.engage(crew)?;
+        if let Some(workers) = &options.workers {
+            machine.engage(workers)?;
         }
         let segments = header.segments - 1;
         let sink = Keeper::File(Box::new(writer));

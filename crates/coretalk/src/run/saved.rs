@@ -99,7 +99,7 @@ pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<
         probe: chosen.probe,
         identity: output::identity_of(options.identity),
         name: &saved.name,
-        look: output::look(&options),
+        style: output::style(&options),
     };
     out::write_run(&mut out, format, &what)
 }

@@ -54,11 +54,11 @@ impl Opening<'_> {
     /// Examines and engages the machine, and makes the run file.
     ///
     /// # Errors
-    /// [`Failure`]: the machine refuses the crew, or the file cannot be made.
+    /// [`Failure`]: the machine refuses the workers, or the file cannot be made.
     pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
         let findings = machine.examine();
-        let RunOptions { crew, target, remarks, output, .. } = self.options;
-        let granted = crew.as_ref().map(|crew| machine.engage(crew)).transpose()?;
+        let RunOptions { workers, target, remarks, output, .. } = self.options;
+        let granted = workers.as_ref().map(|workers| machine.engage(workers)).transpose()?;
         let mut environment = machine.environment().clone();
         environment.priority = granted.map(|granted| granted.priority).or(environment.priority);
         environment.label.clone_from(&remarks.label);

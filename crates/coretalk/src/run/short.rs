@@ -69,8 +69,8 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let most = if request.settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
     request.settings.budget = request.settings.budget.min(most);
     let stop = signals::stop()?;
-    if let Some(crew) = &request.options.crew {
-        machine.engage(crew)?;
+    if let Some(workers) = &request.options.workers {
+        machine.engage(workers)?;
     }
     let topology = machine.topology().clone();
     let began = machine.now();

@@ -94,7 +94,7 @@ impl Results for TrialOutputs {
         name: Option<&str>,
         options: &OutputOptions,
     ) -> Result<(), Failure> {
-        let look = output::look(options);
+        let style = output::style(options);
         let identity = output::identity_of(options.identity);
         let what = Export {
             report,

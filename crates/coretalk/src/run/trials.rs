@@ -52,7 +52,7 @@ pub fn sit(
         place: None,
     };
     end.write(stop, |name| outputs.write(&report, name, options))?;
-    if let Some(reason) = report.series.as_ref().and_then(|series| series.result.nothing_said()) {
+    if let Some(reason) = report.series.as_ref().and_then(|series| series.result.reason_for_no_result()) {
         return Err(Failure::Environment(format!(
             "no trial gave a value: {reason}; `coretalk doctor` looks for the cause"
         )));

@@ -48,7 +48,7 @@ impl<'a> Watcher<'a> {
             Some(rows) if io::stderr().is_terminal() => Audience::Terminal { rows },
             _ => Audience::Log,
         };
-        let look = output::progress_look(options);
+        let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
             Progress::new(
                 io::stderr(),

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::queues::course::Course;
     use crate::queues::ends::{Ends, Implementation, Nothing, Receiver, Refusal, Shape};
-    use crate::queues::exchange::{Company, roles};
+    use crate::queues::exchange::{RoleSettings, roles};
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
     use crate::trial_context::TrialContext;

@@ -62,7 +62,10 @@ impl RoleSettings {
 ///
 /// # Errors
 /// [`Refusal`]: there is no such queue, or it has one end only on a side that asks for several.
-pub fn roles<S: Implementation, M: Message>(shape: &Shape, company: &Company) -> Result<Roles, Refusal> {
+pub fn roles<S: Implementation, M: Message>(
+    shape: &Shape,
+    settings: &RoleSettings,
+) -> Result<Roles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
     #[cfg(not(loom))]
     if let Some(pace) = &settings.pace {

@@ -3,7 +3,7 @@
 use super::bounded::Bounded;
 use super::catalogue::{Kind, Payload};
 use super::ends::{Implementation, Refusal, Shape};
-use super::exchange::{Company, Roles, roles};
+use super::exchange::{RoleSettings, Roles, roles};
 use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
 use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
 use super::message::{Block, Message};

@@ -400,7 +400,7 @@ impl<'a> Driver<'a> {
             let first = self.shares.first(probe);
             let span = if fewest as usize >= ANALYSES[0] {
                 late_span(first, left, self.owed(open, ANALYSES[1]) / pace)
-            } else if open.iter().any(|&trial| self.lacks_company(trial)) {
+            } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
                 // The first analysis once more, alone: as long as it would have been without company, where that fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
@@ -533,8 +533,8 @@ impl<'a> Driver<'a> {
         open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
     }
 
-    /// Whether a trial has had its first analysis in company, and company was refused.
-    fn lacks_company(&self, trial: usize) -> bool {
+    /// Whether a trial has had its first analysis concurrently, and that was refused: it is made once more, alone.
+    fn is_repeated_alone(&self, trial: usize) -> bool {
         self.made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 

@@ -46,9 +46,9 @@ pub fn act(
         return Ok(ExitCode::Done);
     }
     let outputs = TrialOutputs::open(&found.options.output, &settings, stop)?;
-    let crew = Some(trials::crew(&settings, &found.file.topology()?));
+    let workers = Some(trials::workers(&settings, &found.file.topology()?));
     let (options, GoingOn { segment, series, segments, .. }) =
-        found.go_on(invocation, &mut *machine, crew, stop)?;
+        found.go_on(invocation, &mut *machine, workers, stop)?;
     let Some((settings, record)) = series else {
         return Err(Failure::Internal("a run of series has lost its settings".into()));
     };

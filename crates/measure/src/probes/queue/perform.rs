@@ -102,7 +102,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         span_ticks: ticks(order.span.saturating_sub(START)) as u64,
         // What was asked for is spread over the passes that every trial gets.
         messages: asked.map_or(u64::MAX, |all| {
-            (all / coretalk_model::stats::ANALYSES[0] as f64 / meant.sides[0] as f64).ceil() as u64
+            (all / coretalk_model::stats::ANALYSES[0] as f64 / config.sides[0] as f64).ceil() as u64
         }),
         apart_ticks: context.rate().ticks(APART_NS) as u64,
     };

@@ -74,7 +74,7 @@ pub fn target(driver: &Driver<'_>) -> Target {
             Target::Fixed((share / WATCH_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
         // The second analysis; what is then still wide goes on to further ones.
-        (Counts::Adaptive, Spacing::Brief) if driver.menu.tiny => Target::Fixed(ANALYSES[1] as u32),
+        (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }
 }

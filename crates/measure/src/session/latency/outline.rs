@@ -113,10 +113,10 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             };
             let some_ns = sweep_ns * rest_share(driver, SOME_WIDER, parallel, schedule.len());
             let further = (last - usual) as f64 * some_ns.max(gap.ns());
-            let again = likely * AGAIN_SHARE * sweep_ns;
+            let remeasured = likely * REMEASURED_SHARE * sweep_ns;
             let first = ANALYSES[0] as f64;
             let passes = [ANALYSES[0], last].map(|passes| passes as u32);
-            (passes, first + share * more, sweep * first + likely * second + further + again)
+            (passes, first + share * more, sweep * first + likely * second + further + remeasured)
         }
     };
     // Where the number of passes is settled, the ladder is climbed between them.

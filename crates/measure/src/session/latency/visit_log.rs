@@ -39,7 +39,7 @@ pub const RAW_CPUS: usize = 64;
 /// Trials of a cell that may give nothing before it is given up.
 const PATIENCE: u32 = 3;
 
-impl<'a> Ledger<'a> {
+impl<'a> VisitLog<'a> {
     /// After what earlier segments said about so many cells.
     pub fn new(
         settings: &'a LatencySettings,

@@ -151,10 +151,10 @@ impl Concurrency {
             key.shuffle(&mut order);
             return order.into_iter().map(|trial| vec![trial]).collect();
         }
-        let is_alone = |trial: &&usize| match self.manners[**trial] {
-            InCompany::Never => true,
-            InCompany::Always => false,
-            InCompany::IfProven => match made(**trial) {
+        let is_alone = |trial: &&usize| match self.allowed[**trial] {
+            Concurrent::Never => true,
+            Concurrent::Always => false,
+            Concurrent::IfProven => match made(**trial) {
                 pass if (pass as usize) < ANALYSES[0] => self.alone[**trial] >> pass & 1 == 1,
                 _ => gate.refuses(**trial),
             },
