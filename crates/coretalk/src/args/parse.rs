@@ -86,12 +86,13 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     let typed: Vec<&Arg> = command.get_arguments().filter(is_typed).collect();
     if let Some(other) = typed.iter().find(|arg| arg.is_global_set() && arg.is_hide_set()) {
         let what = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
-        let sentence = format!("{} has no effect on {what} and is ignored", flag(other));
+        let sentence = format!("{} has no effect on {what}", flag(other));
         let rest = without(words, other);
+        // Written together with another one (`-qo`), it cannot be taken away.
         if rest.len() == words.len() {
             return Err(Failure::Usage(format!("{sentence}; leave it out (see `coretalk {path} --help`)")));
         }
-        ignored.push(sentence);
+        ignored.push(format!("{sentence} and is ignored"));
         return parsed(&rest, ignored);
     }
     // clap looks at the options before the command and at those after it, and not at both together.

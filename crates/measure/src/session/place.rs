@@ -273,7 +273,8 @@ impl Driver<'_> {
         let outcome = loop {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
-            self.look_for_cpus(if missed { Suspicion::Strong } else { Suspicion::None })?;
+            // After every run: work that ends by itself because its CPU has gone would be taken for work that fails.
+            self.look_for_cpus(Suspicion::Strong)?;
             if self.presence.gone_of(&settings.placements[placement].cpus).is_some() {
                 // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
                 return Ok(None);
