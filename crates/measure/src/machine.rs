@@ -73,6 +73,11 @@ pub trait Machine {
     /// ten microseconds; between trials only.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
+    /// Since when a CPU that is absent has been missed, where work that ran until now was watched meanwhile.
+    fn missed_since(&self, _cpu: CpuId) -> Option<Picos> {
+        None
+    }
+
     /// What the machine lacks for a trial, found out by trying; `None` where nothing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
         None

@@ -23,6 +23,8 @@ use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure,
 };
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The longest sleep before the wish to stop is looked at again.
@@ -48,6 +50,8 @@ pub struct HostMachine {
     quota: QuotaWatch,
     /// Who ends what programs leave, should this process be killed: asked for with the first program.
     guard: Option<Option<Guard>>,
+    /// CPUs that were away while work ran, and since when, on the clock of the system.
+    missed: BTreeMap<CpuId, Picos>,
 }
 
 impl HostMachine {
@@ -75,6 +79,7 @@ impl HostMachine {
             others: Others::default(),
             quota: QuotaWatch::begin(),
             guard: None,
+            missed: BTreeMap::new(),
         })
     }
 
@@ -304,6 +309,10 @@ impl Machine for HostMachine {
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 
+    fn missed_since(&self, cpu: CpuId) -> Option<Picos> {
+        self.missed.get(&cpu).map(|missed| missed.saturating_sub(self.opened))
+    }
+
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
         probe.lacks(spec)
     }
@@ -328,8 +337,12 @@ impl Machine for HostMachine {
         let started = self.now();
         let room = self.usable();
         let guard = self.guard.get_or_insert_with(Guard::start).as_ref();
-        let runner = Runner { rate: self.clock.rate, usable: &room, topology: &self.topology, guard };
-        let done = runner.run(order, stop)?;
+        let missed = RefCell::new(std::mem::take(&mut self.missed));
+        let (rate, topology) = (self.clock.rate, &self.topology);
+        let runner = Runner { rate, usable: &room, topology, guard, missed: &missed };
+        let done = runner.run(order, stop);
+        self.missed = missed.into_inner();
+        let done = done?;
         let quota = self.look_at_quota();
         Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done })
     }

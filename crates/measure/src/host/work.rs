@@ -1,5 +1,6 @@
 //! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
 
+use super::clock::os;
 use super::command::guard::Guard;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::surroundings::Present;
@@ -11,6 +12,8 @@ use coretalk_model::place::{Binding, OTHERS, WAITED, Workload};
 use coretalk_model::series::{Observed, PassOutcome};
 use coretalk_model::{CommandEnd, CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure};
 use regex::bytes::{Captures, Regex};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 
@@ -30,6 +33,8 @@ pub struct Runner<'a> {
     pub topology: &'a Topology,
     /// Who ends what is left, should this process be killed.
     pub guard: Option<&'a Guard>,
+    /// CPUs of the comparison that are away, and since when, on the clock of the system.
+    pub missed: &'a RefCell<BTreeMap<CpuId, Picos>>,
 }
 
 /// Where the coordinating thread stays while work runs.
@@ -150,8 +155,15 @@ impl Runner<'_> {
             launcher: launcher.as_deref(),
             limit: limit.duration(),
             lost: &|| {
-                let there = Present::now();
-                cpus.iter().find(|cpu| there.absence(*cpu).is_some())
+                let (there, now) = (Present::now(), os::monotonic());
+                let mut missed = self.missed.borrow_mut();
+                for cpu in order.around.iter() {
+                    match there.absence(cpu) {
+                        Some(_) => drop(missed.entry(cpu).or_insert(now)),
+                        None => drop(missed.remove(&cpu)),
+                    }
+                }
+                cpus.iter().find(|cpu| missed.contains_key(cpu))
             },
         };
         let finished = command::run(&launch, stop).map_err(|failure| match failure {

@@ -75,7 +75,8 @@ impl Presence {
                 departures.push(*told);
                 continue;
             }
-            let departure = Departure { cpu, after: now.saturating_sub(self.began), why };
+            let missed = machine.missed_since(cpu).unwrap_or(now);
+            let departure = Departure { cpu, after: missed.saturating_sub(self.began), why };
             let (key, value) = departure.to_decision(self.segment);
             sink.decide(&Decision { key, value })?;
             observer.event(Event::Departed { departure });
