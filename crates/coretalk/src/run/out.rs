@@ -1,9 +1,10 @@
 //! Where results go: standard output or files that were opened before anything was measured.
 
+use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::{self, Export, ExportError};
-use crate::resolve::output;
+use crate::resolve::output::{self, OutputOptions};
 use crate::run::part::Part;
 use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
@@ -176,6 +177,19 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
                 return Err(failed(io::Error::other("the thread that opens it ended")));
             }
         }
+    }
+}
+
+/// A run that was just measured, as formats take it. `name` is what output calls it.
+pub fn measured<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputOptions) -> Export<'a> {
+    Export {
+        report,
+        file: None,
+        protocol: None,
+        probe: None,
+        identity: output::identity_of(options.identity),
+        name: name.unwrap_or("unsaved"),
+        style: output::style(options),
     }
 }
 

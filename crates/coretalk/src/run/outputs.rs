@@ -3,9 +3,8 @@
 use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
-use crate::export::Export;
 use crate::report::{Saved, Screen, screen};
-use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
+use crate::resolve::output::{OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use crate::run::watcher::line_outputs;
 use coretalk_measure::Stop;
@@ -70,17 +69,7 @@ fn write(
     options: &OutputOptions,
     outputs: &mut Outputs,
 ) -> Result<(), Failure> {
-    let style = output::style(options);
-    let identity = output::identity_of(options.identity);
-    let what = Export {
-        report,
-        file: None,
-        protocol: None,
-        probe: None,
-        identity,
-        name: name.unwrap_or("unsaved"),
-        style,
-    };
+    let what = out::measured(report, name, options);
     // JSON lines were written while the trials were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         out::write_run(out, *format, &what)?;
@@ -89,7 +78,7 @@ fn write(
         FormatWord::Jsonl => Ok(()),
         FormatWord::Text if report.result.imitated.is_empty() => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&screen::of(report, Screen::Measured(saved), &style))
+            outputs.result.text(&screen::of(report, Screen::Measured(saved), &what.style))
         }
         format => out::write_run(&mut outputs.result, format, &what),
     }

@@ -2,7 +2,6 @@
 
 use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
-use crate::export::Export;
 use crate::report::place::place_screen;
 use crate::report::text::{cut, duration};
 use crate::report::{Saved, Screen, plain};
@@ -221,17 +220,7 @@ fn write(
     options: &OutputOptions,
     outputs: &mut Outputs,
 ) -> Result<(), Failure> {
-    let style = output::style(options);
-    let identity = output::identity_of(options.identity);
-    let what = Export {
-        report,
-        file: None,
-        protocol: None,
-        probe: None,
-        identity,
-        name: name.unwrap_or("unsaved"),
-        style,
-    };
+    let what = out::measured(report, name, options);
     // JSON lines were written while the runs were made.
     for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
         out::write_run(out, *format, &what)?;
@@ -240,7 +229,7 @@ fn write(
         (FormatWord::Jsonl, _) => Ok(()),
         (FormatWord::Text, Some(place)) => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), style.width))
+            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), what.style.width))
         }
         (format, _) => out::write_run(&mut outputs.result, format, &what),
     }

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
-use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
+use crate::resolve::output::{OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{Outputs, Results};
 use coretalk_measure::{Stop, probes};
@@ -94,17 +94,7 @@ impl Results for TrialOutputs {
         name: Option<&str>,
         options: &OutputOptions,
     ) -> Result<(), Failure> {
-        let style = output::style(options);
-        let identity = output::identity_of(options.identity);
-        let what = Export {
-            report,
-            file: None,
-            protocol: None,
-            probe: None,
-            identity,
-            name: name.unwrap_or("unsaved"),
-            style,
-        };
+        let what = out::measured(report, name, options);
         for (format, place) in self.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
             write_to(place, *format, &what)?;
         }
@@ -112,7 +102,7 @@ impl Results for TrialOutputs {
             (_, FormatWord::Jsonl) => Ok(()),
             (Place::One(out), FormatWord::Text) => {
                 let saved = name.map_or(Saved::Not, Saved::As);
-                out.text(&screen::of(report, Screen::Measured(saved), &style))
+                out.text(&screen::of(report, Screen::Measured(saved), &what.style))
             }
             (place, format) => write_to(place, format, &what),
         }
