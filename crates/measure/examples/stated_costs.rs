@@ -217,10 +217,13 @@ mod stated {
 
     fn read(observed: &Observed, value: &str) -> Option<f64> {
         match value {
-            "p50" => {
-                observed.histograms.get("slept").or(observed.histograms.values().next())?.percentile_ns(0.5)
-            }
-            name => observed.values.get(name).copied(),
+            "p50" => observed
+                .numbers
+                .histograms
+                .get("slept")
+                .or(observed.numbers.histograms.values().next())?
+                .percentile_ns(0.5),
+            name => observed.numbers.values.get(name).copied(),
         }
     }
 

@@ -25,6 +25,7 @@ mod two_threads;
 
 use crate::kernel::Kernel;
 use crate::series::{Probe, SeriesProbe};
+use coretalk_model::quantity::{Parameter, Quantities, Quantity};
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
 pub const REGISTRY: &[&dyn Probe] = &[
@@ -58,6 +59,23 @@ pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
 /// The probes of trials, by their names.
 pub fn series_by_id(id: &str) -> Option<&'static dyn SeriesProbe> {
     REGISTRY.iter().find(|probe| probe.spec().id == id).and_then(|probe| probe.series())
+}
+
+/// What the probes of trials declare of their numbers.
+pub fn quantities() -> Quantities {
+    let series = REGISTRY.iter().filter_map(|probe| probe.series());
+    Quantities::new(series.map(|probe| (probe.spec().id, probe.quantities())))
+}
+
+/// What a probe declares of one of its numbers.
+pub fn quantity(probe: &str, id: &str) -> Option<&'static Quantity> {
+    series_by_id(probe)?.quantities().iter().find(|quantity| quantity.id == id)
+}
+
+/// What probes declare of a parameter of this name, which is the same wherever several have it.
+pub fn parameter_by_id(id: &str) -> Option<&'static Parameter> {
+    let series = REGISTRY.iter().filter_map(|probe| probe.series());
+    series.flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -9,6 +9,7 @@ use crate::kernel::Kernel;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
+use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 
@@ -78,7 +79,8 @@ pub trait SeriesProbe: Probe {
 
     /// How many distributions a trial can have.
     fn distributions(&self, _spec: &TrialSpec) -> usize {
-        self.columns().iter().filter(|column| matches!(column, Column::Percentiles(..))).count()
+        let events = |quantity: &&Quantity| quantity.in_table && quantity.aggregate == Aggregate::Events;
+        self.quantities().iter().filter(events).count()
     }
 
     /// Performs one pass on this machine.
@@ -96,8 +98,12 @@ pub trait SeriesProbe: Probe {
     fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
     -> Result<Observed, TrialFailure>;
 
-    /// Names of distributions and values by which a trial is judged precise: the first of these that it has.
-    fn headlines(&self) -> &'static [&'static str];
+    /// What it says, number by number: unit, direction, aggregation and place in tables of each. Columns of tables stand in
+    /// this order.
+    fn quantities(&self) -> &'static [Quantity];
+
+    /// The parameters that its trials differ in, the columns of tables first.
+    fn parameters(&self) -> &'static [Parameter];
 
     /// Whether a trial is over as soon as it has the samples asked for, however wide its interval: where how long was
     /// looked is what was asked.
@@ -129,9 +135,19 @@ pub trait SeriesProbe: Probe {
     fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
         Vec::new()
     }
+}
 
-    /// What a table of this probe shows, in order.
-    fn columns(&self) -> &'static [Column];
+/// Names of distributions and values by which trials of a probe are judged precise: the first of these that a trial has.
+///
+/// ```
+/// # use coretalk_measure::{probes::queue::Queue, series::headlines};
+/// assert_eq!(headlines(&Queue), ["corrected", "messages_per_s"]);
+/// ```
+pub fn headlines(probe: &dyn SeriesProbe) -> Vec<&'static str> {
+    let ranked = probe.quantities().iter().filter_map(|quantity| Some((quantity.headline?, quantity.id)));
+    let mut ranked: Vec<(u8, &str)> = ranked.collect();
+    ranked.sort_unstable();
+    ranked.into_iter().map(|(_, id)| id).collect()
 }
 
 /// Whether a trial may be made while others are made on other cores.
@@ -183,19 +199,6 @@ impl std::fmt::Debug for TrialOrder<'_> {
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
-}
-
-/// One column of the tables of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// A parameter, as it stands.
-    Parameter(&'static str, &'static str),
-    /// The percentiles of a distribution: its name and what a reader calls it.
-    Percentiles(&'static str, &'static str),
-    /// A value with its interval: its name and what a reader calls it.
-    Value(&'static str, &'static str),
-    /// A sum over all passes: its name and what a reader calls it.
-    Count(&'static str, &'static str),
 }
 
 /// The ordered pairs that stand for every relation among some CPUs: the first in matrix order of each.

@@ -2,9 +2,9 @@
 //! `suite`, which asks every probe.
 
 use crate::probes::{self, jitter::Jitter, wake};
-use crate::series::{Probe, SeriesProbe, SeriesRequest, representative_pairs};
+use crate::series::{Probe, SeriesProbe, SeriesRequest, headlines, representative_pairs};
 use coretalk_model::latency::Kinds;
-use coretalk_model::series::{Gathering, RUNGS, TrialSpec};
+use coretalk_model::series::{Gathering, Headline, RUNGS, TrialSpec};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Gathered {
     pub probes: Vec<String>,
     /// What each is judged by, as [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines)
     /// takes it.
-    pub headlines: Vec<String>,
+    pub headlines: Vec<Headline>,
     /// What is measured.
     pub trials: Vec<TrialSpec>,
 }
@@ -24,7 +24,8 @@ impl Gathered {
     fn add(&mut self, probe: &dyn SeriesProbe, trials: Vec<TrialSpec>) {
         let id = probe.spec().id;
         self.probes.push(id.to_owned());
-        self.headlines.extend(probe.headlines().iter().map(|name| format!("{id}/{name}")));
+        let of_probe = |name: &str| Headline { probe: Some(id.to_owned()), name: name.to_owned() };
+        self.headlines.extend(headlines(probe).into_iter().map(of_probe));
         self.trials.extend(trials);
     }
 }

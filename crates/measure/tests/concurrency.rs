@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::probes;
-use coretalk_measure::series::SeriesRequest;
+use coretalk_measure::series::{SeriesRequest, headlines};
 use coretalk_measure::session::series::{SeriesPast, plan, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::names;
-use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
+use coretalk_model::series::{Headline, Parameters, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::stats::median;
 use coretalk_model::{Flag, Picos, Relation, TrialFailure};
 
@@ -36,7 +36,8 @@ fn settings(
     SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
-        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
         options: asked,
@@ -183,7 +184,10 @@ fn two_trials_on_real_threads_end_together_and_every_message_arrives() {
     for outcome in outcomes {
         let outcome = outcome.unwrap();
         assert_eq!(outcome.company as usize, cpus.len() - 1);
-        assert!(outcome.observed.counts[names::MESSAGES] > 0 && outcome.observed.values[names::RATE] > 0.0);
+        assert!(
+            outcome.observed.numbers.counts[names::MESSAGES] > 0
+                && outcome.observed.numbers.values[names::RATE] > 0.0
+        );
         assert!(outcome.observed.flags.is_empty(), "{:?}", outcome.observed.flags);
     }
     let stop = Stop::new();

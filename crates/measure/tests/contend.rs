@@ -42,13 +42,13 @@ fn every_method_is_exact_and_every_pass_ends() {
             continue;
         }
         let observed = pass(&mut host, &spec, 4, 1).observed;
-        let (made, found) = (observed.counts[names::EXPECTED], observed.counts[names::FINAL]);
+        let (made, found) = (observed.numbers.counts[names::EXPECTED], observed.numbers.counts[names::FINAL]);
         assert!(made > 0, "{}", spec.label());
         match spec.parameters.text("method") {
             Some("racy") => assert!(found <= made, "{}", spec.label()),
             _ => assert_eq!(found, made, "{}", spec.label()),
         }
-        assert!(observed.values[names::WALL_NS] > 0.0, "{}", spec.label());
+        assert!(observed.numbers.values[names::WALL_NS] > 0.0, "{}", spec.label());
     }
 }
 
@@ -74,8 +74,9 @@ fn costs_are_recovered_within_three_percent() {
             if spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0 {
                 continue;
             }
-            let found: Vec<f64> =
-                (0..9).map(|key| pass(&mut machine, &spec, 4, key).observed.values[names::WALL_NS]).collect();
+            let found: Vec<f64> = (0..9)
+                .map(|key| pass(&mut machine, &spec, 4, key).observed.numbers.values[names::WALL_NS])
+                .collect();
             let found = median(&found).unwrap();
             let mut stage = machine.bare_stage(&spec.placement);
             let bare = run(&mut stage, cost(config.method.id), sections(&config), 4e6, 4_000, &mut |_, _| ());
@@ -129,7 +130,7 @@ fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
         let asked = Parameters::default().with("method", method).with("threads", threads);
         let spec = trials(&machine, asked).remove(0);
         let outcome = pass(&mut machine, &spec, 50, 1);
-        (outcome.observed.values[names::WALL_NS], outcome.observed.flags)
+        (outcome.observed.numbers.values[names::WALL_NS], outcome.observed.flags)
     };
     let (alone, _) = wall_ns("ticket", "16");
     let (crowded, flags) = wall_ns("ticket", "32");
@@ -144,7 +145,7 @@ fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &
     let asked = Parameters::default().with("method", method).with("threads", threads);
     let asked = asked.with("arrange", arrange).with("critical_ns", 0.0).with("parallel_ns", 0.0);
     let spec = trials(machine, asked).remove(0);
-    let values = pass(machine, &spec, 20, 1).observed.values;
+    let values = pass(machine, &spec, 20, 1).observed.numbers.values;
     [names::THREAD_NS, names::RUN_LENGTH, names::JAIN].map(|name| values[name])
 }
 

@@ -75,8 +75,9 @@ fn costs_are_recovered_within_three_percent() {
                 let of = |outcome: &PassOutcome| {
                     let observed = &outcome.observed;
                     let net = |ns: f64| ns - clock_ns;
-                    let event = observed.histograms.get(name).and_then(|it| it.percentile_ns(0.5)).map(net);
-                    event.or(observed.values.get(name).copied()).unwrap()
+                    let event =
+                        observed.numbers.histograms.get(name).and_then(|it| it.percentile_ns(0.5)).map(net);
+                    event.or(observed.numbers.values.get(name).copied()).unwrap()
                 };
                 let found = median(&said.iter().map(of).collect::<Vec<_>>()).unwrap();
                 if (found / truth - 1.0).abs() >= 0.03 {
@@ -138,7 +139,7 @@ fn every_pass_on_real_threads_ends_and_a_raised_stop_leaves_nobody_behind() {
     }
     for spec in &all {
         let outcome = pass(&mut host, spec, 4, 1, &Stop::new()).unwrap();
-        let counted = |name| outcome.observed.counts.get(name).copied().unwrap_or(0);
+        let counted = |name| outcome.observed.numbers.counts.get(name).copied().unwrap_or(0);
         assert!(counted("samples") + counted("negative") > 0, "{} {}", spec.probe, spec.label());
         assert!(!outcome.observed.flags.contains(coretalk_model::Flag::Invalid), "{}", spec.label());
         let stop = Stop::new();

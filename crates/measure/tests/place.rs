@@ -4,9 +4,10 @@
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 use coretalk_model::place::{
-    Better, Binding, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Talk, Why,
-    Workload, WorkloadKind, derive, why,
+    Binding, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Talk, Why, Workload,
+    WorkloadKind, derive, why,
 };
+use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
 
 /// Of simulated time: enough for everything.

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::probes;
-use coretalk_measure::series::{SeriesRequest, TrialOrder};
+use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines};
 use coretalk_measure::session::series::{SeriesPast, plan, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::queue::{matrices, rates};
-use coretalk_model::series::{Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialResult};
+use coretalk_model::series::{Headline, Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
 
 /// Keeps nothing.
@@ -64,7 +64,8 @@ fn settings(
     SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
-        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
         options: asked,
@@ -147,7 +148,8 @@ fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
     let settings = SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
-        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(5_000),
         options: asked,
@@ -194,7 +196,7 @@ fn no_rate_passes_more_than_goes_without_one() {
         let trials = probe.trials(&request).unwrap();
         let mut per_s = |spec| {
             let order = TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(20), key: 1 };
-            machine.perform_trial(&order, &Stop::new()).unwrap().observed.values["messages_per_s"]
+            machine.perform_trial(&order, &Stop::new()).unwrap().observed.numbers.values["messages_per_s"]
         };
         trials.iter().map(&mut per_s).collect()
     };

@@ -6,7 +6,7 @@ use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes;
 use coretalk_measure::probes::wait::trials::{Mode, Trial};
 use coretalk_measure::probes::wake::Variant;
-use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesPast, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
@@ -14,7 +14,8 @@ use coretalk_measure::sim::{wait, wake};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings};
+use coretalk_model::quantity::Aggregate;
+use coretalk_model::series::{Headline, Parameters, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings};
 use std::collections::BTreeSet;
 
 /// Keeps slots in memory.
@@ -54,7 +55,8 @@ fn settings(machine: &dyn Machine, probe: &str, asked: Parameters, budget: Picos
     SeriesSettings {
         probes: vec![probe.spec().id.to_owned()],
         trials: probe.trials(&request).unwrap(),
-        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         precision: 0.02,
         seed: 1,
         options: asked,
@@ -243,4 +245,54 @@ fn the_seed_decides_everything() {
     };
     assert_eq!(result(1), result(1));
     assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
+}
+
+/// Every number that a probe says and every parameter of its trials is declared by it, and a parameter is the same wherever
+/// several probes have it.
+#[test]
+fn what_probes_say_is_declared() {
+    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
+    let topology = machine.topology().clone();
+    let cpus = topology.order(topology.cpus());
+    let pairs = representative_pairs(&topology, &cpus);
+    machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
+    let asked = Parameters::default();
+    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
+        let (id, declared) = (probe.spec().id, probe.quantities());
+        for parameter in probe.parameters() {
+            let of_any = probes::parameter_by_id(parameter.id).unwrap();
+            assert_eq!(
+                (parameter.unit, parameter.words),
+                (of_any.unit, of_any.words),
+                "{id}: {}",
+                parameter.id
+            );
+        }
+        for spec in probe.brief(&request).unwrap() {
+            for (name, _) in spec.parameters.iter() {
+                assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
+            }
+            let order = TrialOrder { probe, spec: &spec, asked: &asked, span: Picos::from_ms(1), key: 1 };
+            let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
+            let observed = pass.observed;
+            for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {
+                let is = |name: &String, of: &[Aggregate]| {
+                    let quantity = declared.iter().find(|quantity| quantity.id == name);
+                    let known = quantity.is_some_and(|quantity| {
+                        of.iter().any(|kind| {
+                            std::mem::discriminant(kind) == std::mem::discriminant(&quantity.aggregate)
+                        })
+                    });
+                    // Idle states have the names that the system gives them.
+                    assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
+                };
+                numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));
+                numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum]));
+                let of_values =
+                    [Aggregate::MedianOverPasses, Aggregate::MeanOverPasses, Aggregate::MedianOverEvents("")];
+                numbers.values.keys().for_each(|name| is(name, &of_values));
+            }
+        }
+    }
 }

@@ -43,12 +43,12 @@ fn every_kind_is_created_runs_and_ends() {
     for spec in trials(&host, &cpus) {
         let outcome = pass(&mut host, &spec, 4, 1, &Stop::new()).unwrap();
         let observed = &outcome.observed;
-        assert!(observed.counts["samples"] >= 3, "{}", spec.label());
-        let p50 = |name: &str| observed.histograms[name].percentile_ns(0.5).unwrap();
+        assert!(observed.numbers.counts["samples"] >= 3, "{}", spec.label());
+        let p50 = |name: &str| observed.numbers.histograms[name].percentile_ns(0.5).unwrap();
         assert!(p50("latency") > 0.0 && p50("join") >= p50("cost"), "{}", spec.label());
-        assert_eq!(observed.histograms["first"].count(), 1);
+        assert_eq!(observed.numbers.histograms["first"].count(), 1);
         let process = Config::of(&spec).unwrap().kind.is_process();
-        assert_eq!(observed.values.contains_key("parent_rss_mib"), process, "{}", spec.label());
+        assert_eq!(observed.numbers.values.contains_key("parent_rss_mib"), process, "{}", spec.label());
         assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
     }
 }
@@ -91,7 +91,7 @@ fn creations_are_recovered_within_three_percent() {
             {
                 let medians: Vec<f64> = passes
                     .iter()
-                    .filter_map(|pass| pass.observed.histograms[name].percentile_ns(0.5))
+                    .filter_map(|pass| pass.observed.numbers.histograms[name].percentile_ns(0.5))
                     .collect();
                 let found = median(&medians).unwrap() - stage.clock_ns();
                 if (found / truth - 1.0).abs() >= 0.03 {

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use coretalk_measure::probes;
-use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::{SeriesPast, run};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::series::{
-    Parameters, PassOutcome, SeriesEntry, SeriesResult, SeriesSettings, TrialResult, named_headline,
+    Headline, Parameters, PassOutcome, SeriesEntry, SeriesResult, SeriesSettings, TrialResult, named_headline,
 };
 use coretalk_model::stats::median;
 use std::collections::BTreeMap;
@@ -64,7 +64,8 @@ fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: 
     let settings = SeriesSettings {
         probes: vec![probe.into()],
         trials,
-        headlines: of.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(of).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         precision: if probe == "queue" { 0.05 } else { 0.02 },
         seed,
         options: asked,
@@ -87,8 +88,9 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
         return states;
     };
     let value = |pass: &PassOutcome| {
-        let median = pass.observed.histograms.get(name).and_then(|histogram| histogram.percentile_ns(0.5));
-        median.or_else(|| pass.observed.values.get(name).copied())
+        let median =
+            pass.observed.numbers.histograms.get(name).and_then(|histogram| histogram.percentile_ns(0.5));
+        median.or_else(|| pass.observed.numbers.values.get(name).copied())
     };
     for pass in run.passes.iter().filter(|pass| pass.trial as usize == index) {
         let Ok(pass) = &pass.outcome else { continue };

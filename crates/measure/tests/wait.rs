@@ -57,10 +57,10 @@ fn every_strategy_hands_over_in_every_mode_and_every_pass_ends() {
         for spec in trials(&host, &cpus, &asked) {
             let outcome = pass(&mut host, &spec, &asked, 3, &Stop::new()).unwrap();
             let observed = &outcome.observed;
-            assert!(observed.counts["samples"] > 0, "{}", spec.label());
+            assert!(observed.numbers.counts["samples"] > 0, "{}", spec.label());
             assert!(!observed.flags.contains(Flag::Invalid), "{}", spec.label());
             assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
-            assert!(observed.values.values().all(|value| value.is_finite()), "{}", spec.label());
+            assert!(observed.numbers.values.values().all(|value| value.is_finite()), "{}", spec.label());
         }
     }
 }
@@ -75,7 +75,7 @@ fn sides_that_wait_differently_and_counts_that_were_asked_for() {
     for spec in trials {
         let outcome = pass(&mut host, &spec, &asked, 60_000, &Stop::new()).unwrap();
         // An eighth of what was asked for, on sixteen lines.
-        assert_eq!(outcome.observed.counts["samples"], 1_008, "{}", spec.label());
+        assert_eq!(outcome.observed.numbers.counts["samples"], 1_008, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
     }
 }
@@ -86,7 +86,7 @@ fn roles_that_share_a_cpu_hand_over_and_those_that_keep_it_say_so() {
     let asked = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
     for spec in trials(&host, &cpus, &asked) {
         let outcome = pass(&mut host, &spec, &asked, 3, &Stop::new()).unwrap();
-        assert!(outcome.observed.counts["samples"] > 0, "{}", spec.label());
+        assert!(outcome.observed.numbers.counts["samples"] > 0, "{}", spec.label());
         let keeps = ["busy", "pause"].contains(&spec.parameters.text("strategy").unwrap());
         assert_eq!(outcome.observed.flags.contains(Flag::SharedSpin), keeps, "{}", spec.label());
     }

@@ -50,8 +50,8 @@ fn every_primitive_wakes_and_every_pass_ends() {
     for spec in trials(&host, &cpus, NAMES) {
         let outcome = pass(&mut host, &spec, 3, &Stop::new()).unwrap();
         // A hand-over by a spinning lock may take less than the counters lie apart: then it is counted as negative.
-        let negative = outcome.observed.counts.get("negative").copied().unwrap_or(0);
-        assert!(outcome.observed.counts["samples"] + negative > 0, "{}", spec.label());
+        let negative = outcome.observed.numbers.counts.get("negative").copied().unwrap_or(0);
+        assert!(outcome.observed.numbers.counts["samples"] + negative > 0, "{}", spec.label());
         assert_eq!(outcome.roles.len(), spec.placement.len(), "{}", spec.label());
         assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
     }
@@ -63,7 +63,7 @@ fn roles_that_share_a_cpu_wake_each_other_too() {
     for mut spec in trials(&host, &cpus, "semaphore,pipe,std-mutex") {
         spec.placement = vec![cpus[0]; 2];
         let outcome = pass(&mut host, &spec, 3, &Stop::new()).unwrap();
-        assert!(outcome.observed.counts["samples"] > 0, "{}", spec.label());
+        assert!(outcome.observed.numbers.counts["samples"] > 0, "{}", spec.label());
     }
 }
 

@@ -44,12 +44,6 @@ pub mod names {
     pub const WATCHED_SHARE: &str = "watched_share";
 }
 
-/// Whether what a pass says under a name adds up over time, so that passes are told by their mean: time lost by cause, and
-/// gaps. What a poll takes does not.
-pub fn adds_up(name: &str) -> bool {
-    [names::LOST, names::RATE].contains(&name) || names::CAUSES.iter().any(|(cause, _)| *cause == name)
-}
-
 /// One CPU of a run of `jitter`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quietness {

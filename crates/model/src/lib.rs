@@ -19,6 +19,7 @@ pub mod latency;
 pub mod lint;
 pub mod matrix;
 pub mod place;
+pub mod quantity;
 pub mod queue;
 pub mod recording;
 pub mod series;

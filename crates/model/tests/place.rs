@@ -1,9 +1,10 @@
 //! Comparisons of placements against a known truth.
 
 use coretalk_model::place::{
-    Better, Comparison, Doubt, Metric, Outcome, PlaceSettings, Placement, Standing, WorkSettings,
-    analyse_places, effect, standing,
+    Comparison, Doubt, Metric, Outcome, PlaceSettings, Placement, Standing, WorkSettings, analyse_places,
+    effect, standing,
 };
+use coretalk_model::quantity::Better;
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Flag, Flags, Picos};

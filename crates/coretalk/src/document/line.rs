@@ -130,7 +130,7 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
     let nothing = PassOutcome::default();
     let (spec, outcome) = (trials.get(entry.trial as usize), entry.outcome.as_ref());
     let said = outcome.unwrap_or(&nothing);
-    let unknown = Parameters::default();
+    let (unknown, numbers) = (Parameters::default(), said.observed.flat());
     serde_json::to_string(&PassLine {
         schema: "coretalk.pass/1",
         segment: entry.segment,
@@ -143,10 +143,9 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
         elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
         company: said.company,
         cas_ns: said.sentinel_ns,
-        values: said.observed.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
-        counts: said.observed.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
-        distributions: said
-            .observed
+        values: numbers.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
+        counts: numbers.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
+        distributions: numbers
             .histograms
             .iter()
             .map(|(name, histogram)| {

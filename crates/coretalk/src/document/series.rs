@@ -196,12 +196,17 @@ impl SeriesDoc {
             .enumerate()
             .map(|(index, view)| SeriesDoc {
                 headline: headline.map(str::to_owned),
-                ..SeriesDoc::of_view(trial, view, index == 0)
+                ..SeriesDoc::of_view(settings, trial, view, index == 0)
             })
             .collect()
     }
 
-    fn of_view(trial: &TrialResult, view: Option<&String>, first: bool) -> SeriesDoc {
+    fn of_view(
+        settings: &SeriesSettings,
+        trial: &TrialResult,
+        view: Option<&String>,
+        first: bool,
+    ) -> SeriesDoc {
         let mut parameters: BTreeMap<String, ValueDoc> = trial
             .spec
             .parameters
@@ -218,7 +223,10 @@ impl SeriesDoc {
         let counts = view.and_then(|view| trial.histograms.get(view)).unwrap_or(&none);
         let values = trial.values.iter().filter(|_| first);
         // Sums that are to be held against each other stand with the values too.
-        let compared = trial.counts.iter().filter(|(name, _)| first && name.ends_with("_count"));
+        let is_compared = |name: &str| {
+            settings.quantities.of(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
+        };
+        let compared = trial.counts.iter().filter(|(name, _)| first && is_compared(name));
         let median =
             view.and_then(|view| trial.medians_ns.get(view)).map(|median| ("median_ns".into(), ci(median)));
         SeriesDoc {

@@ -9,9 +9,10 @@ use super::words;
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
-    Better, Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement,
-    Preset, WorkSettings, Workload, effect, least_repetitions, why,
+    Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement, Preset,
+    WorkSettings, Workload, effect, least_repetitions, why,
 };
+use coretalk_model::quantity::Better;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Topology};
 use reason::{reasons, structure_words};

@@ -3,6 +3,7 @@
 use super::doubts::named;
 use super::text::{count, ns, percent, plain, wrap};
 use crate::SeriesReport;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
@@ -27,6 +28,8 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
     for trial in changed.iter().take(MOST_LISTED) {
         // The number that the table shows.
         let name = series::displayed_value(&series.settings, trial).unwrap_or_default();
+        let declared = series.settings.quantities.of(&trial.spec.probe, name);
+        let unit = declared.map_or(Unit::Ns, |quantity| quantity.unit);
         let value = |state: &TrialState| {
             state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)
         };
@@ -34,7 +37,7 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
             .states
             .iter()
             .map(|state| {
-                format!("{} of the passes {}", percent(state.share), value_words(name, &value(state)))
+                format!("{} of the passes {}", percent(state.share), value_words(unit, &value(state)))
             })
             .collect();
         lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
@@ -53,10 +56,10 @@ fn contrast(trial: &TrialResult) -> f64 {
 }
 
 /// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
-fn value_words(name: &str, value: &Estimate) -> String {
-    let (scale, unit) = match (name.ends_with("_per_s"), name.ends_with("ratio") || name == "slowdown") {
-        (true, _) => (1e6, " M/s"),
-        (_, true) => (1.0, " times"),
+fn value_words(unit: Unit, value: &Estimate) -> String {
+    let (scale, unit) = match unit {
+        Unit::PerSecond(_) => (1e6, " M/s"),
+        Unit::Ratio => (1.0, " times"),
         _ if value.point < 1e3 => (1.0, " ns"),
         _ if value.point < 1e6 => (1e3, " µs"),
         _ => (1e6, " ms"),

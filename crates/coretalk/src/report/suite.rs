@@ -8,10 +8,11 @@ use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::probes::{self, broadcast, latency_under_load, sharing, spawn, wake};
-use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_measure::probes;
+use coretalk_measure::series::SeriesProbe;
+use coretalk_model::Flag;
+use coretalk_model::quantity::{Aggregate, Unit};
 use coretalk_model::series::{self, TrialResult, Value, side_by_side};
-use coretalk_model::{Flag, contend, wait};
 use std::borrow::Cow;
 
 /// Rows of a table; the rest is in the data.
@@ -57,7 +58,7 @@ struct DisplayedValue<'a> {
     value: f64,
     /// Its name in the data.
     name: &'a str,
-    unit: &'a str,
+    unit: Unit,
     trial: &'a TrialResult,
 }
 
@@ -68,7 +69,6 @@ fn table(
     probe: &dyn SeriesProbe,
     width: usize,
 ) -> Vec<String> {
-    let unit = probe.spec().unit;
     // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut placements): (Vec<String>, Vec<String>) = Default::default();
@@ -86,7 +86,9 @@ fn table(
     let displayed = |row: &str, placement: &str| {
         let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == placement)?;
         let name = series::displayed_value(&series.settings, trial)?;
-        Some(DisplayedValue { value: trial.number_of(name)?, name, unit: unit_of(trial, unit), trial })
+        let declared = series.settings.quantities.of(&trial.spec.probe, name);
+        let unit = declared.map_or(Unit::Number, |quantity| quantity.unit);
+        Some(DisplayedValue { value: trial.number_of(name)?, name, unit, trial })
     };
     let mut heading = vec![("", Align::Left)];
     heading.extend(placements.iter().map(|placement| (placement.as_str(), Align::Right)));
@@ -120,14 +122,10 @@ fn table(
         lines.extend(wrap(&format!(" {more} in the data"), width, 1));
     }
     // Only what stands alike in one column can be said to be more or less.
-    if let (Some(placement), "ns") = (
-        placements
-            .iter()
-            .max_by_key(|placement| rows.iter().filter_map(|row| displayed(row, placement)).count()),
-        unit,
-    ) {
+    let told = |placement: &&String| rows.iter().filter_map(|row| displayed(row, placement)).count();
+    if let Some(placement) = placements.iter().max_by_key(told) {
         let column = rows.iter().filter_map(|row| displayed(row, placement));
-        lines.extend(extremes(placement, column.filter(|displayed| displayed.unit == unit), width));
+        lines.extend(extremes(placement, column.filter(|displayed| displayed.unit == Unit::Ns), width));
     }
     lines
 }
@@ -159,33 +157,15 @@ fn quantities<'a>(
 }
 
 fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
-    let title = probe.columns().iter().find_map(|column| match column {
-        Column::Percentiles(of, title) if *of == name => Some(format!("{title}, median")),
+    let Some(quantity) = probe.quantities().iter().find(|quantity| quantity.id == name) else {
+        return plain(&name.replace('_', " "));
+    };
+    let title = match quantity.aggregate {
+        Aggregate::Events => format!("{}, median", quantity.title),
         // Each number of the table says its unit.
-        Column::Value(of, title) if *of == name => {
-            Some(title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "))
-        }
-        _ => None,
-    });
-    let title = title.unwrap_or_else(|| plain(&name.replace('_', " ")));
-    meaning(probe.spec().id, name).map_or(title.clone(), |meaning| format!("{title} ({meaning})"))
-}
-
-/// What a name leaves open where its table has no room to say it.
-fn meaning(probe: &str, name: &str) -> Option<&'static str> {
-    match (probe, name) {
-        ("latency", latency_under_load::names::HALF_NET_NS) => {
-            Some("half a round trip, less half a read of the clock")
-        }
-        ("latency", latency_under_load::names::RATIO) => Some("loaded over idle"),
-        ("wait", wait::names::TRIP) => Some("there and back, one clock read included"),
-        ("wake", wake::names::SLEPT) => Some("until a thread that slept runs again"),
-        ("spawn", spawn::names::LATENCY) => Some("until the first statement"),
-        ("contend", contend::names::THREAD_NS) => Some("wall time × threads / operations"),
-        ("sharing", sharing::names::SHARED_NS) => Some("an addition while both threads add"),
-        ("broadcast", broadcast::names::LAST) => Some("until the last reader"),
-        _ => None,
-    }
+        _ => quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "),
+    };
+    quantity.meaning.map_or(title.clone(), |meaning| format!("{title} ({meaning})"))
 }
 
 /// The least and the most of rows that are the same thing under the same numbers.
@@ -223,20 +203,13 @@ fn of_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }
 
-/// What a loaded pair is judged by: how many times as long as idle.
-const RATIO: &str = "ratio";
-
-fn unit_of<'a>(trial: &TrialResult, unit: &'a str) -> &'a str {
-    if trial.spec.parameters.text("load").is_some() { RATIO } else { unit }
-}
-
 /// Three significant digits, in the unit that reads best; a mark where it is in doubt.
-fn value_words(value: f64, unit: &str) -> String {
+fn value_words(value: f64, unit: Unit) -> String {
     match unit {
-        "ns" if value < 1e3 => format!("{} ns", ns(value)),
-        "ns" if value < 1e6 => format!("{} µs", ns(value / 1e3)),
-        "ns" => format!("{} ms", ns(value / 1e6)),
-        RATIO => format!("× {}", ns(value)),
+        Unit::Ns if value < 1e3 => format!("{} ns", ns(value)),
+        Unit::Ns if value < 1e6 => format!("{} µs", ns(value / 1e3)),
+        Unit::Ns => format!("{} ms", ns(value / 1e6)),
+        Unit::Ratio => format!("× {}", ns(value)),
         _ => format!("{} M/s", queue::million(value)),
     }
 }

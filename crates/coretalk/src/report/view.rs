@@ -3,7 +3,7 @@
 
 use super::text::{chosen_time, plain};
 use coretalk_measure::probes;
-use coretalk_measure::series::Column;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, TrialSpec};
 use serde::Deserialize;
 use serde_json::Value;
@@ -188,12 +188,8 @@ impl SeriesView {
 
 /// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
 pub fn title_of(probe: &str, name: &str) -> String {
-    let columns = probes::series_by_id(probe).map_or(&[][..], |probe| probe.columns());
-    let title = columns.iter().find_map(|column| match column {
-        Column::Percentiles(known, title) | Column::Value(known, title) if *known == name => Some(*title),
-        _ => None,
-    });
-    title.map_or_else(|| plain(&name.replace(['_', '-'], " ")), str::to_owned)
+    let declared = probes::quantity(probe, name);
+    declared.map_or_else(|| plain(&name.replace(['_', '-'], " ")), |quantity| quantity.title.to_owned())
 }
 
 /// The parameters of a trial as words: `gap 20 µs, primitive pipe`.
@@ -210,13 +206,13 @@ pub fn json_parameter(name: &str, value: &Value) -> String {
     }
 }
 
-/// A parameter as words; times are told by their names.
+/// A parameter as words, as its probe declares it.
 pub(super) fn parameter(name: &str, value: &series::Value) -> String {
-    match (name.strip_suffix("_ns"), value) {
-        (Some(name), series::Value::Number(ns)) => {
-            format!("{} {}", name.replace('_', " "), chosen_time(*ns))
-        }
-        _ => format!("{} {value}", name.replace('_', " ")),
+    let declared = probes::parameter_by_id(name);
+    let words = declared.map_or_else(|| name.replace('_', " "), |parameter| parameter.words.to_owned());
+    match (declared.map(|parameter| parameter.unit), value) {
+        (Some(Unit::Ns), series::Value::Number(ns)) => format!("{words} {}", chosen_time(*ns)),
+        _ => format!("{words} {value}"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
-use coretalk_measure::{Machine, suite};
+use coretalk_measure::{Machine, probes, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
@@ -86,6 +86,7 @@ fn gathered(
     let series = SeriesSettings {
         probes: gathered.probes,
         headlines: gathered.headlines,
+        quantities: probes::quantities(),
         options: gathering.options(),
         trials,
         precision: settings.precision,

@@ -7,9 +7,10 @@ use crate::report::text::count;
 use crate::resolve::cpus::{cpus_and_pairs, online};
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{
-    BUDGET, Better, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
+    BUDGET, MIN_EFFECT, Metric, PRECISION, PlaceSettings, Placement, PlacementName, Preset, REPEAT,
     WorkSettings, Workload, derive,
 };
+use coretalk_model::quantity::Better;
 use coretalk_model::{CpuSet, Level, Topology};
 use std::ffi::OsStr;
 use std::path::Path;

@@ -7,11 +7,11 @@ use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
-use coretalk_measure::series::{SeriesRequest, representative_pairs};
+use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Machine, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
-use coretalk_model::series::{SeriesSettings, TrialSpec};
+use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 
@@ -80,7 +80,8 @@ pub fn request(
     let budget = family.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {
         probes: vec![family.probe().to_owned()],
-        headlines: probe.headlines().iter().map(|name| (*name).to_owned()).collect(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
         options: asked,
         trials,
         precision: global.precision.unwrap_or(PRECISION),

@@ -61,9 +61,8 @@ pub fn settings_of_trials(settings: &SeriesSettings) -> String {
     let mut parts = vec![on(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
     parts
         .extend(settings.options.0.iter().map(|(name, value)| format!("{} {value}", name.replace('_', " "))));
-    let judged =
-        (!settings.headlines.is_empty()).then(|| format!("judged by {}", settings.headlines.join(", ")));
-    parts.extend(judged);
+    let headlines: Vec<String> = settings.headlines.iter().map(ToString::to_string).collect();
+    parts.extend((!headlines.is_empty()).then(|| format!("judged by {}", headlines.join(", "))));
     parts.push(until(settings.precision));
     sentence(&parts)
 }

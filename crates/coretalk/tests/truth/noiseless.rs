@@ -46,7 +46,8 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
             key: 1,
         };
         let observed = probe.simulate(&mut run.machine.bare_stage(&spec.placement), &order);
-        let truth = observed.ok().and_then(|observed| observed.histograms.get(view)?.percentile_ns(0.5));
+        let truth =
+            observed.ok().and_then(|observed| observed.numbers.histograms.get(view)?.percentile_ns(0.5));
         let Some(truth) = truth else { continue };
         // A step of the counter, and noise of which the median of few events keeps some.
         if (median - truth).abs() > 0.15 * truth + 45.0 {

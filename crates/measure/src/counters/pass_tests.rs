@@ -73,27 +73,27 @@ fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
 #[test]
 fn a_broken_lock_is_invalid() {
     let observed = pass::<Slow>("tas", 2);
-    assert!(observed.flags.contains(Flag::Invalid), "{:?}", observed.counts);
-    assert!(observed.counts[names::FINAL] < observed.counts[names::EXPECTED]);
+    assert!(observed.flags.contains(Flag::Invalid), "{:?}", observed.numbers.counts);
+    assert!(observed.numbers.counts[names::FINAL] < observed.numbers.counts[names::EXPECTED]);
 }
 
 #[test]
 fn a_lock_that_holds_is_exact_and_says_everything() {
     let observed = pass::<Guarded<McsLock>>("mcs", 2);
-    assert_eq!(observed.counts[names::FINAL], observed.counts[names::EXPECTED]);
+    assert_eq!(observed.numbers.counts[names::FINAL], observed.numbers.counts[names::EXPECTED]);
     assert!(!observed.flags.contains(Flag::Invalid));
-    assert!(observed.histograms[names::ACQUIRE].count() > 0);
+    assert!(observed.numbers.histograms[names::ACQUIRE].count() > 0);
     for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS] {
-        assert!(observed.values[name] > 0.0, "{name}");
+        assert!(observed.numbers.values[name] > 0.0, "{name}");
     }
-    assert!(observed.values[names::JAIN] <= 1.0 + 1e-9);
+    assert!(observed.numbers.values[names::JAIN] <= 1.0 + 1e-9);
     // Nothing makes a busy system run two threads within the same milliseconds: windows that share no time are said to.
-    assert!((0.0..=1.0).contains(&observed.values[names::OVERLAP]));
+    assert!((0.0..=1.0).contains(&observed.numbers.values[names::OVERLAP]));
 }
 
 #[test]
 fn one_thread_is_alone() {
     let observed = pass::<FetchAdd>("fetch-add", 1);
     assert_eq!(observed.flags, Flags::NONE);
-    assert_eq!((observed.values[names::JAIN], observed.values[names::OVERLAP]), (1.0, 1.0));
+    assert_eq!((observed.numbers.values[names::JAIN], observed.numbers.values[names::OVERLAP]), (1.0, 1.0));
 }

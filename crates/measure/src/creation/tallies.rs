@@ -98,11 +98,11 @@ mod tests {
             tallies.count([100, 900, began, 2_000]);
         }
         let observed = tallies.observed(TickRate { hz: 1e9 });
-        assert_eq!(observed.values[names::AFTER_RETURN_NS], -300.0);
-        assert_eq!((observed.counts["samples"], observed.counts[names::CHILD_FIRST]), (4, 3));
-        let median = |name: &str| observed.histograms[name].percentile_ns(0.5).unwrap();
+        assert_eq!(observed.numbers.values[names::AFTER_RETURN_NS], -300.0);
+        assert_eq!((observed.numbers.counts["samples"], observed.numbers.counts[names::CHILD_FIRST]), (4, 3));
+        let median = |name: &str| observed.numbers.histograms[name].percentile_ns(0.5).unwrap();
         // A histogram keeps three digits.
         assert!((median(names::LATENCY) - 500.0).abs() < 1.0 && (median(names::COST) - 800.0).abs() < 1.0);
-        assert_eq!(observed.histograms[names::FIRST].count(), 1);
+        assert_eq!(observed.numbers.histograms[names::FIRST].count(), 1);
     }
 }

@@ -116,7 +116,7 @@ impl Runner<'_> {
         }
         let observed = &mut outcome.observed;
         // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
-        observed.counts.remove("narrowed");
+        observed.numbers.counts.remove("narrowed");
         for line in String::from_utf8_lossy(finished.stdout.last_lines()).lines() {
             if let Some((name, value)) = line.split_once(' ')
                 && let Ok(value) = value.parse()
@@ -125,7 +125,7 @@ impl Runner<'_> {
             }
         }
         let headline = &workload.kind.metrics()[0].name;
-        if !observed.values.contains_key(&**headline) {
+        if !observed.numbers.values.contains_key(&**headline) {
             return Err(failed("it printed no number".to_owned(), &finished));
         }
         Ok(outcome)

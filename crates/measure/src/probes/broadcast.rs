@@ -7,11 +7,12 @@ mod perform;
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
+use coretalk_model::quantity::{Parameter, Quantity};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -40,10 +41,14 @@ pub mod names {
     pub const LAST: &str = "last";
 }
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter(names::READERS, "readers"),
-    Column::Percentiles(names::FIRST, "first"),
-    Column::Percentiles(names::LAST, "last"),
+const PARAMETERS: &[Parameter] = &[Parameter::new(names::READERS, "readers").in_table("readers")];
+
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::FIRST, "first").in_table(),
+    Quantity::events(names::LAST, "last").headline(0).in_table().meaning("until the last reader"),
+    Quantity::time("clock_ns", "clock ns"),
+    Quantity::count("samples", "samples"),
+    Quantity::count("negative", "negative"),
 ];
 
 /// Line transfers until a reader sees a write: the writer takes the line from its readers, and each fetches it. On a
@@ -127,12 +132,12 @@ impl SeriesProbe for Broadcast {
         Ok(sights.observed(stage.rate(), clock_ns))
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::LAST]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }
 

@@ -15,12 +15,13 @@ use crate::counters::catalogue::{METHODS, REPLACED_WIDE};
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
+use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -43,12 +44,38 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "contention",
 };
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter("method", "method"),
-    Column::Parameter("threads", "threads"),
-    Column::Percentiles(names::ACQUIRE, "acquire"),
-    Column::Value(names::THREAD_NS, "thread ns"),
-    Column::Value(names::WALL_NS, "wall ns"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("method", "method").in_table("method"),
+    Parameter::new("threads", "threads").in_table("threads"),
+    Parameter::new("arrange", "arrange"),
+    Parameter::new("critical_ns", "critical").unit(Unit::Ns),
+    Parameter::new("parallel_ns", "parallel").unit(Unit::Ns),
+    Parameter::new("read_share", "read share").unit(Unit::Share),
+];
+
+/// The wall time between two operations of all threads, by which trials are judged, falls with the number of threads
+/// however much they are in each other's way; what one thread spends, by which they are shown, does not.
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::ACQUIRE, "acquire").in_table(),
+    Quantity::time(names::THREAD_NS, "thread ns")
+        .displayed()
+        .in_table()
+        .meaning("wall time × threads / operations"),
+    Quantity::time(names::WALL_NS, "wall ns").headline(0).in_table(),
+    Quantity::rate(names::RATE, "ops per s", "ops"),
+    Quantity::rate(names::SLOWEST, "slowest ops per s", "ops"),
+    Quantity::value(names::JAIN, "jain", Unit::Number).within([0.0, 1.0]).better(Better::Higher),
+    Quantity::value(names::JAIN_1MS, "jain 1ms", Unit::Number).within([0.0, 1.0]).better(Better::Higher),
+    Quantity::value(names::SHARE_MIN, "share min", Unit::Share),
+    Quantity::value(names::SHARE_MAX, "share max", Unit::Share),
+    Quantity::value(names::RUN_LENGTH, "run length", Unit::Number),
+    Quantity::value(names::OVERLAP, "overlap", Unit::Share),
+    Quantity::time(names::CPU_NS, "cpu ns per op"),
+    Quantity::value(names::VOLUNTARY, "voluntary switches per op", Unit::Number),
+    Quantity::value(names::INVOLUNTARY, "involuntary switches per op", Unit::Number),
+    Quantity::count(names::FINAL, "final count").compared(),
+    Quantity::count(names::EXPECTED, "expected count").compared(),
+    Quantity::count(names::OPERATIONS, "operations"),
 ];
 
 impl Probe for Contend {
@@ -100,8 +127,8 @@ impl SeriesProbe for Contend {
         METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned())).collect()
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::WALL_NS]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
@@ -119,7 +146,7 @@ impl SeriesProbe for Contend {
         remarks
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }

@@ -8,13 +8,14 @@ mod perform;
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::latency::execution::{ExecutionPass, Unit};
+use coretalk_model::quantity::{Better, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
 /// Whether two CPUs share the units that execute.
@@ -28,6 +29,17 @@ const SPEC: ProbeSpec = ProbeSpec {
     unit: "ratio",
     quantity: "kept",
 };
+
+const QUANTITIES: &[Quantity] = &[
+    kept("multiplier_kept_0", "multiplier kept 0"),
+    kept("multiplier_kept_1", "multiplier kept 1"),
+    kept("divider_kept_0", "divider kept 0"),
+    kept("divider_kept_1", "divider kept 1"),
+];
+
+const fn kept(id: &'static str, title: &'static str) -> Quantity {
+    Quantity::value(id, title, coretalk_model::quantity::Unit::Ratio).better(Better::Higher)
+}
 
 /// What says how much of its rate a role keeps on a unit.
 fn name(unit: Unit, role: usize) -> String {
@@ -45,7 +57,7 @@ pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
     for unit in Unit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
             // Thousandths: finer than any two passes agree, and a decision stays short.
-            *kept = (observed.values.get(&name(unit, role))? * 1e3).round() / 1e3;
+            *kept = (observed.numbers.values.get(&name(unit, role))? * 1e3).round() / 1e3;
         }
     }
     Some(ExecutionPass { kept })
@@ -94,11 +106,11 @@ impl SeriesProbe for Execution {
         Ok(observed)
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
+    fn parameters(&self) -> &'static [Parameter] {
         &[]
     }
 }

@@ -11,12 +11,13 @@ mod price;
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
+use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -39,11 +40,32 @@ pub const GAP_NS: f64 = 500.0;
 /// How long CPUs are watched where nothing was said.
 pub const WATCHED_MS: f64 = 5_000.0;
 
-const COLUMNS: &[Column] = &[
-    Column::Percentiles(names::GAPS, "gaps"),
-    Column::Value(names::LOST, "lost"),
-    Column::Count(names::WATCHED, "watched ms"),
+/// What adds up over time is told by its mean. How long CPUs were watched, by which trials are judged, is no property of the
+/// machine: they are shown by what was lost.
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::GAPS, "gaps").in_table(),
+    of_lost_time(names::LOST, "lost").displayed().lost_time().in_table(),
+    Quantity::count(names::WATCHED, "watched ms").unit(Unit::Ms).in_table(),
+    of_lost_time(names::SWITCH, "switch share"),
+    of_lost_time(names::QUOTA, "quota share"),
+    of_lost_time(names::TICK, "tick share"),
+    of_lost_time(names::INTERRUPT, "interrupt share"),
+    of_lost_time(names::STEAL, "steal share"),
+    of_lost_time(names::UNEXPLAINED, "unexplained share"),
+    Quantity::rate(names::RATE, "gaps per s", "gaps")
+        .better(Better::Lower)
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::time(names::LOOK_NS, "look ns"),
+    Quantity::value(names::WATCHED_SHARE, "watched share", Unit::Share).headline(0).within([0.0, 1.0]),
+    Quantity::count(names::SAMPLES, "samples").unit(Unit::Ms),
 ];
+
+const fn of_lost_time(id: &'static str, title: &'static str) -> Quantity {
+    Quantity::value(id, title, Unit::Share)
+        .within([0.0, 1.0])
+        .better(Better::Lower)
+        .aggregate(Aggregate::MeanOverPasses)
+}
 
 impl Probe for Jitter {
     fn spec(&self) -> &ProbeSpec {
@@ -80,8 +102,8 @@ impl SeriesProbe for Jitter {
     }
 
     /// Time is watched as long as was asked for: how rare its gaps are is the answer, and not what to be precise about.
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::WATCHED_SHARE]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
     fn ends_with_samples(&self) -> bool {
@@ -92,8 +114,8 @@ impl SeriesProbe for Jitter {
         true
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
     }
 }
 

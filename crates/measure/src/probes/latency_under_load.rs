@@ -14,7 +14,6 @@ mod trials;
 mod word;
 
 use super::latency::Latency;
-#[cfg(not(loom))]
 use super::wake;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::awake::{self, Awake};
@@ -22,12 +21,13 @@ use crate::awake::{self, Awake};
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, SeriesProbe, SeriesRequest};
+use crate::series::{SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
+use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -66,18 +66,38 @@ pub mod names {
     pub const RATIO: &str = "ratio";
 }
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter(names::GAP_NS, "after"),
-    Column::Parameter(names::RECEIVER, "receiver"),
-    Column::Parameter(names::IDLE_STATES, "idle states"),
-    Column::Parameter(names::LOAD, "load"),
-    Column::Parameter(names::WHERE, "neighbours"),
-    Column::Percentiles(names::ROUND_TRIP, "round trip"),
-    Column::Percentiles("slept", "wake-up"),
-    Column::Value(names::HALF_NET_NS, "half, net ns"),
-    Column::Value(names::IDLE_NS, "idle ns"),
-    Column::Value(names::LOADED_NS, "loaded ns"),
-    Column::Value(names::RATIO, "ratio"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after"),
+    Parameter::new(names::RECEIVER, "receiver").in_table("receiver"),
+    Parameter::new(names::IDLE_STATES, "idle states").in_table("idle states"),
+    Parameter::new(names::LOAD, "load").in_table("load"),
+    Parameter::new(names::WHERE, "neighbours").in_table("neighbours"),
+];
+
+/// A receiver that sleeps says what [`wake`] says.
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::ROUND_TRIP, "round trip").in_table(),
+    Quantity::events(wake::names::SLEPT, "wake-up").headline(2).in_table(),
+    Quantity::time(names::HALF_NET_NS, "half, net ns")
+        .of_median(names::ROUND_TRIP, 0.5)
+        .headline(1)
+        .in_table()
+        .meaning("half a round trip, less half a read of the clock"),
+    Quantity::time(names::IDLE_NS, "idle ns").in_table(),
+    Quantity::time(names::LOADED_NS, "loaded ns").in_table(),
+    Quantity::value(names::RATIO, "ratio", Unit::Ratio)
+        .better(Better::Lower)
+        .headline(0)
+        .in_table()
+        .meaning("loaded over idle"),
+    Quantity::events(wake::names::HOT, "hot").headline(3),
+    Quantity::events(wake::names::WAKER, "waker"),
+    Quantity::events(wake::names::FIRST, "first"),
+    Quantity::time("clock_ns", "clock ns"),
+    Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
+    Quantity::time("slept_mean_ns", "slept mean ns"),
+    Quantity::count("samples", "samples"),
+    Quantity::count("negative", "negative"),
 ];
 
 impl SeriesProbe for Latency {
@@ -134,8 +154,8 @@ impl SeriesProbe for Latency {
         })
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::RATIO, names::HALF_NET_NS, "slept", "hot"]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
@@ -169,8 +189,8 @@ impl SeriesProbe for Latency {
         remarks
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }
 

@@ -13,12 +13,13 @@ use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Concurrent, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Concurrent, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
+use coretalk_model::quantity::{Parameter, Quantity, Unit};
 use coretalk_model::queue::names;
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
@@ -38,14 +39,30 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "throughput",
 };
 
-/// What the tables of trials that are no matrix show: at a fixed rate, or with several producers or consumers.
-const COLUMNS: &[Column] = &[
-    Column::Parameter("queue", "queue"),
-    Column::Parameter("capacity", "capacity"),
-    Column::Parameter("payload", "payload"),
-    Column::Percentiles(names::CORRECTED, "corrected"),
-    Column::Percentiles(names::UNCORRECTED, "uncorrected"),
-    Column::Value(names::RATE, "messages/s"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("queue", "queue").in_table("queue"),
+    Parameter::new("capacity", "capacity").in_table("capacity"),
+    Parameter::new("payload", "payload").in_table("payload"),
+    Parameter::new("rate_per_s", "rate per s").unit(Unit::PerSecond("messages")),
+    Parameter::new("producers", "producers"),
+    Parameter::new("consumers", "consumers"),
+];
+
+/// Tables show trials that are no matrix: at a fixed rate, or with several producers or consumers.
+const QUANTITIES: &[Quantity] = &[
+    // At a rate: how late messages are, and not how many were asked for.
+    Quantity::events(names::CORRECTED, "corrected").headline(0).in_table(),
+    Quantity::events(names::UNCORRECTED, "uncorrected").in_table(),
+    Quantity::rate(names::RATE, "messages/s", "messages").headline(1).in_table(),
+    Quantity::count(names::MESSAGES, "messages"),
+    Quantity::count(names::FULL, "full"),
+    Quantity::count(names::EMPTY, "empty"),
+    Quantity::count(names::CPU_NS[0], "producer cpu ns").unit(Unit::Ns),
+    Quantity::count(names::CPU_NS[1], "consumer cpu ns").unit(Unit::Ns),
+    Quantity::count(names::VOLUNTARY[0], "producer voluntary"),
+    Quantity::count(names::VOLUNTARY[1], "consumer voluntary"),
+    Quantity::count(names::INVOLUNTARY[0], "producer involuntary"),
+    Quantity::count(names::INVOLUNTARY[1], "consumer involuntary"),
 ];
 
 impl Probe for Queue {
@@ -103,12 +120,11 @@ impl SeriesProbe for Queue {
         if spec.parameters.number("rate_per_s").is_some() { 2 } else { 0 }
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        // At a rate: how late messages are, and not how many were asked for.
-        &[names::CORRECTED, names::RATE]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }

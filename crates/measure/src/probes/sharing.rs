@@ -7,11 +7,12 @@ mod perform;
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
+use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -48,11 +49,17 @@ pub mod names {
     pub const SLOWDOWN: &str = "slowdown";
 }
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter(names::DISTANCE, "bytes apart"),
-    Column::Value(names::SHARED_NS, "ns both"),
-    Column::Value(names::ALONE_NS, "ns alone"),
-    Column::Value(names::SLOWDOWN, "slowdown"),
+const PARAMETERS: &[Parameter] =
+    &[Parameter::new(names::DISTANCE, "distance bytes").unit(Unit::Bytes).in_table("bytes apart")];
+
+const QUANTITIES: &[Quantity] = &[
+    Quantity::time(names::SHARED_NS, "ns both")
+        .headline(0)
+        .in_table()
+        .meaning("an addition while both threads add"),
+    Quantity::time(names::ALONE_NS, "ns alone").in_table(),
+    Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).in_table(),
+    Quantity::count("samples", "samples"),
 ];
 
 /// What one write does, in events of the machine.
@@ -126,12 +133,12 @@ impl SeriesProbe for Sharing {
         Ok(observe([shared; 2], alone, (order.span.ns() / shared) as u64))
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::SHARED_NS]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }
 

@@ -10,11 +10,12 @@ use crate::creation;
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
+use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -40,13 +41,25 @@ const SPEC: ProbeSpec = ProbeSpec {
 /// Samples of a trial where nothing was asked, as far as the budget allows.
 pub const SAMPLES: f64 = 10_000.0;
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter("kind", "kind"),
-    Column::Parameter("pause_ns", "pause"),
-    Column::Percentiles(names::COST, "cost"),
-    Column::Percentiles(names::LATENCY, "latency"),
-    Column::Percentiles(names::JOIN, "join"),
-    Column::Value(names::AFTER_RETURN_NS, "C−B ns"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("kind", "kind").in_table("kind"),
+    Parameter::new("pause_ns", "pause").unit(Unit::Ns).in_table("pause"),
+    Parameter::new("mask", "mask"),
+    Parameter::new("parent_mib", "parent mib").unit(Unit::Mebibytes),
+];
+
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::COST, "cost").in_table(),
+    Quantity::events(names::LATENCY, "latency").headline(0).in_table().meaning("until the first statement"),
+    Quantity::events(names::JOIN, "join").in_table(),
+    // A difference with a sign, which no histogram holds.
+    Quantity::value(names::AFTER_RETURN_NS, "C−B ns", Unit::Ns)
+        .aggregate(Aggregate::MedianOverEvents("samples"))
+        .in_table(),
+    Quantity::events(names::FIRST, "first"),
+    Quantity::value(names::PARENT_MIB, "parent rss mib", Unit::Mebibytes),
+    Quantity::count(names::CHILD_FIRST, "child first"),
+    Quantity::count("samples", "samples"),
 ];
 
 impl Probe for Spawn {
@@ -97,8 +110,8 @@ impl SeriesProbe for Spawn {
         KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::LATENCY]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
@@ -118,7 +131,7 @@ impl SeriesProbe for Spawn {
         spec.placement.iter().copied().chain(others).collect()
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }

@@ -18,12 +18,13 @@ pub mod trials;
 use crate::pricing::{Arch, Pricing};
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use crate::strategies::catalogue::StrategyKind;
 #[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 use crate::trial_context::TrialContext;
+use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -46,24 +47,36 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "round_trip",
 };
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter("strategy", "strategy"),
-    Column::Parameter("partner", "partner"),
-    Column::Parameter("mode", "mode"),
-    Column::Percentiles(names::TRIP, "trip"),
-    Column::Percentiles(names::HINT, "hint"),
-    Column::Percentiles(names::PLAIN, "plain"),
-    Column::Percentiles(names::CLOCK, "clock"),
-    Column::Value(names::LOOP_NS, "loop ns"),
-    Column::Value(names::MEAN_NS, "mean ns"),
-    Column::Value(names::CLOCK_NS, "clock ns"),
-    Column::Value(names::NET_NS, "net ns"),
-    Column::Value(names::SPINS, "spins"),
-    Column::Value(names::CPU_NS, "CPU ns"),
-    Column::Value(names::SLEEPS, "sleeps"),
-    Column::Value(names::CALL_NS, "call ns"),
-    Column::Value(names::CALL_CYCLES, "cycles"),
-    Column::Value(names::SLOWDOWN, "slowdown"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("strategy", "strategy").in_table("strategy"),
+    Parameter::new("partner", "partner").in_table("partner"),
+    Parameter::new("mode", "mode").in_table("mode"),
+];
+
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::TRIP, "trip")
+        .headline(0)
+        .in_table()
+        .meaning("there and back, one clock read included"),
+    Quantity::events(names::HINT, "hint").headline(1).in_table(),
+    Quantity::events(names::PLAIN, "plain").in_table(),
+    Quantity::events(names::CLOCK, "clock").headline(2).in_table(),
+    Quantity::time(names::LOOP_NS, "loop ns").headline(5).in_table(),
+    Quantity::time(names::MEAN_NS, "mean ns").in_table(),
+    Quantity::time(names::CLOCK_NS, "clock ns").in_table(),
+    Quantity::time(names::NET_NS, "net ns").in_table(),
+    Quantity::value(names::SPINS, "spins", Unit::Number).in_table(),
+    Quantity::time(names::CPU_NS, "CPU ns").in_table(),
+    Quantity::value(names::SLEEPS, "sleeps", Unit::Number).in_table(),
+    Quantity::time(names::CALL_NS, "call ns").headline(4).in_table(),
+    Quantity::value(names::CALL_CYCLES, "cycles", Unit::Cycles).better(Better::Lower).in_table(),
+    Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).headline(3).in_table(),
+    Quantity::rate(names::TRIPS_PER_S, "trips per s", "trips"),
+    Quantity::value(names::PACKAGE_NJ, "package nj per trip", Unit::Nanojoules).better(Better::Lower),
+    Quantity::value(names::TAKEN, "taken per trip", Unit::Number),
+    Quantity::count(names::SAMPLES, "samples"),
+    Quantity::count(names::NEGATIVE, "negative net"),
+    Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),
 ];
 
 impl Probe for Wait {
@@ -141,12 +154,12 @@ impl SeriesProbe for Wait {
         remarks
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::TRIP, names::HINT, names::CLOCK, names::SLOWDOWN, names::CALL_NS, names::LOOP_NS]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }
 

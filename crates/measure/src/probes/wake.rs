@@ -16,7 +16,7 @@ use crate::pricing::Pricing;
 use crate::primitives::Primitive;
 #[cfg(not(loom))]
 use crate::series::TrialOrder;
-use crate::series::{Column, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 #[cfg(not(loom))]
 use crate::sim::wake;
 #[cfg(not(loom))]
@@ -26,6 +26,7 @@ use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
 #[cfg(not(loom))]
 use coretalk_model::TrialFailure;
+use coretalk_model::quantity::{Parameter, Quantity, Unit};
 #[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
@@ -94,15 +95,27 @@ pub mod names {
     pub const IDLE: &str = "idle_";
 }
 
-const COLUMNS: &[Column] = &[
-    Column::Parameter("primitive", "primitive"),
-    Column::Parameter(names::GAP_NS, "after"),
-    Column::Percentiles(names::SLEPT, "slept"),
-    Column::Percentiles(names::HOT, "hot"),
-    Column::Percentiles(names::FIRST_OF_ALL, "first"),
-    Column::Percentiles(names::LAST_OF_ALL, "last"),
-    Column::Percentiles(names::WAKER, "waker"),
-    Column::Value(names::ALONE_NS, "alone ns"),
+const PARAMETERS: &[Parameter] = &[
+    Parameter::new("primitive", "primitive").in_table("primitive"),
+    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after"),
+];
+
+/// Everything that the exchange through a primitive can say.
+const QUANTITIES: &[Quantity] = &[
+    Quantity::events(names::SLEPT, "slept")
+        .headline(0)
+        .in_table()
+        .meaning("until a thread that slept runs again"),
+    Quantity::events(names::HOT, "hot").headline(1).in_table(),
+    Quantity::events(names::FIRST_OF_ALL, "first").in_table(),
+    Quantity::events(names::LAST_OF_ALL, "last").headline(2).in_table(),
+    Quantity::events(names::WAKER, "waker").in_table(),
+    Quantity::time(names::ALONE_NS, "alone ns").headline(3).in_table(),
+    Quantity::events(names::FIRST, "first"),
+    Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
+    Quantity::time("slept_mean_ns", "slept mean ns"),
+    Quantity::count("samples", "samples"),
+    Quantity::count("negative", "negative"),
 ];
 
 impl Probe for Wake {
@@ -161,12 +174,12 @@ impl SeriesProbe for Wake {
         catalogue::every()
     }
 
-    fn headlines(&self) -> &'static [&'static str] {
-        &[names::SLEPT, names::HOT, names::LAST_OF_ALL, names::ALONE_NS]
+    fn quantities(&self) -> &'static [Quantity] {
+        QUANTITIES
     }
 
-    fn columns(&self) -> &'static [Column] {
-        COLUMNS
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
     }
 }
 

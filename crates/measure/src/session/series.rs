@@ -569,7 +569,7 @@ impl<'a> Driver<'a> {
         // Whoever asks for samples gets them, as far as the budget goes.
         let Some(wanted) = self.settings.options.number("samples") else { return false };
         let passes = self.record.outcomes(trial).filter(|pass| self.covers(trial, pass));
-        let made: u64 = passes.filter_map(|pass| pass.observed.counts.get("samples")).sum();
+        let made: u64 = passes.filter_map(|pass| pass.observed.numbers.counts.get("samples")).sum();
         (made as f64) < wanted
     }
 
@@ -578,7 +578,8 @@ impl<'a> Driver<'a> {
     fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
         let roles = self.settings.trials[trial].placement.iter().enumerate();
         let mut here = roles.filter(|(_, cpu)| self.presence.gone_of(&[**cpu]).is_none());
-        !self.probes[trial].watches_each_cpu() || here.all(|(role, _)| pass.tells_of(role))
+        !self.probes[trial].watches_each_cpu()
+            || here.all(|(role, _)| pass.observed.by_role.contains_key(&role))
     }
 
     fn left(&self) -> Picos {

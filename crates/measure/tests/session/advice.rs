@@ -48,7 +48,7 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
             key: draw,
         };
         let outcome = run.machine.perform_work(&order, &Stop::new()).unwrap();
-        let hops_per_s = outcome.observed.values[&*WorkloadKind::Ring.metrics()[0].name];
+        let hops_per_s = outcome.observed.numbers.values[&*WorkloadKind::Ring.metrics()[0].name];
         ran.push(1e9 / hops_per_s);
     }
     [predicted, ran]

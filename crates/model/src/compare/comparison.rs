@@ -1,6 +1,7 @@
 //! [`Comparison`]: what comes out when two sides are held against each other.
 
-use super::{Better, Subject, Verdict};
+use super::{Subject, Verdict};
+use crate::quantity::Better;
 use crate::stats::Estimate;
 
 /// What two sides say when they are held against each other.

@@ -2,6 +2,7 @@
 
 use super::{Fact, Unmatched};
 use crate::latency::ExecutionTest;
+use crate::quantity::Better;
 use crate::stats::{Estimate, normal};
 use crate::{CpuId, Topology};
 use std::collections::BTreeMap;
@@ -58,15 +59,6 @@ pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Da
     };
     let unmatched = Unmatched { in_a: alone(&a.datasets), in_b: alone(&b.datasets) };
     (pairs, unmatched)
-}
-
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Latencies.
-    Lower,
-    /// Rates.
-    Higher,
 }
 
 /// What a reading speaks about.

@@ -1,6 +1,6 @@
 //! [`Verdict`] and the rule that leads to it: different, the same, or too little to tell.
 
-use super::Better;
+use crate::quantity::Better;
 
 /// What a comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

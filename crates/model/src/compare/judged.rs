@@ -1,7 +1,8 @@
 //! [`Judged`]: numbers before the correction for many tests, and the verdict after it.
 
 use super::effect::{Margin, Outcome};
-use super::{Better, Difference, Possible, Verdict};
+use super::{Difference, Possible, Verdict};
+use crate::quantity::Better;
 use crate::stats::Estimate;
 
 /// Neither does the spread between pairs tell, nor do they carry intervals.

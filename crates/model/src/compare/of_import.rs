@@ -1,9 +1,10 @@
 //! A matrix file of another tool, or of our own `csv`, as a [`Side`].
 
 use super::of_latency::NEGLIGIBLE_NS;
-use super::{Better, Dataset, Fact, Reading, Side, Subject, Value};
+use super::{Dataset, Fact, Reading, Side, Subject, Value};
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::lint::comb;
+use crate::quantity::Better;
 use std::collections::BTreeMap;
 
 /// A value printed on a lattice moves by a whole step for next to nothing: one step is no difference yet.

@@ -1,9 +1,10 @@
 //! A latency run as a [`Side`].
 
-use super::{Better, Dataset, Fact, Reading, Series, Side, Subject, Value};
+use super::{Dataset, Fact, Reading, Series, Side, Subject, Value};
 use crate::environment::Ground;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
+use crate::quantity::Better;
 use crate::stats::{Estimate, median_ranks};
 use crate::{Environment, Protocol, Topology};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! A comparison of placements as a [`Side`]: each metric of each piece of work, placement by placement.
 
 use super::of_latency::facts;
-use super::{Better, Dataset, Reading, Series, Side, Subject, Value};
-use crate::place::{Better as Direction, PlaceResult, PlaceSettings};
+use super::{Dataset, Reading, Series, Side, Subject, Value};
+use crate::place::{PlaceResult, PlaceSettings};
 use crate::{Environment, Topology};
 
 /// A comparison of placements: a dataset for each metric of each piece of work.
@@ -29,10 +29,7 @@ pub fn of_places(
             name: format!("{}, {}", comparison.work, comparison.metric.name),
             quantity: comparison.metric.name.to_string(),
             unit: comparison.metric.unit.to_owned(),
-            better: match comparison.metric.better {
-                Direction::Higher => Better::Higher,
-                Direction::Lower => Better::Lower,
-            },
+            better: comparison.metric.better,
             traits: vec![("threads", threads.clone())],
             resolution: 0.0,
             negligible: 0.0,

@@ -1,9 +1,10 @@
 //! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is judged by.
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
-use super::{Better, Dataset, Reading, Series, Side, Subject, Value};
+use super::{Dataset, Reading, Series, Side, Subject, Value};
+use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
-use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline, unit_of_value};
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
@@ -36,9 +37,12 @@ pub fn of_series(
     for (set, trials) in sets {
         let pairs = trials.iter().filter(|(trial, ..)| trial.spec.placement.len() == 2).count();
         for (trial, name, value) in trials {
-            let quantity = match trial.medians_ns.contains_key(name) {
-                true => Quantity { unit: "ns".to_owned(), better: Better::Lower },
-                false => Quantity::of(name),
+            let (unit, better) = match trial.medians_ns.contains_key(name) {
+                true => (Unit::Ns, None),
+                false => settings
+                    .quantities
+                    .of(&trial.spec.probe, name)
+                    .map_or((Unit::Number, None), |it| (it.unit, it.better)),
             };
             let (dataset, subject) = match trial.spec.placement.as_slice() {
                 // A table of queues is a matrix, however few CPUs it has.
@@ -58,9 +62,9 @@ pub fn of_series(
             let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
                 name: dataset,
                 quantity: name.to_owned(),
-                negligible: if quantity.unit == "ns" { NEGLIGIBLE_NS } else { 0.0 },
-                unit: quantity.unit,
-                better: quantity.better,
+                negligible: if unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
+                unit: unit.symbol().into_owned(),
+                better: better.unwrap_or(Better::Lower),
                 traits: vec![options.clone()],
                 resolution: 0.0,
                 readings: BTreeMap::new(),
@@ -82,25 +86,11 @@ pub fn of_series(
     }
 }
 
-/// What the name of a value says of it.
-struct Quantity {
-    unit: String,
-    better: Better,
-}
-
-impl Quantity {
-    /// Names end with their unit; of rates more is better, and of shares of fairness too.
-    fn of(name: &str) -> Quantity {
-        let more_is_better = name.ends_with("_per_s") || name.contains("jain");
-        let better = if more_is_better { Better::Higher } else { Better::Lower };
-        Quantity { unit: unit_of_value(name), better }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::{Alignment, LeastEffect, Levels, Verdict, Weight, compare, mismatches, overview};
+    use crate::quantity::{Quantities, Quantity};
     use crate::series::{Parameters, TrialSpec};
     use crate::stats::{Estimate, Key};
     use crate::{CpuId, Domain, Grade, Level};
@@ -122,6 +112,8 @@ mod tests {
         trial
     }
 
+    const QUEUE: &[Quantity] = &[Quantity::rate("messages_per_s", "", "messages")];
+
     fn side(trials: Vec<TrialResult>) -> Side {
         side_on(Topology::flat("0-3".parse().unwrap()), trials)
     }
@@ -129,6 +121,7 @@ mod tests {
     fn side_on(topology: Topology, trials: Vec<TrialResult>) -> Side {
         let settings = SeriesSettings {
             headlines: vec!["slept".into(), "messages_per_s".into()],
+            quantities: Quantities::new([("queue", QUEUE)]),
             options: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };

@@ -2,8 +2,9 @@
 //! reads a file.
 
 use super::comparison::{Arm, Comparison, Difference, Doubt, Failed, Outcome, PlaceResult, effect};
-use super::metric::{Better, Metric, OTHERS, Role, WAITED};
+use super::metric::{Metric, OTHERS, Role, WAITED};
 use super::settings::PlaceSettings;
+use crate::quantity::Better;
 use crate::series::{PassOutcome, SeriesRecord};
 use crate::stats::compare::{Equivalence, paired_shift, verdict};
 use crate::stats::multiple::holm;
@@ -118,7 +119,7 @@ fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
 fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
     let of = |pass: &crate::series::SeriesEntry| {
         let outcome = pass.outcome.as_ref().ok()?;
-        Some((pass.pass, *outcome.observed.values.get(name)?))
+        Some((pass.pass, *outcome.observed.numbers.values.get(name)?))
     };
     record.passes(trial).iter().filter_map(of).collect()
 }
@@ -292,12 +293,13 @@ fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<D
         let with = |name: &str| {
             outcomes
                 .iter()
-                .filter(|outcome| outcome.observed.counts.get(name).is_some_and(|n| *n > 0))
+                .filter(|outcome| outcome.observed.numbers.counts.get(name).is_some_and(|n| *n > 0))
                 .count() as u32
         };
         let failures: Vec<&TrialFailure> =
             passes.iter().filter_map(|pass| pass.outcome.as_ref().err()).collect();
-        let tasks = outcomes.iter().filter_map(|outcome| outcome.observed.counts.get("tasks").copied()).max();
+        let tasks =
+            outcomes.iter().filter_map(|outcome| outcome.observed.numbers.counts.get("tasks").copied()).max();
         let crowded = outcomes.iter().any(|outcome| outcome.coordinator_shared);
         let walls: Vec<f64> =
             numbers(record, trial, "wall_s").into_iter().map(|(_, wall_s)| wall_s).collect();

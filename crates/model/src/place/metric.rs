@@ -1,25 +1,7 @@
 //! [`Metric`]: one number of a run that placements are compared by.
 
+use crate::quantity::Better;
 use std::borrow::Cow;
-
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Rates.
-    Higher,
-    /// Times and amounts.
-    Lower,
-}
-
-impl Better {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Better::Higher => "higher",
-            Better::Lower => "lower",
-        }
-    }
-}
 
 /// Whether a metric decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

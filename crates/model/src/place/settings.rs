@@ -1,9 +1,10 @@
 //! [`PlaceSettings`]: what is meant by a run of comparisons, and how it stands in the settings of a run of series.
 
-use super::metric::{Better, COMMAND_METRICS, Metric};
+use super::metric::{COMMAND_METRICS, Metric};
 use super::placement::{Binding, Placement};
 use super::workload::Workload;
 use crate::Picos;
+use crate::quantity::{Better, Quantities};
 use crate::series::{Parameters, SeriesSettings, TrialSpec};
 
 /// The probe that runs of comparisons name.
@@ -131,6 +132,7 @@ impl PlaceSettings {
             options,
             trials: trials.collect(),
             headlines: Vec::new(),
+            quantities: Quantities::default(),
             precision: self.precision,
             budget: self.budget,
             seed: self.seed,

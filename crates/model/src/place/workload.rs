@@ -1,7 +1,8 @@
 //! [`Workload`]: work that the tool brings along, by name.
 
-use super::metric::{Better, Metric, Role};
+use super::metric::{Metric, Role};
 use crate::CpuId;
+use crate::quantity::Better;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,9 @@
 //! [`Alike`]: trials that differ in their CPUs alone. Of many pairs they are a map, of few a table.
 
 use super::summary::headline;
-use super::{SeriesSettings, TimeUnit, TrialResult, displayed_value, unit_of_value};
+use super::{SeriesSettings, TimeUnit, TrialResult, displayed_value};
 use crate::Flag;
+use crate::quantity::Unit;
 
 /// More pairs than this are a map.
 const MOST_LISTED: usize = 8;
@@ -63,11 +64,16 @@ impl<'a> Alike<'a> {
 
     /// What their headlines are told in: times in the unit in which the smallest of them keeps its digits.
     pub fn unit(&self, settings: &'a SeriesSettings) -> MapUnit {
+        let unit = |name: &str| {
+            let declared =
+                self.trials.first().and_then(|trial| settings.quantities.of(&trial.spec.probe, name));
+            declared.map_or(Unit::Number, |quantity| quantity.unit)
+        };
         let is_time = |name: &str| {
-            self.trials.iter().any(|trial| trial.medians_ns.contains_key(name)) || unit_of_value(name) == "ns"
+            self.trials.iter().any(|trial| trial.medians_ns.contains_key(name)) || unit(name) == Unit::Ns
         };
         if let Some(name) = self.displayed_value(settings).filter(|name| !is_time(name)) {
-            return MapUnit { name: unit_of_value(name), divisor: 1.0 };
+            return MapUnit { name: unit(name).symbol().into_owned(), divisor: 1.0 };
         }
         let TimeUnit { name, ns } = TimeUnit::of(self.medians_ns(settings));
         MapUnit { name: name.to_owned(), divisor: ns }

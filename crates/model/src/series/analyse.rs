@@ -1,16 +1,17 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
 use super::headline::{headline, named_headline_of_passes};
-use super::judge::{FEWEST_PASSES, judge};
-use super::outcome::role_of;
+use super::judge::{FEWEST_PASSES, judge, widen};
 use super::states::{Part, SentinelWatch, split};
 use super::{
-    CompanyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult, TrialSpec,
-    TrialState, load_curve,
+    CompanyGate, Counted, Numbers, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
+    TrialSpec, TrialState, load_curve,
 };
 use crate::latency::cell::TAINTED_SHARE;
+use crate::quantity::Aggregate;
 use crate::stats::{ANALYSES, Analysis, Decision, Estimate, decide, mean_interval, median, passes_interval};
-use crate::{CpuId, Flag, Flags, Histogram, Topology, jitter};
+use crate::{CpuId, Flag, Flags, Topology};
+use Speaker::{Role, Whole};
 use std::collections::BTreeMap;
 
 /// A core clock that moves by more than this within a pass changes what the pass says.
@@ -28,7 +29,7 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
         trials: trials
-            .flat_map(|(index, spec)| by_role(trial(settings, &gate, &watch, record, index, spec)))
+            .flat_map(|(index, spec)| trial(settings, &gate, &watch, record, index, spec))
             .collect(),
         load: load_curve(settings, record),
         regime: gate.regime(),
@@ -68,12 +69,30 @@ pub fn is_done(
     if main.len() < FEWEST_PASSES as usize {
         return false;
     }
-    let medians = estimates(&by_name(&main, medians), settings.precision);
-    let values = values(&spec.probe, &main, settings.precision);
+    let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
     let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
     decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
+/// Whose numbers are meant.
+#[derive(Debug, Clone, Copy)]
+enum Speaker {
+    /// Those of all roles together.
+    Whole,
+    /// Those that one role has for itself.
+    Role(usize),
+}
+
+impl Speaker {
+    fn numbers(self, pass: &PassOutcome) -> Option<&Numbers> {
+        match self {
+            Whole => Some(&pass.observed.numbers),
+            Role(role) => pass.observed.by_role.get(&role),
+        }
+    }
+}
+
+/// What follows for a trial; for each of its roles where these say something of their CPUs for themselves.
 fn trial(
     settings: &SeriesSettings,
     gate: &CompanyGate,
@@ -81,42 +100,23 @@ fn trial(
     record: &SeriesRecord,
     index: usize,
     spec: &TrialSpec,
-) -> TrialResult {
+) -> Vec<TrialResult> {
     let Counted { passes: all, biased } = gate.counted(record, index);
     let parts = split(settings, watch, spec, &all, &alike(&all));
     // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
-    let mut histograms: BTreeMap<String, Histogram> = BTreeMap::new();
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for pass in &passes {
-        for (name, histogram) in &pass.observed.histograms {
-            histograms.entry(name.clone()).or_default().add(histogram);
-        }
-        for (name, count) in &pass.observed.counts {
-            *counts.entry(name.clone()).or_default() += count;
-        }
-    }
     let alike = of_part(&all, &parts[0]);
+    let flags = flags(&all);
     let mut result = TrialResult {
-        spec: spec.clone(),
         passes: all.len() as u32,
-        values: values(&spec.probe, &alike, settings.precision),
-        medians_ns: estimates(&by_name(&alike, medians), settings.precision),
-        histograms,
-        counts,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
         states: trial_states(settings, spec, &all, &parts),
         cas_ns: parts[0].cas_ns.clone(),
-        flags: if spec.probe == jitter::names::PROBE { of_jitter(flags(&all)) } else { flags(&all) },
-        grade: None,
-        reason: None,
+        flags: if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags },
+        ..TrialResult::of(spec.clone())
     };
-    for (name, of) in OF_EVENTS {
-        if let (Some(value), Some(point)) = (result.values.get_mut(name), pooled(&passes, name, of)) {
-            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
-        }
-    }
+    fill(settings, &passes, &alike, Whole, &mut result);
     if biased {
         result.flags.set(Flag::ParBias);
     }
@@ -124,7 +124,55 @@ fn trial(
         result.flags.set(Flag::Multimodal);
     }
     judge(settings, record, index, &alike, passes.len() as u32, &mut result);
-    result
+    if passes.iter().all(|pass| pass.observed.by_role.is_empty()) {
+        return vec![result];
+    }
+    let of_role = |(role, &cpu): (usize, &CpuId)| {
+        let mut own = TrialResult::of(spec.clone());
+        fill(settings, &passes, &alike, Role(role), &mut own);
+        widen(settings, &spec.probe, &own.histograms, &mut own.medians_ns, &mut own.values);
+        let mut of_role = result.clone();
+        of_role.spec.placement = vec![cpu];
+        of_role.busy = result.busy.get(role).copied().into_iter().collect();
+        of_role.values.extend(own.values);
+        of_role.medians_ns.extend(own.medians_ns);
+        of_role.histograms.extend(own.histograms);
+        of_role.counts.extend(own.counts);
+        if !passes.iter().any(|pass| pass.observed.by_role.contains_key(&role)) {
+            (of_role.passes, of_role.grade) = (0, None);
+            of_role.reason = Some(format!("CPU {cpu} was not there").into());
+        }
+        of_role
+    };
+    spec.placement.iter().enumerate().map(of_role).collect()
+}
+
+/// Puts what some passes say in numbers into a result that has none. `alike` are those of them that a median is taken over.
+fn fill(
+    settings: &SeriesSettings,
+    passes: &[&PassOutcome],
+    alike: &[&PassOutcome],
+    of: Speaker,
+    result: &mut TrialResult,
+) {
+    for numbers in passes.iter().filter_map(|pass| of.numbers(pass)) {
+        for (name, histogram) in &numbers.histograms {
+            result.histograms.entry(name.clone()).or_default().add(histogram);
+        }
+        for (name, count) in &numbers.counts {
+            *result.counts.entry(name.clone()).or_default() += count;
+        }
+    }
+    let mut values = values(settings, &result.spec.probe, alike, of);
+    for quantity in settings.quantities.of_probe(&result.spec.probe) {
+        let Aggregate::MedianOverEvents(events) = quantity.aggregate else { continue };
+        if let Some(value) = values.get_mut(quantity.id)
+            && let Some(point) = pooled(passes, of, quantity.id, events)
+        {
+            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
+        }
+    }
+    (result.values, result.medians_ns) = (values, medians(settings, alike, of));
 }
 
 /// The states of a trial, the largest first; none where it held still.
@@ -141,8 +189,8 @@ fn trial_states(
     let name = named_headline_of_passes(settings, &spec.probe, all).map_or("", |(name, _)| name);
     let state = |part: &Part| {
         let passes = of_part(all, part);
-        let medians_ns = estimates(&by_name(&passes, medians), settings.precision);
-        let values = values(&spec.probe, &passes, settings.precision);
+        let (medians_ns, values) =
+            (medians(settings, &passes, Whole), values(settings, &spec.probe, &passes, Whole));
         Some(TrialState {
             share: part.passes.len() as f64 / known as f64,
             passes: part.passes.len() as u32,
@@ -155,96 +203,63 @@ fn trial_states(
     parts.iter().filter_map(state).collect()
 }
 
-/// A trial in which every role says something for itself, under names such as `gaps@3`, is a result for each of them.
-fn by_role(whole: TrialResult) -> Vec<TrialResult> {
-    let names = whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys());
-    if !names.into_iter().any(|name| role_of(name).1.is_some()) {
-        return vec![whole];
-    }
-    let roles = whole.spec.placement.iter().enumerate();
-    roles
-        .map(|(role, &cpu)| {
-            let mut result = of_one(&whole, role, cpu);
-            if !has_own_numbers(&whole, role) {
-                (result.passes, result.grade) = (0, None);
-                result.reason = Some(format!("CPU {cpu} was not there").into());
-            }
-            result
-        })
-        .collect()
-}
-
-/// Whether a role has numbers of its own.
-fn has_own_numbers(whole: &TrialResult, role: usize) -> bool {
-    let of_role = |name: &String| role_of(name).1 == Some(role);
-    whole.values.keys().chain(whole.histograms.keys()).chain(whole.counts.keys()).any(of_role)
-}
-
-fn of_one(whole: &TrialResult, role: usize, cpu: CpuId) -> TrialResult {
-    TrialResult {
-        spec: TrialSpec { placement: vec![cpu], ..whole.spec.clone() },
-        values: of_role(&whole.values, role),
-        medians_ns: of_role(&whole.medians_ns, role),
-        histograms: of_role(&whole.histograms, role),
-        counts: of_role(&whole.counts, role),
-        busy: whole.busy.get(role).copied().into_iter().collect(),
-        ..whole.clone()
-    }
-}
-
-/// What a role says, and what is said of all.
-fn of_role<T: Clone>(all: &BTreeMap<String, T>, wanted: usize) -> BTreeMap<String, T> {
-    let mine = all.iter().filter_map(|(name, value)| {
-        let (stem, role) = role_of(name);
-        role.is_none_or(|role| role == wanted).then(|| (stem.to_owned(), value.clone()))
-    });
-    mine.collect()
-}
-
 /// What every pass said under each name, in the order of passes.
-fn by_name(
-    passes: &[&PassOutcome],
-    of: impl Fn(&PassOutcome) -> BTreeMap<String, f64>,
+fn by_name<'a>(
+    passes: &[&'a PassOutcome],
+    of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
 ) -> BTreeMap<String, Vec<f64>> {
     let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for pass in passes {
-        for (name, value) in of(pass) {
-            all.entry(name).or_default().push(value);
+    for (name, value) in passes.iter().flat_map(|pass| of(pass)) {
+        match all.get_mut(name) {
+            Some(values) => values.push(value),
+            None => _ = all.insert(name.clone(), vec![value]),
         }
     }
     all
 }
 
-fn medians(pass: &PassOutcome) -> BTreeMap<String, f64> {
-    let medians = pass.observed.histograms.iter();
-    medians.filter_map(|(name, histogram)| Some((name.clone(), histogram.percentile_ns(0.5)?))).collect()
+/// Medians of the distributions of passes, with intervals over passes.
+fn medians(settings: &SeriesSettings, passes: &[&PassOutcome], of: Speaker) -> BTreeMap<String, Estimate> {
+    let of_pass = |pass| {
+        let histograms = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
+        histograms.filter_map(|(name, histogram)| Some((name, histogram.percentile_ns(0.5)?))).collect()
+    };
+    estimates(&by_name(passes, of_pass), settings.precision)
 }
 
-/// What passes say in numbers, with intervals over them: medians, and means of what adds up over time.
-fn values(probe: &str, passes: &[&PassOutcome], precision: f64) -> BTreeMap<String, Estimate> {
-    let said = by_name(passes, |pass| pass.observed.values.clone());
-    let mut values = estimates(&said, precision);
+/// What passes say in numbers, aggregated as the probe declares, with intervals over passes.
+fn values(
+    settings: &SeriesSettings,
+    probe: &str,
+    passes: &[&PassOutcome],
+    of: Speaker,
+) -> BTreeMap<String, Estimate> {
+    let of_pass = |pass| {
+        let values = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.values);
+        values.map(|(name, value)| (name, *value)).collect()
+    };
+    let said = by_name(passes, of_pass);
+    let mut values = estimates(&said, settings.precision);
     for (name, estimate) in &mut values {
-        if probe == jitter::names::PROBE && jitter::adds_up(role_of(name).0) {
+        let Some(quantity) = settings.quantities.of(probe, name) else { continue };
+        if quantity.aggregate == Aggregate::MeanOverPasses {
             *estimate = mean_interval(&said[name]).unwrap_or(*estimate);
         }
-        if is_a_part(name) && (0.0..=1.0).contains(&estimate.point) {
-            *estimate = estimate.within([0.0, 1.0]);
+        // A value beyond its bounds stays as it was seen.
+        if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))
+        {
+            *estimate = estimate.within(range);
         }
     }
     values
 }
 
-/// Differences with a sign, which no histogram holds: a pass says their median over its events, and how many these were.
-/// They stand beside distributions of the same events, and are made of the same ones.
-const OF_EVENTS: [(&str, &str); 1] = [("after_return_ns", "samples")];
-
-/// The median over all events, as near as medians of passes tell it: each counts as often as it has events. Where passes
-/// are of two kinds, the median of passes would be of one kind and that of events of the other.
-fn pooled(passes: &[&PassOutcome], name: &str, of: &str) -> Option<f64> {
+/// The median over all events of a value that passes say their own median of, as near as these tell it.
+fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Option<f64> {
     let mut told: Vec<(f64, u64)> = passes
         .iter()
-        .filter_map(|pass| Some((*pass.observed.values.get(name)?, *pass.observed.counts.get(of)?)))
+        .filter_map(|pass| of.numbers(pass))
+        .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
         .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = told.iter().map(|(_, events)| events).sum();
@@ -253,12 +268,6 @@ fn pooled(passes: &[&PassOutcome], name: &str, of: &str) -> Option<f64> {
         seen += events;
         (2 * seen >= total).then_some(value)
     })
-}
-
-/// Whether a value is a part of a whole, so that no interval of it reaches beyond 0 or 1.
-fn is_a_part(name: &str) -> bool {
-    let (stem, _) = role_of(name);
-    stem.ends_with("_share") || stem.starts_with("jain")
 }
 
 fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<String, Estimate> {
@@ -338,7 +347,7 @@ fn evidence(pass: &PassOutcome) -> Flags {
 }
 
 /// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
-fn of_jitter(mut flags: Flags) -> Flags {
+fn of_lost_time(mut flags: Flags) -> Flags {
     for found in [Flag::Steal, Flag::Preempted] {
         flags.clear(found);
     }
@@ -369,7 +378,16 @@ fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
 mod tests {
     use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry};
     use super::*;
-    use crate::{CpuId, CpuSet, Grade, Picos, TrialFailure};
+    use crate::quantity::{Quantities, Quantity, Unit};
+    use crate::{CpuSet, Grade, Histogram, Picos, TrialFailure};
+
+    const DECLARED: &[Quantity] = &[
+        Quantity::value("after_return_ns", "", Unit::Ns).aggregate(Aggregate::MedianOverEvents("samples")),
+        Quantity::value("lost_share", "", Unit::Share)
+            .within([0.0, 1.0])
+            .aggregate(Aggregate::MeanOverPasses),
+        Quantity::value("jain", "", Unit::Number).within([0.0, 1.0]),
+    ];
 
     fn flat() -> Topology {
         Topology::flat(CpuSet::new())
@@ -381,7 +399,8 @@ mod tests {
             parameters: Parameters::default(),
             placement: vec![CpuId(0), CpuId(1)],
         };
-        SeriesSettings { trials: vec![trial; 2], precision: 0.02, ..SeriesSettings::default() }
+        let quantities = Quantities::new([("wake", DECLARED)]);
+        SeriesSettings { trials: vec![trial; 2], precision: 0.02, quantities, ..SeriesSettings::default() }
     }
 
     fn record_of(values: &[f64]) -> SeriesRecord {
@@ -533,8 +552,9 @@ mod tests {
     fn roles_that_speak_for_themselves_have_a_result_each() {
         let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
         for role in 0..2 {
-            outcome.observed.value(&format!("lost_share@{role}"), 0.1 + f64::from(role));
-            outcome.observed.count(&format!("watched_ms@{role}"), 7);
+            let said = outcome.observed.by_role.entry(role).or_default();
+            said.value("lost_share", 0.1 + role as f64);
+            said.count("watched_ms", 7);
         }
         outcome.observed.count("samples", 5);
         let mut record = SeriesRecord::new();
@@ -595,9 +615,7 @@ mod tests {
             outcome.observed.value("jain", if pass == 3 { 0.9 } else { 0.999 });
             record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
         }
-        let mut settings = settings();
-        settings.trials.iter_mut().for_each(|trial| trial.probe = "jitter".into());
-        let values = &analyse_series(&flat(), &settings, &record).trials[0].values;
+        let values = &analyse_series(&flat(), &settings(), &record).trials[0].values;
         assert!((values["lost_share"].point - 0.1).abs() < 1e-12 && values["lost_share"].low == 0.0);
         assert!(values["jain"].point > 0.99 && values["jain"].high <= 1.0, "{:?}", values["jain"]);
     }

@@ -1,9 +1,45 @@
-//! [`headline`]: by which of its numbers a trial is judged, and what its passes say under that name.
+//! [`Headline`] and [`headline`]: by which of its numbers a trial is judged, and what its passes say under that name.
 
 use super::{PassOutcome, SeriesSettings};
 use crate::Histogram;
 use crate::stats::Estimate;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// A name by which trials are judged, of one probe or of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// The probe; `None` where it holds for the trials of every probe.
+    pub probe: Option<String>,
+    /// The name of a distribution or a value.
+    pub name: String,
+}
+
+impl Headline {
+    fn holds_for(&self, probe: &str) -> bool {
+        self.probe.as_deref().is_none_or(|of| of == probe)
+    }
+}
+
+impl From<&str> for Headline {
+    /// Reads it as it is displayed.
+    fn from(text: &str) -> Headline {
+        match text.split_once('/') {
+            Some((probe, name)) => Headline { probe: Some(probe.to_owned()), name: name.to_owned() },
+            None => Headline { probe: None, name: text.to_owned() },
+        }
+    }
+}
+
+impl fmt::Display for Headline {
+    /// `slept`; of one probe alone `wake/slept`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.probe {
+            Some(probe) => write!(f, "{probe}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
 
 /// The estimate that a trial is judged by: that of the first headline that it has, as a distribution or a value; the
 /// widest of all that it has where it has none of them.
@@ -32,10 +68,7 @@ pub fn named_headline<'a>(
 
 /// The names by which trials of a probe are judged, the first of which counts.
 fn headlines<'a>(settings: &'a SeriesSettings, probe: &str) -> impl Iterator<Item = &'a str> {
-    settings.headlines.iter().filter_map(move |name| match name.split_once('/') {
-        Some((of, name)) => (of == probe).then_some(name),
-        None => Some(name.as_str()),
-    })
+    settings.headlines.iter().filter(move |headline| headline.holds_for(probe)).map(|it| it.name.as_str())
 }
 
 /// The name by which a trial is judged, and what each of its passes says under it; `None` where they have none of the
@@ -57,6 +90,6 @@ pub(super) fn headline_of_pass(settings: &SeriesSettings, probe: &str, pass: &Pa
 /// The median of the distribution of that name in a pass, or the value.
 pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
     let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
-    let observed = &pass.observed;
-    observed.histograms.get(name).and_then(median).or_else(|| observed.values.get(name).copied())
+    let numbers = &pass.observed.numbers;
+    numbers.histograms.get(name).and_then(median).or_else(|| numbers.values.get(name).copied())
 }

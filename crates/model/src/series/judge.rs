@@ -4,7 +4,7 @@ use super::headline::{headline, named_headline, value_of_pass};
 use super::resolution::half_step_of;
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::stats::Estimate;
-use crate::{Flag, Grade, flags, grade};
+use crate::{Flag, Grade, Histogram, flags, grade};
 use std::collections::BTreeMap;
 
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
@@ -22,19 +22,27 @@ struct Widths {
 }
 
 /// Widens what rests on medians of events that the clock has read in steps.
-fn widen_to_steps(settings: &SeriesSettings, result: &mut TrialResult) {
-    let histograms = &result.histograms;
-    let widen = |medians_ns: &mut BTreeMap<String, Estimate>, values: &mut BTreeMap<String, Estimate>| {
-        for (name, estimate) in medians_ns.iter_mut().chain(values) {
-            if let Some(half_ns) = half_step_of(name, |of| histograms.get(of)) {
-                *estimate = estimate.widened_by(half_ns);
-            }
+pub(super) fn widen(
+    settings: &SeriesSettings,
+    probe: &str,
+    histograms: &BTreeMap<String, Histogram>,
+    medians_ns: &mut BTreeMap<String, Estimate>,
+    values: &mut BTreeMap<String, Estimate>,
+) {
+    for (name, estimate) in medians_ns.iter_mut().chain(values) {
+        if let Some(half_ns) = half_step_of(&settings.quantities, probe, name, |of| histograms.get(of)) {
+            *estimate = estimate.widened_by(half_ns);
         }
-    };
-    widen(&mut result.medians_ns, &mut result.values);
+    }
+}
+
+/// The same of a result, in each of its states.
+fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
+    let (probe, histograms) = (&result.spec.probe, &result.histograms);
+    widen(settings, probe, histograms, &mut result.medians_ns, &mut result.values);
     for TrialState { medians_ns, values, value, .. } in &mut result.states {
-        widen(medians_ns, values);
-        if let Some((_, judged)) = named_headline(settings, &result.spec.probe, medians_ns, values) {
+        widen(settings, probe, histograms, medians_ns, values);
+        if let Some((_, judged)) = named_headline(settings, probe, medians_ns, values) {
             *value = *judged;
         }
     }
@@ -51,7 +59,7 @@ pub(super) fn judge(
     result: &mut TrialResult,
 ) {
     let of_passes = width(settings, result);
-    widen_to_steps(settings, result);
+    widen_states(settings, result);
     let widths = of_passes.zip(width(settings, result)).map(|(of_passes, whole)| Widths { of_passes, whole });
     let failure = record.failure(index);
     if result.passes == 0 {

@@ -68,6 +68,7 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
 mod tests {
     use super::super::{Parameters, PassOutcome, RoleEvidence, SeriesEntry, TrialSpec};
     use super::*;
+    use crate::quantity::Quantities;
 
     fn settings(placements: &[&[u32]]) -> SeriesSettings {
         let trial = |cpus: &&[u32]| TrialSpec {
@@ -81,6 +82,7 @@ mod tests {
             options: Parameters::default(),
             trials: placements.iter().map(trial).collect(),
             headlines: Vec::new(),
+            quantities: Quantities::default(),
             precision: 0.02,
             budget: Picos::from_secs(1.0),
             seed: 1,

@@ -1,23 +1,93 @@
 //! [`PassOutcome`]: what one pass of one trial said.
 
 use crate::{Flags, Histogram, Picos};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// Numbers by name. What they are counted in and how passes become one, their probe
+/// [declares](crate::quantity::Quantity).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Numbers {
+    /// What holds of the pass as a whole. What could not be told is left out.
+    pub values: BTreeMap<String, f64>,
+    /// Distributions of single events.
+    pub histograms: BTreeMap<String, Histogram>,
+    /// How often something happened.
+    pub counts: BTreeMap<String, u64>,
+}
 
 /// What a probe saw in one pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// Quantities of the pass as a whole, by name with the unit last (`loop_ns`, `ops_per_s`). Over passes the median
-    /// counts. What could not be told is left out.
-    pub values: BTreeMap<String, f64>,
-    /// Distributions of single events, by name. Over passes they are added up.
-    pub histograms: BTreeMap<String, Histogram>,
-    /// How often something happened, by name. Over passes the sum counts.
-    pub counts: BTreeMap<String, u64>,
+    /// What all roles say together.
+    pub numbers: Numbers,
+    /// What single roles say of their CPUs, by the number of the role.
+    pub by_role: BTreeMap<usize, Numbers>,
     /// Doubts and remarks that the probe itself has.
     pub flags: Flags,
 }
 
 impl Observed {
+    /// Notes a value; what is not finite is unknown, and left out.
+    pub fn value(&mut self, name: &str, value: f64) {
+        self.numbers.value(name, value);
+    }
+
+    /// Notes a count.
+    pub fn count(&mut self, name: &str, count: u64) {
+        self.numbers.count(name, count);
+    }
+
+    /// Notes a distribution, an empty one too: nothing seen is a result.
+    pub fn histogram(&mut self, name: &str, histogram: Histogram) {
+        self.numbers.histogram(name, histogram);
+    }
+
+    /// All numbers by names as files hold them: `lost_share@3` is what role 3 says.
+    pub fn flat(&self) -> Cow<'_, Numbers> {
+        if self.by_role.is_empty() {
+            return Cow::Borrowed(&self.numbers);
+        }
+        let mut flat = self.numbers.clone();
+        for (role, Numbers { values, histograms, counts }) in &self.by_role {
+            let named = |name: &String| format!("{name}{OF_ROLE}{role}");
+            flat.values.extend(values.iter().map(|(name, value)| (named(name), *value)));
+            flat.histograms.extend(histograms.iter().map(|(name, events)| (named(name), events.clone())));
+            flat.counts.extend(counts.iter().map(|(name, count)| (named(name), *count)));
+        }
+        Cow::Owned(flat)
+    }
+
+    /// The same the other way about.
+    pub fn of_flat(flat: Numbers, flags: Flags) -> Observed {
+        let mut observed = Observed { flags, ..Observed::default() };
+        for (name, value) in flat.values {
+            let (numbers, name) = observed.named(name);
+            numbers.values.insert(name, value);
+        }
+        for (name, histogram) in flat.histograms {
+            let (numbers, name) = observed.named(name);
+            numbers.histograms.insert(name, histogram);
+        }
+        for (name, count) in flat.counts {
+            let (numbers, name) = observed.named(name);
+            numbers.counts.insert(name, count);
+        }
+        observed
+    }
+
+    /// Where a name of a file belongs, and its name there.
+    fn named(&mut self, name: String) -> (&mut Numbers, String) {
+        let of_role =
+            name.split_once(OF_ROLE).and_then(|(id, role)| Some((id.to_owned(), role.parse().ok()?)));
+        match of_role {
+            Some((id, role)) => (self.by_role.entry(role).or_default(), id),
+            None => (&mut self.numbers, name),
+        }
+    }
+}
+
+impl Numbers {
     /// Notes a value; what is not finite is unknown, and left out.
     pub fn value(&mut self, name: &str, value: f64) {
         if value.is_finite() {
@@ -36,24 +106,8 @@ impl Observed {
     }
 }
 
-/// What stands between a name and the number of the role that it is of: `gaps@3`.
+/// What stands in files between a name and the number of the role that says it.
 const OF_ROLE: char = '@';
-
-/// A name without its role, and the number of that role; `None` where it is of all.
-pub(super) fn role_of(name: &str) -> (&str, Option<usize>) {
-    match name.split_once(OF_ROLE) {
-        Some((stem, role)) => (stem, role.parse().ok()),
-        None => (name, None),
-    }
-}
-
-/// The name with the number of the role that it stands for among `roles`.
-fn of_other_role(name: String, roles: &[usize]) -> String {
-    match role_of(&name) {
-        (stem, Some(role)) => roles.get(role).map_or(name.clone(), |role| format!("{stem}{OF_ROLE}{role}")),
-        (_, None) => name,
-    }
-}
 
 /// What the system says of one role of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -99,13 +153,6 @@ pub struct PassOutcome {
 }
 
 impl PassOutcome {
-    /// Whether it says something under a name of its own of this role.
-    pub fn tells_of(&self, role: usize) -> bool {
-        let Observed { values, histograms, counts, .. } = &self.observed;
-        let of_role = |name: &String| role_of(name).1 == Some(role);
-        values.keys().chain(histograms.keys()).chain(counts.keys()).any(of_role)
-    }
-
     /// What a pass that only some roles of a trial played says of the trial: `roles` are their numbers, rising, among
     /// `all`. Of the others nothing is said.
     ///
@@ -113,21 +160,14 @@ impl PassOutcome {
     /// use coretalk_model::series::PassOutcome;
     ///
     /// let mut pass = PassOutcome::default();
-    /// pass.observed.value("lost_share@1", 0.02);
+    /// pass.observed.by_role.entry(1).or_default().value("lost_share", 0.02);
     /// let whole = pass.of_roles(&[0, 2], 3);
-    /// assert_eq!((whole.observed.values["lost_share@2"], whole.roles.len()), (0.02, 3));
+    /// assert_eq!((whole.observed.by_role[&2].values["lost_share"], whole.roles.len()), (0.02, 3));
     /// ```
     pub fn of_roles(self, roles: &[usize], all: usize) -> PassOutcome {
-        fn renamed<T>(by_name: BTreeMap<String, T>, roles: &[usize]) -> BTreeMap<String, T> {
-            by_name.into_iter().map(|(name, value)| (of_other_role(name, roles), value)).collect()
-        }
-        let Observed { values, histograms, counts, flags } = self.observed;
-        let observed = Observed {
-            values: renamed(values, roles),
-            histograms: renamed(histograms, roles),
-            counts: renamed(counts, roles),
-            flags,
-        };
+        let by_role = self.observed.by_role.into_iter();
+        let by_role = by_role.map(|(role, said)| (roles.get(role).copied().unwrap_or(role), said)).collect();
+        let observed = Observed { by_role, ..self.observed };
         let mut evidence = vec![RoleEvidence::default(); all];
         for (&role, said) in roles.iter().zip(self.roles) {
             evidence[role] = said;

@@ -1,6 +1,7 @@
 //! [`half_step_of`]: how finely the clock has read the events that a median, or a value made of one, rests on.
 
 use crate::Histogram;
+use crate::quantity::Quantities;
 use std::borrow::Borrow;
 
 /// Values that are read so often are steps of a clock; a fine one reads hardly any value twice, unless all are alike to a
@@ -9,19 +10,17 @@ const FEWEST: u64 = 8;
 /// The value beside, as a share of the one in the middle: fewer are strays between two steps.
 const BESIDE_SHARE: f64 = 0.01;
 
-/// Values that a pass takes from the median of a distribution, and how far they move with it: half a round trip, net.
-const OF_A_MEDIAN: [(&str, &str, f64); 1] = [("half_net_ns", "round-trip", 0.5)];
-
-/// What half a step of the clock moves the number `name` by, in nanoseconds: the median of the distribution of that name,
-/// or a value taken from the median of another. `None` where no steps are seen, and for what rests on no distribution.
+/// What half a step of the clock moves the number `name` of a probe by, in nanoseconds: the median of the distribution of
+/// that name, or a value that is declared to be taken from the median of another. `None` where no steps are seen, and for
+/// what rests on no distribution.
 pub(super) fn half_step_of<H: Borrow<Histogram>>(
+    quantities: &Quantities,
+    probe: &str,
     name: &str,
     distribution: impl Fn(&str) -> Option<H>,
 ) -> Option<f64> {
-    let (of, factor) = match OF_A_MEDIAN.iter().find(|(value, ..)| *value == name) {
-        Some((_, of, factor)) => (*of, *factor),
-        None => (name, 1.0),
-    };
+    let of_median = quantities.of(probe, name).and_then(|quantity| quantity.of_median);
+    let (of, factor) = of_median.unwrap_or((name, 1.0));
     Some(half_step_ns(distribution(of)?.borrow())? * factor)
 }
 

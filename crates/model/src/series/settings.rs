@@ -1,6 +1,7 @@
 //! [`SeriesSettings`]: what is meant by a run of series, beside the trials themselves.
 
-use super::{Parameters, TrialSpec, Value};
+use super::{Headline, Parameters, TrialSpec, Value};
+use crate::quantity::Quantities;
 use crate::{CpuId, Picos};
 
 /// What tells in [`SeriesSettings::options`] which command put several probes into one run.
@@ -19,10 +20,11 @@ pub struct SeriesSettings {
     pub options: Parameters,
     /// What is measured, in the order of reports.
     pub trials: Vec<TrialSpec>,
-    /// Names of distributions and values by which trials are judged: the first of these that a trial has is its
-    /// headline; a trial that has none is judged by the widest of all that it has. In a run of several probes
-    /// `wake/slept` is the name `slept` for trials of `wake` alone.
-    pub headlines: Vec<String>,
+    /// By what trials are judged: the first of these that a trial has is its headline; a trial that has none is judged by
+    /// the widest of all that it has.
+    pub headlines: Vec<Headline>,
+    /// What the probes declare of their numbers. Files hold names alone: who reads one declares them anew.
+    pub quantities: Quantities,
     /// Half-width of the intervals to reach, as a share.
     pub precision: f64,
     /// Upper bound of machine time.

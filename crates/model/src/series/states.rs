@@ -4,7 +4,7 @@ use super::headline::named_headline_of_passes;
 use super::resolution::half_step_of;
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialSpec};
 use crate::stats::{Detector, mean, median, median_in_place, split_states};
-use crate::{CpuId, Flag, Histogram, jitter};
+use crate::{CpuId, Flag, Histogram};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Gap between neighbouring sorted values of a trial that two states leave where nothing else tells them: that of the
@@ -37,12 +37,6 @@ struct Level {
     low: f64,
     median: f64,
     high: f64,
-}
-
-/// Whether the passes of a trial are told apart by states: not where how long a CPU was away is what was looked for, for
-/// what is rare makes plateaus of its own.
-pub fn are_watched(spec: &TrialSpec) -> bool {
-    spec.probe != jitter::names::PROBE
 }
 
 impl SentinelWatch {
@@ -116,7 +110,8 @@ pub fn split(
         let cas_ns = states.into_iter().map(|state| levels[state].median).collect();
         vec![Part { passes: (0..passes.len()).collect(), cas_ns }]
     };
-    if !are_watched(spec) {
+    // What is rare makes plateaus of its own.
+    if settings.quantities.seek_lost_time(&spec.probe) {
         return whole();
     }
     let Some((name, values)) = named_headline_of_passes(settings, &spec.probe, passes) else {
@@ -135,7 +130,7 @@ pub fn split(
         };
         machine.into_iter().map(part).collect()
     };
-    let step_ns = step(name, passes);
+    let step_ns = step(settings, &spec.probe, name, passes);
     // How time slices fall, and in which turns threads of one CPU sleep and wake, has plateaus of its own, which are none
     // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
@@ -266,13 +261,14 @@ fn deviation(low: &[f64], high: &[f64]) -> f64 {
 }
 
 /// What a step of the clock moves a number of the passes by, over all of them; 0 where none is seen.
-fn step(name: &str, passes: &[&PassOutcome]) -> f64 {
+fn step(settings: &SeriesSettings, probe: &str, name: &str, passes: &[&PassOutcome]) -> f64 {
     let distribution = |name: &str| {
         let mut all = Histogram::new();
-        passes.iter().filter_map(|pass| pass.observed.histograms.get(name)).for_each(|one| all.add(one));
+        let seen = passes.iter().filter_map(|pass| pass.observed.numbers.histograms.get(name));
+        seen.for_each(|one| all.add(one));
         Some(all)
     };
-    half_step_of(name, distribution).map_or(0.0, |half| 2.0 * half)
+    half_step_of(&settings.quantities, probe, name, distribution).map_or(0.0, |half| 2.0 * half)
 }
 
 #[cfg(test)]
@@ -281,6 +277,7 @@ mod tests {
         CompanyGate, Parameters, SeriesEntry, SeriesResult, TrialResult, analyse_series, is_done,
     };
     use super::*;
+    use crate::quantity::{Quantities, Quantity};
     use crate::stats::Key;
     use crate::{CpuSet, Picos, Topology};
 
@@ -420,6 +417,8 @@ mod tests {
     fn values_taken_from_medians_in_steps_of_the_clock_are_no_states() {
         let mut settings = settings("latency", 1);
         settings.headlines = vec!["half_net_ns".into()];
+        const DECLARED: &[Quantity] = &[Quantity::time("half_net_ns", "").of_median("round-trip", 0.5)];
+        settings.quantities = Quantities::new([("latency", DECLARED)]);
         // Round trips of 83 and 125 ns by a clock of 24 MHz, less 28 for its reading: half of that moves by half a step.
         let passes = |steps: fn(usize) -> f64| {
             let mut record = SeriesRecord::new();
@@ -456,7 +455,9 @@ mod tests {
 
     #[test]
     fn time_that_cpus_were_away_has_no_plateaus() {
-        let settings = settings("jitter", 1);
+        const DECLARED: &[Quantity] = &[Quantity::time("loop_ns", "").lost_time()];
+        let mut settings = settings("jitter", 1);
+        settings.quantities = Quantities::new([("jitter", DECLARED)]);
         let passes = states(&[(4, 50.0, 25.0), (4, 500.0, 25.0)], 0.02, 8);
         assert!(result(&settings, &[passes]).trials[0].states.is_empty());
     }

@@ -6,10 +6,11 @@ mod columns;
 
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::{
-    Alignment, Basis, Better, Dataset, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing,
-    Possible, Reading, Side, Subject, Value, Verdict, Weight, compare, mismatches, overview,
+    Alignment, Basis, Dataset, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing, Possible,
+    Reading, Side, Subject, Value, Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::formats::read_matrices;
+use coretalk_model::quantity::Better;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Domain, Level, Topology};
 use std::collections::BTreeMap;

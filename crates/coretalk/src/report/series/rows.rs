@@ -6,7 +6,8 @@ use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
 use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
-use coretalk_measure::series::{Column, SeriesProbe};
+use coretalk_measure::series::SeriesProbe;
+use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
@@ -68,28 +69,22 @@ fn part(
     width: usize,
 ) -> Vec<String> {
     // What none of them has is no column.
-    let told = |column: &&Column| trials.iter().any(|trial| tells(trial, column));
-    let mut columns: Vec<&Column> = probe.columns().iter().filter(told).collect();
+    let told = |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| tells(trial, quantity));
+    let mut columns: Vec<&Quantity> = probe.quantities().iter().filter(told).collect();
     // What trials are shown by comes first.
     let first: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
-    columns.sort_by_key(|column| match column {
-        Column::Parameter(..) | Column::Count(..) => usize::MAX,
-        Column::Percentiles(name, _) | Column::Value(name, _) => {
-            first.iter().position(|known| known == name).unwrap_or(usize::MAX)
-        }
-    });
-    let is_first = |column: &&Column| matches!(column, Column::Value(name, _) if first.contains(name));
-    let numbers_first = columns.iter().any(is_first);
-    let has_views = columns.iter().any(|column| matches!(column, Column::Percentiles(..)));
+    columns
+        .sort_by_key(|quantity| first.iter().position(|known| *known == quantity.id).unwrap_or(usize::MAX));
+    let (views, numbers): (Vec<&Quantity>, Vec<&Quantity>) =
+        columns.into_iter().partition(|quantity| quantity.aggregate == Aggregate::Events);
+    let numbers_first = numbers.iter().any(|quantity| first.contains(&quantity.id));
+    let has_views = !views.is_empty();
     let shares = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
     let mut heading: Vec<(&str, Align)> = Vec::new();
-    let parameters: Vec<(&str, &str)> = columns
-        .iter()
-        .filter_map(|column| match column {
-            Column::Parameter(name, title) => Some((*name, *title)),
-            _ => None,
-        })
-        .collect();
+    let has = |name: &str| trials.iter().any(|trial| trial.spec.parameters.0.contains_key(name));
+    let parameters = probe.parameters().iter().filter(|parameter| has(parameter.id));
+    let parameters: Vec<(&Parameter, &str)> =
+        parameters.filter_map(|parameter| Some((parameter, parameter.title?))).collect();
     heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
     let mut of_views: Vec<(&str, Align)> = Vec::new();
     if has_views {
@@ -98,32 +93,22 @@ fn part(
         of_views.extend(shares.iter().map(|(title, _)| (*title, Align::Right)));
         of_views.extend(TAIL.map(|(title, _)| (title, Align::Right)));
     }
-    let is_number = |column: &&Column| matches!(column, Column::Value(..) | Column::Count(..));
-    let numbers: Vec<&Column> = columns.iter().copied().filter(is_number).collect();
-    let of_numbers = numbers.iter().map(|column| match column {
-        Column::Value(_, title) | Column::Count(_, title) => (*title, Align::Right),
-        Column::Parameter(..) | Column::Percentiles(..) => ("", Align::Right),
-    });
+    let of_numbers = numbers.iter().map(|quantity| (quantity.title, Align::Right));
     heading.extend(ordered(numbers_first, of_views, of_numbers.collect()));
     let mut table = Columns::new(&heading);
     for trial in trials {
-        let views: Vec<(&str, &str)> = columns
-            .iter()
-            .filter_map(|column| match column {
-                Column::Percentiles(name, title) => trial.histogram(name).map(|_| (*name, *title)),
-                _ => None,
-            })
-            .collect();
+        let views: Vec<&Quantity> =
+            views.iter().copied().filter(|quantity| trial.histogram(quantity.id).is_some()).collect();
         for index in 0..views.len().max(1) {
             let first = index == 0;
             let blank = |text: String| if first { text } else { String::new() };
             let mut row: Vec<String> =
-                parameters.iter().map(|(name, _)| blank(parameter(trial, name))).collect();
+                parameters.iter().map(|(parameter, _)| blank(parameter_cell(trial, parameter))).collect();
             let of_views = match has_views {
                 true => view_cells(trial, views.get(index).copied(), times, shares),
                 false => Vec::new(),
             };
-            let of_numbers = numbers.iter().map(|column| blank(number(trial, column)));
+            let of_numbers = numbers.iter().map(|quantity| blank(number(trial, quantity)));
             row.extend(ordered(numbers_first, of_views, of_numbers.collect()));
             table.row(row);
         }
@@ -137,22 +122,21 @@ fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl
     first.into_iter().chain(second)
 }
 
-fn tells(trial: &TrialResult, column: &Column) -> bool {
-    match column {
-        Column::Parameter(name, _) => trial.spec.parameters.0.contains_key(*name),
-        Column::Percentiles(name, _) => trial.histogram(name).is_some(),
-        Column::Value(name, _) => trial.values.contains_key(*name),
-        Column::Count(name, _) => trial.counts.contains_key(*name),
+fn tells(trial: &TrialResult, quantity: &Quantity) -> bool {
+    match quantity.aggregate {
+        Aggregate::Events => trial.histogram(quantity.id).is_some(),
+        Aggregate::Sum => trial.counts.contains_key(quantity.id),
+        _ => trial.values.contains_key(quantity.id),
     }
 }
 
-fn parameter(trial: &TrialResult, name: &str) -> String {
-    match trial.spec.parameters.0.get(name) {
-        Some(value) if name == under_load::WHERE => {
+fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> String {
+    match trial.spec.parameters.0.get(parameter.id) {
+        Some(value) if parameter.id == under_load::WHERE => {
             let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
             format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
         }
-        Some(Value::Number(number)) if name.ends_with("_ns") => chosen_time(*number),
+        Some(Value::Number(number)) if parameter.unit == Unit::Ns => chosen_time(*number),
         Some(value) => plain(&value.to_string()),
         None => "·".to_owned(),
     }
@@ -197,30 +181,30 @@ fn by_unit<'a>(
 
 fn view_cells(
     trial: &TrialResult,
-    view: Option<(&str, &str)>,
+    view: Option<&Quantity>,
     times: TimeUnit,
     shown: &[(&str, f64)],
 ) -> Vec<String> {
-    let Some((name, title)) = view else { return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()] };
+    let Some(Quantity { id: name, title, .. }) = view else {
+        return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()];
+    };
     let empty = Histogram::new();
     let histogram = trial.histogram(name).unwrap_or(&empty);
     let time = |value: Option<f64>| value.map_or("·".to_owned(), |value| ns(value / times.ns));
-    let mut cells = vec![title.to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
+    let mut cells = vec![(*title).to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
     cells.push(time(histogram.percentile_ns(0.5)));
     cells.push(median_width(trial, name));
     cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
     cells
 }
 
-fn number(trial: &TrialResult, column: &Column) -> String {
-    match column {
-        Column::Value(name, _) => trial
-            .values
-            .get(*name)
-            .map_or("·".to_owned(), |value| format!("{} ±{}", ns(value.point), half_width(value))),
-        Column::Count(name, _) => {
-            trial.counts.get(*name).map_or("·".to_owned(), |count| grouped(*count as i64))
+fn number(trial: &TrialResult, quantity: &Quantity) -> String {
+    let words = match quantity.aggregate {
+        Aggregate::Sum => trial.counts.get(quantity.id).map(|count| grouped(*count as i64)),
+        _ => {
+            let value = trial.values.get(quantity.id);
+            value.map(|value| format!("{} ±{}", ns(value.point), half_width(value)))
         }
-        Column::Parameter(..) | Column::Percentiles(..) => String::new(),
-    }
+    };
+    words.unwrap_or_else(|| "·".to_owned())
 }

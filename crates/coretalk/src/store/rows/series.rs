@@ -3,7 +3,8 @@
 use super::super::codec::{Damage, checksum, decode_histograms, encode_histograms};
 use super::{conversion, read_keys, write_keys};
 use coretalk_model::series::{
-    Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings, TrialSpec,
+    Headline, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings,
+    TrialSpec,
 };
 use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
 use rusqlite::{Connection, Row};
@@ -65,12 +66,13 @@ struct RoleRow {
 /// Writes what was meant, trials included.
 pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusqlite::Result<()> {
     // Without `..`: a new setting does not compile until the format has a place for it.
-    let SeriesSettings { probes, cpus, options, trials, headlines, precision, budget, seed } = settings;
+    let SeriesSettings { probes, cpus, options, trials, headlines, quantities: _, precision, budget, seed } =
+        settings;
     let row = SettingsRow {
         probes: probes.clone(),
         cpus: cpus.iter().map(|cpu| cpu.0).collect(),
         asked: options.clone(),
-        headlines: headlines.clone(),
+        headlines: headlines.iter().map(ToString::to_string).collect(),
         precision: *precision,
         budget_ps: budget.0,
         seed: seed.to_string(),
@@ -123,7 +125,8 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         probes: row.probes,
         cpus: row.cpus.into_iter().map(CpuId).collect(),
         options: row.asked,
-        headlines: row.headlines,
+        headlines: row.headlines.iter().map(|name| Headline::from(name.as_str())).collect(),
+        quantities: coretalk_measure::probes::quantities(),
         trials,
         precision: row.precision,
         budget: Picos(row.budget_ps),
@@ -134,17 +137,18 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
 /// Writes one pass.
 pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> {
     let SeriesEntry { segment, pass, trial, outcome } = entry;
+    let nothing = PassOutcome::default();
+    let numbers = outcome.as_ref().unwrap_or(&nothing).observed.flat();
     let said = match outcome {
-        Ok(outcome) => observation(outcome),
+        Ok(outcome) => observation(outcome, &numbers),
         Err(failure) => ObservationRow { failure: Some(failure.clone()), ..ObservationRow::default() },
     };
     let said = json(&said)?;
-    let nothing = PassOutcome::default();
     let outcome = outcome.as_ref().unwrap_or(&nothing);
     let (started, elapsed) = (outcome.started.0, outcome.elapsed.0);
     let context =
         context([u64::from(*segment), u64::from(*pass), u64::from(*trial), started, elapsed], &said);
-    let histograms = encode_histograms(&outcome.observed.histograms, &context);
+    let histograms = encode_histograms(&numbers.histograms, &context);
     db.prepare_cached(
         "INSERT INTO passes (segment, pass, trial, started, elapsed, said, histograms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -170,12 +174,10 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
         None => Ok(PassOutcome {
             started: Picos(started),
             elapsed: Picos(elapsed),
-            observed: Observed {
-                values: said.values,
-                histograms,
-                counts: said.counts,
-                flags: Flags(said.flags),
-            },
+            observed: Observed::of_flat(
+                Numbers { values: said.values, histograms, counts: said.counts },
+                Flags(said.flags),
+            ),
             roles: said.roles.into_iter().map(RoleEvidence::from).collect(),
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
@@ -188,7 +190,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
-fn observation(outcome: &PassOutcome) -> ObservationRow {
+fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
     let PassOutcome {
         started: _,
         elapsed: _,
@@ -201,7 +203,8 @@ fn observation(outcome: &PassOutcome) -> ObservationRow {
         quota,
         sentinel_ns,
     } = outcome;
-    let Observed { values, histograms: _, counts, flags } = observed;
+    let Observed { numbers: _, by_role: _, flags } = observed;
+    let Numbers { values, histograms: _, counts } = numbers;
     ObservationRow {
         values: values.clone(),
         counts: counts.clone(),

@@ -146,7 +146,11 @@ mod tests {
         ];
         rates(&mut observed, &both, TickRate { hz: 1e9 });
         let near = |name: &str, value: f64| {
-            assert!((observed.values[name] / value - 1.0).abs() < 1e-9, "{name}: {}", observed.values[name]);
+            assert!(
+                (observed.numbers.values[name] / value - 1.0).abs() < 1e-9,
+                "{name}: {}",
+                observed.numbers.values[name]
+            );
         };
         near(names::WALL_NS, 250.0);
         near(names::THREAD_NS, 500.0);
@@ -155,7 +159,7 @@ mod tests {
         near(names::JAIN_1MS, (0.8 + 0.5) / 2.0);
         near(names::OVERLAP, 0.9 / 1.1);
         near(names::RUN_LENGTH, 2.0);
-        assert!(!observed.values.contains_key(names::CPU_NS), "unknown is left out");
+        assert!(!observed.numbers.values.contains_key(names::CPU_NS), "unknown is left out");
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
             let mut observed = Observed::default();
             let said = [observation(7, [0, 10], &[]), observation(5, [0, 10], &[])];
             verify(&mut observed, &config, &[(&said, Memory { total, sound })]);
-            (observed.flags, observed.counts[names::EXPECTED], observed.counts[names::FINAL])
+            (observed.flags, observed.numbers.counts[names::EXPECTED], observed.numbers.counts[names::FINAL])
         };
         use coretalk_model::Flags;
         assert_eq!(flags("mcs", 12, true), (Flags::NONE, 12, 12));

@@ -122,7 +122,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         stage.spend(role, busy_ns, sleeps as u32);
     }
     // Those that only read add nothing.
-    let made = (observed.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
+    let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
     let lost = match config.method.id {
         // Who wants the line while another adds reads what that one is about to replace, so that one of the two additions
         // is lost; of threads that read the same value all but one store in vain.

@@ -67,7 +67,8 @@ impl Account {
     /// others the longest to the hypervisor, as far as its own count goes.
     pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
         let watched_ns = rate.ns(self.watched as f64);
-        let mut value = |name: &str, value: f64| observed.value(&format!("{name}@{role}"), value);
+        let observed = observed.by_role.entry(role).or_default();
+        let mut value = |name: &str, value: f64| observed.value(name, value);
         let gaps = self.gaps.len();
         let lost_ns = self.gaps.mean_ns(rate).unwrap_or(0.0) * gaps as f64;
         let share = |ns: f64| ns / watched_ns;
@@ -113,8 +114,8 @@ impl Account {
             value(names::STEAL, share(stolen_ns));
         }
         value(names::UNEXPLAINED, share((lost_ns - switched_ns - interrupts_ns - stolen_ns).max(0.0)));
-        observed.histogram(&format!("{}@{role}", names::GAPS), self.gaps.histogram(rate));
-        observed.count(&format!("{}@{role}", names::WATCHED), (watched_ns / 1e6) as u64);
+        observed.histogram(names::GAPS, self.gaps.histogram(rate));
+        observed.count(names::WATCHED, (watched_ns / 1e6) as u64);
     }
 }
 
@@ -132,7 +133,7 @@ mod tests {
         }
         let mut observed = Observed::default();
         account.observe(&mut observed, 0, TickRate { hz: 1e9 }, evidence);
-        let value = |name: &str| observed.values.get(&format!("{name}@0")).copied();
+        let value = |name: &str| observed.by_role[&0].values.get(name).copied();
         let whole: f64 = names::CAUSES.iter().filter_map(|(name, _)| value(name)).sum();
         assert!((whole / value(names::LOST).unwrap() - 1.0).abs() < 1e-9, "causes add up");
         names::CAUSES.iter().map(|(name, _)| value(name)).collect()

@@ -37,11 +37,11 @@ mod tests {
             observed
         };
         let kept = observe(0.995e6);
-        let median = kept.histograms[names::CORRECTED].percentile_ns(0.5);
+        let median = kept.numbers.histograms[names::CORRECTED].percentile_ns(0.5);
         assert!(median.is_some_and(|median| (median - 500.0).abs() < 1.0), "{median:?}");
         assert!(!kept.flags.contains(Flag::Saturated));
         let saturated = observe(0.9e6);
-        assert!(saturated.flags.contains(Flag::Saturated) && saturated.histograms.is_empty());
-        assert_eq!(saturated.values[names::RATE], 0.9e6);
+        assert!(saturated.flags.contains(Flag::Saturated) && saturated.numbers.histograms.is_empty());
+        assert_eq!(saturated.numbers.values[names::RATE], 0.9e6);
     }
 }

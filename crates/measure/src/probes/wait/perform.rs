@@ -194,7 +194,7 @@ fn trips(
         return Err(TrialFailure::PartnerLost { cpu: context.cpus()[0] });
     };
     let mut observed = observe(context, mode, first, second);
-    if let Some((joules, loop_ns)) = joules.zip(observed.values.get(names::LOOP_NS).copied()) {
+    if let Some((joules, loop_ns)) = joules.zip(observed.numbers.values.get(names::LOOP_NS).copied()) {
         // The power of the pass, starts and ends of threads included, over the time of a trip.
         observed.value(names::PACKAGE_NJ, joules * 1e9 / elapsed_ns * loop_ns);
     }

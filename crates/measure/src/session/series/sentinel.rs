@@ -5,7 +5,6 @@ use crate::probes::latency_cas::CAS;
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use coretalk_model::latency::{Counts, Reducer, Scale};
-use coretalk_model::series::are_watched;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, TrialFailure};
 use std::collections::BTreeMap;
@@ -65,7 +64,9 @@ impl Sentinel {
         let failed =
             |ends: &[CpuId; 2]| self.failures.get(ends).is_some_and(|&failures| failures >= PATIENCE);
         let watched = |order: &TrialOrder<'_>| {
-            order.spec.ends().filter(|ends| are_watched(order.spec) && !failed(ends))
+            // States of the machine divide no passes that count what it took.
+            let seeks_lost_time = order.probe.quantities().iter().any(|quantity| quantity.lost_time);
+            order.spec.ends().filter(|ends| !seeks_lost_time && !failed(ends))
         };
         let ends: Vec<_> =
             trials.iter().enumerate().filter_map(|(index, order)| Some((index, watched(order)?))).collect();

@@ -7,7 +7,8 @@ use crate::report::figure::intervals::{Row, intervals};
 use crate::report::picture::Picture;
 use crate::report::text::{count, figure as number_of, ns, plain};
 use crate::report::view::{SeriesView, title_of};
-use coretalk_model::series::unit_of_value;
+use coretalk_measure::probes;
+use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer points are a line and no curve: the table has them.
@@ -169,10 +170,10 @@ fn chart(
         .collect();
     let points = || drawn.iter().flat_map(|curve| curve.points.iter());
     let kind = |at: usize| if points().all(|point| point[at] > 0.0) { Kind::Log } else { Kind::Linear };
-    let (parameter, of_x) = match swept.strip_suffix("_ns") {
-        Some(name) => (name.replace('_', " "), ", ns"),
-        None => (swept.replace('_', " "), ""),
-    };
+    let declared = probes::parameter_by_id(swept);
+    let parameter = declared.map_or_else(|| swept.replace('_', " "), |parameter| parameter.words.to_owned());
+    let of_x =
+        if declared.is_some_and(|parameter| parameter.unit == quantity::Unit::Ns) { ", ns" } else { "" };
     let chart = Chart {
         title: common.title(&format!("{} by {parameter}", title(reading))),
         x: Axis::over(&format!("{parameter}{of_x}"), kind(0), points().map(|[x, _]| *x))?,
@@ -214,7 +215,7 @@ fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> 
     let [least, most] =
         ends.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
     let kind = if least > 0.0 && most > FAR_APART * least { Kind::Log } else { Kind::Linear };
-    let label = Unit::of_value(what).label(kind);
+    let label = Unit::of_value(&reading.series.probe, what).label(kind);
     intervals(&title, &label, kind, &rows, width)
 }
 
@@ -244,15 +245,15 @@ struct Unit {
 impl Unit {
     fn of(reading: &Reading<'_>) -> Unit {
         match reading.is_value {
-            true => Unit::of_value(&reading.what),
+            true => Unit::of_value(&reading.series.probe, &reading.what),
             false => Unit { name: reading.series.unit.clone(), factor: 1.0 },
         }
     }
 
-    fn of_value(name: &str) -> Unit {
-        match unit_of_value(name) {
-            _ if name.ends_with("_share") => Unit { name: "%".to_owned(), factor: 100.0 },
-            unit => Unit { name: unit, factor: 1.0 },
+    fn of_value(probe: &str, name: &str) -> Unit {
+        match probes::quantity(probe, name).map_or(quantity::Unit::Number, |quantity| quantity.unit) {
+            quantity::Unit::Share => Unit { name: "%".to_owned(), factor: 100.0 },
+            unit => Unit { name: unit.symbol().into_owned(), factor: 1.0 },
         }
     }
 
