@@ -1,10 +1,10 @@
-//! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is judged by.
+//! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is shown by.
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
 use super::{Dataset, Reading, Series, Side, Subject, Value};
 use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
-use crate::series::{SeriesResult, SeriesSettings, TrialResult, named_headline};
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
@@ -21,11 +21,9 @@ pub fn of_series(
 ) -> Side {
     let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, Value)>> = BTreeMap::new();
     for trial in &result.trials {
-        let Some((name, estimate)) =
-            named_headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
-        else {
-            continue;
-        };
+        let told = displayed_value(settings, trial);
+        let number = |name: &str| trial.medians_ns.get(name).or_else(|| trial.values.get(name));
+        let Some((name, estimate)) = told.and_then(|name| Some((name, number(name)?))) else { continue };
         let value = Value::of(&estimate.widened_to(SERIES_FLOOR));
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
@@ -114,6 +112,8 @@ mod tests {
 
     const QUEUE: &[Quantity] = &[Quantity::rate("messages_per_s", "", "messages")];
 
+    const JITTER: &[Quantity] = &[Quantity::value("lost_share", "", Unit::Share).displayed()];
+
     fn side(trials: Vec<TrialResult>) -> Side {
         side_on(Topology::flat("0-3".parse().unwrap()), trials)
     }
@@ -121,12 +121,30 @@ mod tests {
     fn side_on(topology: Topology, trials: Vec<TrialResult>) -> Side {
         let settings = SeriesSettings {
             headlines: vec!["slept".into(), "messages_per_s".into()],
-            quantities: Quantities::new([("queue", QUEUE)]),
+            quantities: Quantities::new([("queue", QUEUE), ("jitter", JITTER)]),
             options: Parameters::default().with("samples", 50.0),
             ..SeriesSettings::default()
         };
         let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };
         of_series(&Environment::default(), &topology, &settings, &result)
+    }
+
+    #[test]
+    fn trials_are_compared_by_the_number_that_they_are_shown_by() {
+        let watched = |lost: f64| {
+            let mut trial = trial("jitter", "", [0, 0], "watched_share", 1.0);
+            let [low, high] = [lost * 0.99, lost * 1.01];
+            let share = Estimate { point: lost, low, high, confidence: 0.95, effective_n: 8.0 };
+            trial.values.insert("lost_share".into(), share);
+            side(vec![trial])
+        };
+        let (a, b) = (watched(0.001), watched(0.01));
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert_eq!(
+            (dataset.quantity.as_str(), dataset.levels[0].difference.verdict),
+            ("lost_share", Verdict::Slower)
+        );
     }
 
     #[test]
