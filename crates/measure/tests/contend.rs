@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+use coretalk_measure::counters::catalogue::MethodKind;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::contend::{Config, cost, sections};
 use coretalk_measure::series::{SeriesRequest, TrialOrder};
@@ -79,7 +80,8 @@ fn costs_are_recovered_within_three_percent() {
                 .collect();
             let found = median(&found).unwrap();
             let mut stage = machine.bare_stage(&spec.placement);
-            let bare = run(&mut stage, cost(config.method.id), sections(&config), 4e6, 4_000, &mut |_, _| ());
+            let bare =
+                run(&mut stage, cost(config.method.kind), sections(&config), 4e6, 4_000, &mut |_, _| ());
             let truth = bare.elapsed_ns / bare.total() as f64;
             if (found / truth - 1.0).abs() >= 0.03 {
                 off.push(format!("{scenario} {}: {found} of {truth}", spec.label()));
@@ -98,21 +100,22 @@ fn what_is_simulated_is_what_the_cost_says() {
         let spec = trials(&machine, asked).remove(0);
         let config = Config::of(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
-        let all = run(&mut stage, cost(method), sections(&config), 1e9, 4_000, &mut |_, _| ());
+        let all = run(&mut stage, cost(config.method.kind), sections(&config), 1e9, 4_000, &mut |_, _| ());
         (all.elapsed_ns / all.total() as f64, all)
     };
     // Alone: the operation and both sections.
-    let alone = cost("mcs").alone_cycles / 4.0;
+    let alone = cost(MethodKind::Mcs).alone_cycles / 4.0;
     assert!((truth("mcs", "1", [50.0, 500.0]).0 / (alone + 550.0) - 1.0).abs() < 0.01);
     // Saturated: the transfers and what is inside; what is outside is hidden.
     let line = machine
         .bare_stage(&[coretalk_model::CpuId(0), coretalk_model::CpuId(1)])
         .transfer_ns(coretalk_model::CpuId(0), coretalk_model::CpuId(1));
     let found = truth("ticket", "8", [50.0, 0.0]).0;
-    let expected = cost("ticket").alone_cycles / 4.0 + 50.0 + cost("ticket").transfers * line;
+    let expected =
+        cost(MethodKind::Ticket).alone_cycles / 4.0 + 50.0 + cost(MethodKind::Ticket).transfers * line;
     assert!((found / expected - 1.0).abs() < 0.05, "{found} of {expected}");
     // Nothing is shared: eight threads are eight times as fast as one.
-    assert_eq!(cost("per-thread").turn, Turn::Apart);
+    assert_eq!(cost(MethodKind::PerThread).turn, Turn::Apart);
     let [one, eight] = ["1", "8"].map(|threads| truth("per-thread", threads, [0.0, 100.0]).0);
     assert!((one / eight - 8.0).abs() < 0.1, "{one} {eight}");
     // In the order of arrival everybody gets the same; a mutex that sleeps does sleep.

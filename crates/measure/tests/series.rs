@@ -5,7 +5,7 @@
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes;
 use coretalk_measure::probes::wait::trials::{Mode, Trial};
-use coretalk_measure::probes::wake::Variant;
+use coretalk_measure::probes::wake::{PrimitiveKind, Variant};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesPast, run};
@@ -122,7 +122,7 @@ fn wake_ups_are_recovered_within_three_percent() {
                 }
                 Variant::NotifyAll(_) => {
                     let [first, last, waker] =
-                        wake::price_all(&stage, &probes::wake::cost("condvar-all"), gap_ns);
+                        wake::price_all(&stage, &probes::wake::cost(PrimitiveKind::CondvarAll), gap_ns);
                     near("first", median("first-of-all"), first);
                     near("last", median("last-of-all"), last);
                     near("waker", median("waker"), waker);

@@ -11,9 +11,48 @@ pub enum Waits {
     Asleep,
 }
 
+/// The methods: each has a row in [`METHODS`], a loop and a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MethodKind {
+    /// `fetch-add`
+    FetchAdd,
+    /// `cas-loop`
+    CasLoop,
+    /// `cas-backoff`
+    CasBackoff,
+    /// `std-mutex`
+    StdMutex,
+    /// `parking-lot-mutex`
+    ParkingLotMutex,
+    /// `pthread-mutex`
+    PthreadMutex,
+    /// `tas`
+    Tas,
+    /// `ttas`
+    Ttas,
+    /// `ticket`
+    Ticket,
+    /// `mcs`
+    Mcs,
+    /// `flag-wait`
+    FlagWait,
+    /// `flag-wait-always`
+    FlagWaitAlways,
+    /// `atomic-16`
+    Wide,
+    /// `rwlock`
+    ReadersWriter,
+    /// `per-thread`
+    PerThread,
+    /// `racy`
+    Racy,
+}
+
 /// One way to add one to a shared number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Method {
+    /// Which it is.
+    pub kind: MethodKind,
     /// Its name.
     pub id: &'static str,
     /// How a thread waits.
@@ -24,48 +63,101 @@ pub struct Method {
     pub how: &'static str,
 }
 
-const fn method(id: &'static str, waits: Waits, locks: bool, how: &'static str) -> Method {
-    Method { id, waits, locks, how }
+const fn method(kind: MethodKind, id: &'static str, waits: Waits, locks: bool, how: &'static str) -> Method {
+    Method { kind, id, waits, locks, how }
 }
 
 /// Every method, in the order of reports.
 pub const METHODS: [Method; 16] = [
-    method("fetch-add", Waits::Never, false, "one atomic addition"),
-    method("cas-loop", Waits::Never, false, "compare-exchange, again at once until it succeeds"),
-    method("cas-backoff", Waits::Never, false, "the same with 1, 2, 4 … 64 wait hints after each failure"),
-    method("std-mutex", Waits::Asleep, true, "std's futex mutex: looks 100 times with a hint, then sleeps"),
+    method(MethodKind::FetchAdd, "fetch-add", Waits::Never, false, "one atomic addition"),
     method(
+        MethodKind::CasLoop,
+        "cas-loop",
+        Waits::Never,
+        false,
+        "compare-exchange, again at once until it succeeds",
+    ),
+    method(
+        MethodKind::CasBackoff,
+        "cas-backoff",
+        Waits::Never,
+        false,
+        "the same with 1, 2, 4 … 64 wait hints after each failure",
+    ),
+    method(
+        MethodKind::StdMutex,
+        "std-mutex",
+        Waits::Asleep,
+        true,
+        "std's futex mutex: looks 100 times with a hint, then sleeps",
+    ),
+    method(
+        MethodKind::ParkingLotMutex,
         "parking-lot-mutex",
         Waits::Asleep,
         true,
         "looks and yields some 10 times, then parks; handed over fairly every half millisecond",
     ),
-    method("pthread-mutex", Waits::Asleep, true, "the C library's plain mutex: sleeps at once on a futex"),
-    method("tas", Waits::Awake, true, "exchange until it was free"),
-    method("ttas", Waits::Awake, true, "looks until it is free, then exchanges"),
-    method("ticket", Waits::Awake, true, "served in the order of arrival, all look at one line"),
-    method("mcs", Waits::Awake, true, "served in the order of arrival, each looks at a line of its own"),
     method(
+        MethodKind::PthreadMutex,
+        "pthread-mutex",
+        Waits::Asleep,
+        true,
+        "the C library's plain mutex: sleeps at once on a futex",
+    ),
+    method(MethodKind::Tas, "tas", Waits::Awake, true, "exchange until it was free"),
+    method(MethodKind::Ttas, "ttas", Waits::Awake, true, "looks until it is free, then exchanges"),
+    method(
+        MethodKind::Ticket,
+        "ticket",
+        Waits::Awake,
+        true,
+        "served in the order of arrival, all look at one line",
+    ),
+    method(
+        MethodKind::Mcs,
+        "mcs",
+        Waits::Awake,
+        true,
+        "served in the order of arrival, each looks at a line of its own",
+    ),
+    method(
+        MethodKind::FlagWait,
         "flag-wait",
         Waits::Asleep,
         true,
         "a flag, exchanged until it was clear; looks 16 times, then sleeps; waiters are counted as in libstdc++",
     ),
     method(
+        MethodKind::FlagWaitAlways,
         "flag-wait-always",
         Waits::Asleep,
         true,
         "the same flag; sleeps at once, and every release is a system call",
     ),
-    method("atomic-16", Waits::Never, false, "16 bytes: cmpxchg16b, again until it succeeds"),
-    method("rwlock", Waits::Asleep, true, "std's readers-writer lock over a futex"),
     method(
+        MethodKind::Wide,
+        "atomic-16",
+        Waits::Never,
+        false,
+        "16 bytes: cmpxchg16b, again until it succeeds",
+    ),
+    method(
+        MethodKind::ReadersWriter,
+        "rwlock",
+        Waits::Asleep,
+        true,
+        "std's readers-writer lock over a futex",
+    ),
+    method(
+        MethodKind::PerThread,
         "per-thread",
         Waits::Never,
         false,
         "a number for each thread, added up at the end: the upper bound",
     ),
     method(
+        MethodKind::Racy,
         "racy",
         Waits::Never,
         false,

@@ -10,7 +10,7 @@ mod trials;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod work;
 
-use crate::counters::catalogue::{METHODS, REPLACED_WIDE};
+use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
 #[cfg(not(loom))]
 use crate::pricing::Pricing;
 #[cfg(not(loom))]
@@ -120,7 +120,7 @@ impl SeriesProbe for Contend {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        Ok(price::simulate(stage, order))
+        price::simulate(stage, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {
@@ -135,7 +135,7 @@ impl SeriesProbe for Contend {
         let mut remarks = Vec::new();
         for method in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method)) {
             #[cfg(not(loom))]
-            let replaced = method.id == "atomic-16" && !crate::counters::wide::is_native();
+            let replaced = method.kind == MethodKind::Wide && !crate::counters::wide::is_native();
             #[cfg(loom)]
             let replaced = false;
             let remark = format!("{}: {}", method.id, if replaced { REPLACED_WIDE } else { method.how });

@@ -149,7 +149,7 @@ impl SeriesProbe for Latency {
         }
         Ok(match (Load::of(order.spec), sleeps(order.spec)) {
             (Some(load), _) => price::load(load, stage, order),
-            (None, true) => wake::simulate(names::SLEEPS, stage, order),
+            (None, true) => wake::simulate(names::SLEEPS, stage, order)?,
             (None, false) => price::gap(stage, order),
         })
     }

@@ -104,7 +104,7 @@ impl SeriesProbe for Queue {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        Ok(price::simulate(stage, order))
+        price::simulate(stage, order)
     }
 
     fn concurrent(&self, spec: &TrialSpec) -> Concurrent {

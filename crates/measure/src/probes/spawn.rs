@@ -91,9 +91,8 @@ impl SeriesProbe for Spawn {
 
     #[cfg(all(target_os = "linux", not(any(loom, miri))))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        // A plan of another version: nothing of it can be performed.
-        let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
-        let config = Config::of(order.spec).map_err(unknown)?;
+        // A plan of another version may hold names that this one does not know.
+        let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
         creation::perform(context, order, &config)
     }
 
@@ -103,7 +102,7 @@ impl SeriesProbe for Spawn {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        Ok(price::simulate(stage, order))
+        price::simulate(stage, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {

@@ -33,7 +33,7 @@ use coretalk_model::series::TrialSpec;
 
 #[cfg(not(loom))]
 pub use catalogue::cost;
-pub use catalogue::{Variant, mechanism, needs_one_cpu, variant};
+pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
 
 /// How long until a thread that waits in a primitive runs again.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +158,7 @@ impl SeriesProbe for Wake {
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        Ok(simulate(name, stage, order))
+        simulate(name, stage, order)
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
@@ -210,11 +210,15 @@ fn make<P: Primitive>(context: &TrialContext<'_>) -> Result<P, TrialFailure> {
 
 /// The exchange on a simulated machine.
 #[cfg(not(loom))]
-pub(super) fn simulate(name: &str, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+pub(super) fn simulate(
+    name: &str,
+    stage: &mut dyn Pricing<'_>,
+    order: &TrialOrder<'_>,
+) -> Result<Observed, TrialFailure> {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
-    match variant(name) {
-        Ok(Variant::Wake(of)) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
-        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => {
+    Ok(match variant(name).map_err(|error| TrialFailure::of(error.to_string()))? {
+        Variant::Wake(of) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
+        Variant::Uncontended(of) | Variant::NotifyIdle(of) => {
             let mut observed = Observed::default();
             let alone_ns = wake::alone_ns(stage, &catalogue::cost(of));
             let alone_ns = stage.event(alone_ns);
@@ -223,9 +227,9 @@ pub(super) fn simulate(name: &str, stage: &mut dyn Pricing<'_>, order: &TrialOrd
             observed.count("samples", (order.span.ns() / alone_ns) as u64);
             observed
         }
-        Ok(Variant::NotifyAll(_)) => priced_crowd(stage, order, gap_ns),
-        Ok(Variant::Sleep) | Err(_) => priced_sleeps(stage, order),
-    }
+        Variant::NotifyAll(_) => priced_crowd(stage, order, gap_ns),
+        Variant::Sleep => priced_sleeps(stage, order),
+    })
 }
 
 /// What both roles counted in one pass.
@@ -299,7 +303,7 @@ fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64
     let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
     while stage.elapsed() < order.span || last.is_empty() {
         stage.pass(gap_ns);
-        let bare = wake::price_all(stage, &catalogue::cost("condvar-all"), gap_ns);
+        let bare = wake::price_all(stage, &catalogue::cost(PrimitiveKind::CondvarAll), gap_ns);
         let clock_ns = stage.clock_ns();
         for (tally, ns) in [(&mut first, bare[0]), (&mut last, bare[1]), (&mut waker, bare[2])] {
             let event = stage.event(ns) + clock_ns;

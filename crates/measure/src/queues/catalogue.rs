@@ -2,9 +2,46 @@
 
 use crate::series::nearest;
 
+/// The queues: each has a row in [`KINDS`], a constructor and a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueKind {
+    /// `semaphore`
+    Semaphore,
+    /// `semaphore-spin`
+    SemaphoreSpin,
+    /// `semaphore-slim`
+    SemaphoreSlim,
+    /// `sem-t`
+    SemT,
+    /// `mutex`
+    Mutex,
+    /// `spsc`
+    Spsc,
+    /// `sync-channel`
+    SyncChannel,
+    /// `array-queue`
+    ArrayQueue,
+    /// `crossbeam`
+    Crossbeam,
+    /// `rtrb`
+    Rtrb,
+    /// `flume`
+    Flume,
+    /// `kanal`
+    Kanal,
+    /// `pipe`
+    Pipe,
+    /// `socketpair`
+    Socketpair,
+    /// `eventfd`
+    Eventfd,
+}
+
 /// A queue that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
+    /// Which it is.
+    pub queue: QueueKind,
     /// Stable name.
     pub id: &'static str,
     /// What it is, in a few words.
@@ -86,12 +123,12 @@ impl std::fmt::Display for Payload {
     }
 }
 
-const fn asleep(id: &'static str, what: &'static str) -> Kind {
-    Kind { id, what, version: None, waits: Waits::Asleep, tells: true, several: [false, false] }
+const fn asleep(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
+    Kind { queue, id, what, version: None, waits: Waits::Asleep, tells: true, several: [false, false] }
 }
 
-const fn awake(id: &'static str, what: &'static str) -> Kind {
-    Kind { waits: Waits::Awake, ..asleep(id, what) }
+const fn awake(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
+    Kind { waits: Waits::Awake, ..asleep(queue, id, what) }
 }
 
 impl Kind {
@@ -110,24 +147,34 @@ impl Kind {
 
 /// Every queue, in the order of reports. Versions are those of the lock file, which a test holds.
 pub const KINDS: &[Kind] = &[
-    asleep("semaphore", "a ring between two futex semaphores that sleep at once"),
-    asleep("semaphore-spin", "a ring between two futex semaphores that look N times before they sleep"),
+    asleep(QueueKind::Semaphore, "semaphore", "a ring between two futex semaphores that sleep at once"),
     asleep(
+        QueueKind::SemaphoreSpin,
+        "semaphore-spin",
+        "a ring between two futex semaphores that look N times before they sleep",
+    ),
+    asleep(
+        QueueKind::SemaphoreSlim,
         "semaphore-slim",
         "a ring between two semaphores that do what .NET's SemaphoreSlim does: look and yield up to 140 times, a lock per call",
     ),
-    asleep("sem-t", "a ring between two semaphores of the C library"),
-    asleep("mutex", "a mutex of std and two condition variables").several(true, true),
-    awake("spsc", "our own lock-free ring, one producer and one consumer"),
-    asleep("sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
-    awake("array-queue", "crossbeam's ArrayQueue").version("0.3.14").several(true, true),
-    asleep("crossbeam", "crossbeam's bounded channel").version("0.5.17").several(true, true),
-    awake("rtrb", "rtrb's ring, one producer and one consumer").version("0.4.1"),
-    asleep("flume", "flume's bounded channel").version("0.12.0").several(true, true),
-    asleep("kanal", "kanal's bounded channel").version("0.1.1").several(true, true),
-    asleep("pipe", "a pipe in packet mode").several(true, true).silent(),
-    asleep("socketpair", "a pair of Unix sockets that keep messages apart").several(true, true),
-    asleep("eventfd", "a ring between two event counters of the kernel").silent(),
+    asleep(QueueKind::SemT, "sem-t", "a ring between two semaphores of the C library"),
+    asleep(QueueKind::Mutex, "mutex", "a mutex of std and two condition variables").several(true, true),
+    awake(QueueKind::Spsc, "spsc", "our own lock-free ring, one producer and one consumer"),
+    asleep(QueueKind::SyncChannel, "sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
+    awake(QueueKind::ArrayQueue, "array-queue", "crossbeam's ArrayQueue")
+        .version("0.3.14")
+        .several(true, true),
+    asleep(QueueKind::Crossbeam, "crossbeam", "crossbeam's bounded channel")
+        .version("0.5.17")
+        .several(true, true),
+    awake(QueueKind::Rtrb, "rtrb", "rtrb's ring, one producer and one consumer").version("0.4.1"),
+    asleep(QueueKind::Flume, "flume", "flume's bounded channel").version("0.12.0").several(true, true),
+    asleep(QueueKind::Kanal, "kanal", "kanal's bounded channel").version("0.1.1").several(true, true),
+    asleep(QueueKind::Pipe, "pipe", "a pipe in packet mode").several(true, true).silent(),
+    asleep(QueueKind::Socketpair, "socketpair", "a pair of Unix sockets that keep messages apart")
+        .several(true, true),
+    asleep(QueueKind::Eventfd, "eventfd", "a ring between two event counters of the kernel").silent(),
 ];
 
 /// Looks before `semaphore-spin` sleeps where nothing else is said: some 5 µs with wait hints of 10 to 20 ns, longer than a

@@ -45,12 +45,6 @@ pub enum Refusal {
         /// Why not, and what it can hold.
         reason: String,
     },
-    /// There is no code for it.
-    #[error("this version has no queue `{kind}`")]
-    Unknown {
-        /// What was asked for.
-        kind: &'static str,
-    },
     /// No memory.
     #[error("no memory for {capacity} messages")]
     Memory {

@@ -1,7 +1,7 @@
 //! Which code stands behind each [`Kind`].
 
 use super::bounded::Bounded;
-use super::catalogue::{Kind, Payload};
+use super::catalogue::{Kind, Payload, QueueKind};
 use super::ends::{Implementation, Refusal, Shape};
 use super::exchange::{RoleSettings, Roles, roles};
 use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
@@ -19,23 +19,22 @@ type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
 /// # Errors
 /// [`Refusal`] where there is none.
 pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
-    let of: fn(Payload) -> Open = match kind.id {
-        "semaphore-slim" => open_of::<Bounded<SlimSemaphore>>,
-        "sem-t" => open_of::<Bounded<SemT>>,
-        "mutex" => open_of::<Locked>,
-        "spsc" => open_of::<Spsc>,
-        "sync-channel" => open_of::<sync_channel::SyncChannel>,
-        "array-queue" => open_of::<crossbeam::ArrayQueue>,
-        "crossbeam" => open_of::<crossbeam::Channel>,
-        "rtrb" => open_of::<ring::Rtrb>,
-        "flume" => open_of::<flume::Flume>,
-        "kanal" => open_of::<kanal::Kanal>,
-        "pipe" => open_of::<Pipe>,
-        "socketpair" => open_of::<Socketpair>,
-        "eventfd" => open_of::<Bounded<Eventfd>>,
+    let of: fn(Payload) -> Open = match kind.queue {
+        QueueKind::SemaphoreSlim => open_of::<Bounded<SlimSemaphore>>,
+        QueueKind::SemT => open_of::<Bounded<SemT>>,
+        QueueKind::Mutex => open_of::<Locked>,
+        QueueKind::Spsc => open_of::<Spsc>,
+        QueueKind::SyncChannel => open_of::<sync_channel::SyncChannel>,
+        QueueKind::ArrayQueue => open_of::<crossbeam::ArrayQueue>,
+        QueueKind::Crossbeam => open_of::<crossbeam::Channel>,
+        QueueKind::Rtrb => open_of::<ring::Rtrb>,
+        QueueKind::Flume => open_of::<flume::Flume>,
+        QueueKind::Kanal => open_of::<kanal::Kanal>,
+        QueueKind::Pipe => open_of::<Pipe>,
+        QueueKind::Socketpair => open_of::<Socketpair>,
+        QueueKind::Eventfd => open_of::<Bounded<Eventfd>>,
         // The shape says how often it looks.
-        "semaphore" | "semaphore-spin" => open_of::<Bounded<Semaphore>>,
-        _ => return Err(Refusal::Unknown { kind: kind.id }),
+        QueueKind::Semaphore | QueueKind::SemaphoreSpin => open_of::<Bounded<Semaphore>>,
     };
     of(payload)(shape, settings)
 }

@@ -1,6 +1,7 @@
 //! What the threads of one pass say, and what follows from it.
 
 use super::trials::Config;
+use crate::counters::catalogue::MethodKind;
 use crate::tally::Tally;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
@@ -98,7 +99,11 @@ pub fn verify(observed: &mut Observed, config: &Config, phases: &[(&[Observation
         memory.sound && memory.total == observations.iter().map(|one| one.added).sum::<u64>()
     });
     if !exact {
-        observed.flags.set(if config.method.id == "racy" { Flag::LostUpdates } else { Flag::Invalid });
+        observed.flags.set(if config.method.kind == MethodKind::Racy {
+            Flag::LostUpdates
+        } else {
+            Flag::Invalid
+        });
     }
 }
 

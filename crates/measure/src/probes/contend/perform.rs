@@ -5,6 +5,7 @@ use super::trials::Config;
 use super::work::{step_ticks, work};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
+use crate::counters::catalogue::MethodKind;
 use crate::counters::catalogue::Waits;
 use crate::counters::flag::{FlagLock, FlagLockAlways};
 use crate::counters::guarded::Guarded;
@@ -49,29 +50,28 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 
 /// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    // A plan of another version: nothing of it can be performed.
-    let unknown = |_| TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
-    let config = Config::of(order.spec).map_err(unknown)?;
+    // A plan of another version may hold names that this one does not know.
+    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
     let pass = Pass { context, config, span: order.span };
-    match config.method.id {
-        "fetch-add" => pass.of::<FetchAdd>(),
-        "cas-loop" => pass.of::<CasLoop<false>>(),
-        "cas-backoff" => pass.of::<CasLoop<true>>(),
-        "std-mutex" => pass.of::<Guarded<Sleeping<StdMutex>>>(),
-        "parking-lot-mutex" => pass.of::<Guarded<Sleeping<LotMutex>>>(),
-        "pthread-mutex" => pass.of::<Guarded<PlainMutex>>(),
-        "tas" => pass.of::<Guarded<TasLock<false>>>(),
-        "ttas" => pass.of::<Guarded<TasLock<true>>>(),
-        "ticket" => pass.of::<Guarded<TicketLock>>(),
-        "mcs" => pass.of::<Guarded<McsLock>>(),
-        "flag-wait" => pass.of::<Guarded<FlagLock>>(),
-        "flag-wait-always" => pass.of::<Guarded<FlagLockAlways>>(),
+    match config.method.kind {
+        MethodKind::FetchAdd => pass.of::<FetchAdd>(),
+        MethodKind::CasLoop => pass.of::<CasLoop<false>>(),
+        MethodKind::CasBackoff => pass.of::<CasLoop<true>>(),
+        MethodKind::StdMutex => pass.of::<Guarded<Sleeping<StdMutex>>>(),
+        MethodKind::ParkingLotMutex => pass.of::<Guarded<Sleeping<LotMutex>>>(),
+        MethodKind::PthreadMutex => pass.of::<Guarded<PlainMutex>>(),
+        MethodKind::Tas => pass.of::<Guarded<TasLock<false>>>(),
+        MethodKind::Ttas => pass.of::<Guarded<TasLock<true>>>(),
+        MethodKind::Ticket => pass.of::<Guarded<TicketLock>>(),
+        MethodKind::Mcs => pass.of::<Guarded<McsLock>>(),
+        MethodKind::FlagWait => pass.of::<Guarded<FlagLock>>(),
+        MethodKind::FlagWaitAlways => pass.of::<Guarded<FlagLockAlways>>(),
         #[cfg(target_arch = "x86_64")]
-        "atomic-16" if wide::is_native() => pass.of::<wide::Wide>(),
-        "atomic-16" => pass.of::<wide::LockedWide>(),
-        "rwlock" => pass.of::<ReadersWriter>(),
-        "per-thread" => pass.of::<PerThread>(),
-        _ => pass.of::<Racy>(),
+        MethodKind::Wide if wide::is_native() => pass.of::<wide::Wide>(),
+        MethodKind::Wide => pass.of::<wide::LockedWide>(),
+        MethodKind::ReadersWriter => pass.of::<ReadersWriter>(),
+        MethodKind::PerThread => pass.of::<PerThread>(),
+        MethodKind::Racy => pass.of::<Racy>(),
     }
 }
 

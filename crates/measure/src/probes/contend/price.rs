@@ -1,10 +1,12 @@
 //! What a trial costs on a simulated machine.
 
 use super::trials::Config;
+use crate::counters::catalogue::MethodKind;
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::contend::{ContendCost, Contended, Sections, Turn, run};
 use crate::tally::Tally;
+use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram};
@@ -21,7 +23,7 @@ const STAMPED_SHARE: f64 = 0.25;
 /// sections, in nanoseconds an operation of a thread: alone, with two threads, and how many operations a thread made in a
 /// row (METHODOLOGY, "Contention on one counter"). Where it says *busy* other programs had the CPUs too, which makes runs
 /// longer. What more than two threads do was not seen on hardware: it follows from the same numbers.
-pub fn cost(method: &str) -> ContendCost {
+pub fn cost(method: MethodKind) -> ContendCost {
     // 2.4, 9.8; runs of 20 to 49: the owner goes on while another's request is on its way.
     let line = ContendCost {
         transfers: 1.4,
@@ -37,13 +39,15 @@ pub fn cost(method: &str) -> ContendCost {
     // Of std-mutex. 5.4, 51. Who waits reads the word, so that the owner has to fetch it back.
     let sleep = ContendCost { transfers: 1.5, disturbed: 0.5, alone_cycles: 17.0, looks_ns: 1_000.0, ..spin };
     match method {
-        "fetch-add" => line,
+        MethodKind::FetchAdd => line,
         // 3.2 to 3.9, 7.8 to 11 (busy); runs of 65 to 174 (busy). Attempts that fail take the line as well.
-        "cas-loop" => ContendCost { transfers: 1.5, alone_cycles: 11.0, turn: Turn::Nearest(65), ..line },
+        MethodKind::CasLoop => {
+            ContendCost { transfers: 1.5, alone_cycles: 11.0, turn: Turn::Nearest(65), ..line }
+        }
         // 4.0 to 4.4, 13 (busy); runs of 78 (busy).
-        "cas-backoff" => ContendCost { alone_cycles: 13.0, turn: Turn::Nearest(78), ..line },
+        MethodKind::CasBackoff => ContendCost { alone_cycles: 13.0, turn: Turn::Nearest(78), ..line },
         // 7.2 to 7.5, 15 to 19 (busy); runs of 600 and more (busy), of which a pass as short as a simulated one shows none.
-        "parking-lot-mutex" => ContendCost {
+        MethodKind::ParkingLotMutex => ContendCost {
             disturbed: 0.0,
             looks_ns: 1_500.0,
             alone_cycles: 23.0,
@@ -51,37 +55,43 @@ pub fn cost(method: &str) -> ContendCost {
             ..sleep
         },
         // 6.4 to 8.3, 16 to 21 (busy); runs of 84 to 150 (busy).
-        "rwlock" => ContendCost { disturbed: 0.05, alone_cycles: 21.0, turn: Turn::Nearest(84), ..sleep },
-        "std-mutex" => sleep,
+        MethodKind::ReadersWriter => {
+            ContendCost { disturbed: 0.05, alone_cycles: 21.0, turn: Turn::Nearest(84), ..sleep }
+        }
+        MethodKind::StdMutex => sleep,
         // 8 to 11, 26 to 46 (busy); runs of 196 to 312 (busy): as long as the other's way out of its sleep.
-        "pthread-mutex" => ContendCost {
+        MethodKind::PthreadMutex => ContendCost {
             disturbed: 0.0,
             looks_ns: 0.0,
             alone_cycles: 26.0,
             turn: Turn::Nearest(300),
             ..sleep
         },
-        "tas" => spin,
+        MethodKind::Tas => spin,
         // 4.0 to 5.0, 18 to 23 (busy); runs of 22 to 28 (busy). Read, then exchanged: two transfers.
-        "ttas" => ContendCost { disturbed: 0.15, alone_cycles: 13.0, ..spin },
+        MethodKind::Ttas => ContendCost { disturbed: 0.15, alone_cycles: 13.0, ..spin },
         // 3.2, 72; runs of 1.05. Both words lie on one line.
-        "ticket" => {
+        MethodKind::Ticket => {
             ContendCost { transfers: 1.0, disturbed: 0.0, alone_cycles: 10.0, turn: Turn::Arrival, ..spin }
         }
         // 5.7, 183; runs of 1.15. The end of the queue, the node of the one before and half of the own one, which is
         // fetched while the one before is still inside.
-        "mcs" => {
+        MethodKind::Mcs => {
             ContendCost { transfers: 2.5, disturbed: 0.0, alone_cycles: 18.0, turn: Turn::Arrival, ..spin }
         }
         // The version travels with every release beside the flag; 12 hints of some 10 ns and four yields of some 100.
-        "flag-wait" => ContendCost { transfers: 2.5, alone_cycles: 32.0, looks_ns: 500.0, ..sleep },
-        "flag-wait-always" => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
+        MethodKind::FlagWait => ContendCost { transfers: 2.5, alone_cycles: 32.0, looks_ns: 500.0, ..sleep },
+        MethodKind::FlagWaitAlways => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
         // 10 to 16, 26 to 32 (busy); runs of 24 to 67 (busy).
-        "atomic-16" => ContendCost { transfers: 1.5, alone_cycles: 34.0, turn: Turn::Nearest(24), ..line },
+        MethodKind::Wide => {
+            ContendCost { transfers: 1.5, alone_cycles: 34.0, turn: Turn::Nearest(24), ..line }
+        }
         // Not a line to wait for: it travels with nothing else.
-        "per-thread" => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
+        MethodKind::PerThread => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
         // 0.4, 1.2 (busy). A store that has been waiting for its line overwrites what was stored meanwhile.
-        _ => ContendCost { transfers: 1.0, alone_cycles: 1.4, turn: Turn::Nearest(32), ..line },
+        MethodKind::Racy => {
+            ContendCost { transfers: 1.0, alone_cycles: 1.4, turn: Turn::Nearest(32), ..line }
+        }
     }
 }
 
@@ -98,10 +108,10 @@ pub fn sections(config: &Config) -> Sections {
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
-    let Ok(config) = Config::of(order.spec) else { return observed };
-    let (cost, sections) = (cost(config.method.id), sections(&config));
+    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let (cost, sections) = (cost(config.method.kind), sections(&config));
     let span_ns = order.span.ns();
     let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
     let mut tally = Tally::new();
@@ -113,7 +123,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
     // Where nobody waits for anybody, and where additions are lost, there is no order to speak of.
-    let ordered = cost.turn != Turn::Apart && config.method.id != "racy";
+    let ordered = cost.turn != Turn::Apart && config.method.kind != MethodKind::Racy;
     note(&mut observed, &plain, ordered, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
     let mut acquire = Histogram::new();
     acquire.add(&tally.histogram(stage.rate()));
@@ -123,10 +133,10 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     }
     // Those that only read add nothing.
     let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
-    let lost = match config.method.id {
+    let lost = match config.method.kind {
         // Who wants the line while another adds reads what that one is about to replace, so that one of the two additions
         // is lost; of threads that read the same value all but one store in vain.
-        "racy" if plain.operations.len() > 1 => {
+        MethodKind::Racy if plain.operations.len() > 1 => {
             let threads = plain.operations.len() as u64;
             (made * plain.crossed / plain.total().max(1)).min(made * (threads - 1) / threads)
         }
@@ -141,7 +151,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     if cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() && config.spins() {
         observed.flags.set(Flag::SharedSpin);
     }
-    observed
+    Ok(observed)
 }
 
 /// What follows from the simulated operations, `times` of which fill the pass.

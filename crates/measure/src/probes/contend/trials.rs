@@ -1,6 +1,6 @@
 //! The trials of `contend`: methods × sections × arrangements × numbers of threads.
 
-use crate::counters::catalogue::{Method, Waits, method_by_id};
+use crate::counters::catalogue::{Method, MethodKind, Waits, method_by_id};
 use crate::series::SeriesRequest;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
@@ -57,7 +57,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let methods = list("--method", asked.text("method").unwrap_or(DEFAULT))?;
     let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
     let read_share = asked.number("read_share");
-    if read_share.is_some() && !methods.iter().any(|method| method.id == "rwlock") {
+    if read_share.is_some() && !methods.iter().any(|method| method.kind == MethodKind::ReadersWriter) {
         return Err("--read-ratio concerns the method `rwlock` only, and that is not asked for".into());
     }
     let counts = match asked.text("threads") {
@@ -86,7 +86,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
                         .with("critical_ns", critical_ns)
                         .with("parallel_ns", parallel_ns)
                         .with("arrange", *name)
-                        .with_some("read_share", read_share.filter(|_| method.id == "rwlock"));
+                        .with_some(
+                            "read_share",
+                            read_share.filter(|_| method.kind == MethodKind::ReadersWriter),
+                        );
                     let placement = cpus.iter().copied().cycle().take(threads as usize).collect();
                     trials.push(TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement });
                 }

@@ -3,12 +3,13 @@
 use super::pace;
 use super::trials::Config;
 use crate::pricing::Pricing;
-use crate::queues::catalogue::{Payload, Waits};
+use crate::queues::catalogue::{Payload, QueueKind, Waits};
 use crate::queues::course::Delays;
 use crate::series::TrialOrder;
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
 use crate::sim::stream::{self, Flow, Passed, Schedule, Timed, Waiting};
 use coretalk_model::Flag;
+use coretalk_model::TrialFailure;
 use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::ANALYSES;
@@ -34,18 +35,18 @@ const SLIM_CALL_NS: f64 = 6.0;
 
 fn price(config: &Config, hint_ns: f64) -> Price {
     let plain = Price { own_ns: 12.0, lines: 1.0, calls: 0.0, cached: false, looks_ns: 0.0 };
-    match config.kind.id {
-        "semaphore-spin" => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
+    match config.kind.queue {
+        QueueKind::SemaphoreSpin => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
         // Two calls; their lines are not waited for in one go, but one by one where two CPUs run it.
-        "semaphore-slim" => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
-        "mutex" => Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, ..plain },
-        "spsc" | "rtrb" => Price { own_ns: 3.0, lines: 0.0, cached: true, ..plain },
-        "sync-channel" | "crossbeam" => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
-        "array-queue" => Price { own_ns: 10.0, ..plain },
-        "flume" | "kanal" => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
-        "pipe" | "socketpair" => Price { own_ns: 150.0, calls: 1.0, ..plain },
-        "eventfd" => Price { own_ns: 40.0, calls: 2.0, ..plain },
-        _ => plain,
+        QueueKind::SemaphoreSlim => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
+        QueueKind::Mutex => Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, ..plain },
+        QueueKind::Spsc | QueueKind::Rtrb => Price { own_ns: 3.0, lines: 0.0, cached: true, ..plain },
+        QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
+        QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
+        QueueKind::Flume | QueueKind::Kanal => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
+        QueueKind::Pipe | QueueKind::Socketpair => Price { own_ns: 150.0, calls: 1.0, ..plain },
+        QueueKind::Eventfd => Price { own_ns: 40.0, calls: 2.0, ..plain },
+        QueueKind::Semaphore | QueueKind::SemT => plain,
     }
 }
 
@@ -73,8 +74,8 @@ const MOST_PACED: u64 = 20_000;
 const SLICE_NS: f64 = 3e6;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
-    let Ok(config) = Config::of(order.spec) else { return Observed::default() };
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
     let [from, to] =
         [stage.placement()[0], stage.placement()[config.sides[0].min(stage.placement().len() - 1)]];
     let costs = stage.costs();
@@ -91,7 +92,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     // A side that waits for the next message of a rate has been idle for as long.
     let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate);
     let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
-    let slim = (config.kind.id == "semaphore-slim").then_some(SlimFlow {
+    let slim = (config.kind.queue == QueueKind::SemaphoreSlim).then_some(SlimFlow {
         capacity: config.capacity as u64,
         transfer_ns,
         message_lines,
@@ -127,7 +128,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
         if flow.one_cpu && config.kind.waits == Waits::Awake {
             observed.flags.set(Flag::SharedSpin);
         }
-        return observed;
+        return Ok(observed);
     }
     let most = match (flow.one_cpu, flow.waiting) {
         // Each lap takes two time slices, whatever it holds.
@@ -183,7 +184,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     if flow.one_cpu && config.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
     }
-    observed
+    Ok(observed)
 }
 
 /// How the messages of a pass go.

@@ -4,6 +4,7 @@ use crate::creation::{Config, Kind, PARENT_MIB, Tallies, names};
 use crate::pricing::Pricing;
 use crate::series::TrialOrder;
 use crate::sim::spawn::{SpawnCost, perform};
+use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 
 /// Core cycles to mark one page of the parent in a fork.
@@ -40,8 +41,8 @@ pub fn cost(kind: Kind) -> SpawnCost {
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
-    let Ok(config) = Config::of(order.spec) else { return Observed::default() };
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
     let cost = cost(config.kind);
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
@@ -56,5 +57,5 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
     if config.kind.is_process() {
         observed.value(names::PARENT_MIB, PARENT_MIB);
     }
-    observed
+    Ok(observed)
 }

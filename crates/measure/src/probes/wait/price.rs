@@ -22,11 +22,11 @@ pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let cpu = stage.placement()[0];
-    let unknown = || TrialFailure::PartnerLost { cpu };
-    let trial = Trial::of(order.spec).map_err(|_| unknown())?;
+    let trial = Trial::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
-    let cost = |of: Option<StrategyKind>| of.map(StrategyKind::cost).ok_or_else(unknown);
+    let cost = |of: Option<StrategyKind>| {
+        of.map(StrategyKind::cost).ok_or_else(|| TrialFailure::of("a trial without a strategy"))
+    };
     let mut observed = match trial.mode {
         Mode::Clock => clock(stage),
         Mode::Cost => call(stage, &cost(trial.sides[0])?),

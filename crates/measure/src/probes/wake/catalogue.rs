@@ -8,9 +8,58 @@ use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 
+/// The primitives: each has a row in [`ENTRIES`], a loop and a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrimitiveKind {
+    /// `std-mutex`
+    StdMutex,
+    /// `pthread-mutex`
+    PthreadMutex,
+    /// `pthread-mutex-adaptive`
+    PthreadMutexAdaptive,
+    /// `pthread-mutex-pi`
+    PthreadMutexPi,
+    /// `parking-lot-mutex`
+    ParkingLotMutex,
+    /// `condvar-one`
+    CondvarOne,
+    /// `condvar-one-locked`
+    CondvarOneLocked,
+    /// `condvar-all`
+    CondvarAll,
+    /// `condvar-all-locked`
+    CondvarAllLocked,
+    /// `parking-lot-condvar`
+    ParkingLotCondvar,
+    /// `semaphore`
+    Semaphore,
+    /// `sem-t`
+    SemT,
+    /// `atomic-wait-set`
+    AtomicWaitSet,
+    /// `atomic-wait-clear`
+    AtomicWaitClear,
+    /// `atomic-wait-always`
+    AtomicWaitAlways,
+    /// `park`
+    Park,
+    /// `barrier`
+    Barrier,
+    /// `eventfd`
+    EventFd,
+    /// `pipe`
+    Pipe,
+    /// `tas`
+    Tas,
+    /// `ttas`
+    Ttas,
+    /// `ticket`
+    Ticket,
+}
+
 /// What a primitive is for: what it does when nobody waits depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Purpose {
     /// Taken and released by one thread.
     Lock,
     /// Somebody is told; with nobody there it is a word into the air.
@@ -19,57 +68,118 @@ enum Kind {
     Message,
 }
 
-/// Name, kind, and how it wakes.
-type Entry = (&'static str, Kind, &'static str);
+/// What is known of a primitive.
+struct Entry {
+    kind: PrimitiveKind,
+    id: &'static str,
+    purpose: Purpose,
+    /// How it wakes.
+    how: &'static str,
+}
+
+const fn entry(kind: PrimitiveKind, id: &'static str, purpose: Purpose, how: &'static str) -> Entry {
+    Entry { kind, id, purpose, how }
+}
 
 /// Every primitive, in the order of reports.
 const ENTRIES: [Entry; 22] = [
-    (
+    entry(
+        PrimitiveKind::StdMutex,
         "std-mutex",
-        Kind::Lock,
+        Purpose::Lock,
         "std's futex mutex: looks 100 times with a hint, then sleeps; an unlock wakes one",
     ),
-    ("pthread-mutex", Kind::Lock, "the C library's plain mutex: sleeps at once on a futex"),
-    (
+    entry(
+        PrimitiveKind::PthreadMutex,
+        "pthread-mutex",
+        Purpose::Lock,
+        "the C library's plain mutex: sleeps at once on a futex",
+    ),
+    entry(
+        PrimitiveKind::PthreadMutexAdaptive,
         "pthread-mutex-adaptive",
-        Kind::Lock,
+        Purpose::Lock,
         "the C library's adaptive mutex: looks up to 100 times, then sleeps",
     ),
-    (
+    entry(
+        PrimitiveKind::PthreadMutexPi,
         "pthread-mutex-pi",
-        Kind::Lock,
+        Purpose::Lock,
         "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)",
     ),
-    ("parking-lot-mutex", Kind::Lock, "looks and yields some 10 times, then parks in a table of its own"),
-    (
+    entry(
+        PrimitiveKind::ParkingLotMutex,
+        "parking-lot-mutex",
+        Purpose::Lock,
+        "looks and yields some 10 times, then parks in a table of its own",
+    ),
+    entry(
+        PrimitiveKind::CondvarOne,
         "condvar-one",
-        Kind::Notice,
+        Purpose::Notice,
         "std's condition variable, one notified after the unlock; the mutex is taken again",
     ),
-    (
+    entry(
+        PrimitiveKind::CondvarOneLocked,
         "condvar-one-locked",
-        Kind::Notice,
+        Purpose::Notice,
         "the same, notified with the lock held: the woken may have to wait for it",
     ),
-    ("condvar-all", Kind::Notice, "std's condition variable, all notified after the unlock"),
-    ("condvar-all-locked", Kind::Notice, "the same with the lock held"),
-    ("parking-lot-condvar", Kind::Notice, "parking_lot's: waiters are queued in its table; one is unparked"),
-    ("semaphore", Kind::Message, "our own counter over a futex: sleeps at once, a post is one FUTEX_WAKE"),
-    ("sem-t", Kind::Message, "the C library's semaphore over a futex"),
-    (
+    entry(
+        PrimitiveKind::CondvarAll,
+        "condvar-all",
+        Purpose::Notice,
+        "std's condition variable, all notified after the unlock",
+    ),
+    entry(
+        PrimitiveKind::CondvarAllLocked,
+        "condvar-all-locked",
+        Purpose::Notice,
+        "the same with the lock held",
+    ),
+    entry(
+        PrimitiveKind::ParkingLotCondvar,
+        "parking-lot-condvar",
+        Purpose::Notice,
+        "parking_lot's: waiters are queued in its table; one is unparked",
+    ),
+    entry(
+        PrimitiveKind::Semaphore,
+        "semaphore",
+        Purpose::Message,
+        "our own counter over a futex: sleeps at once, a post is one FUTEX_WAKE",
+    ),
+    entry(PrimitiveKind::SemT, "sem-t", Purpose::Message, "the C library's semaphore over a futex"),
+    entry(
+        PrimitiveKind::AtomicWaitSet,
         "atomic-wait-set",
-        Kind::Notice,
+        Purpose::Notice,
         "a word over a futex, set and one notified if any is counted, as in libstdc++: looks 16 times, then sleeps",
     ),
-    ("atomic-wait-clear", Kind::Notice, "the same word, cleared"),
-    ("atomic-wait-always", Kind::Notice, "the word set and one notified, waiting or not: sleeps at once"),
-    ("park", Kind::Notice, "std's thread parker over a futex: sleeps at once"),
-    ("barrier", Kind::Message, "std's barrier for two: a mutex and a condition variable, all notified"),
-    ("eventfd", Kind::Message, "a counter in the kernel: read sleeps, write wakes"),
-    ("pipe", Kind::Message, "a pipe: read sleeps, a write of one byte wakes"),
-    ("tas", Kind::Lock, "exchange until it was free: never sleeps"),
-    ("ttas", Kind::Lock, "looks until it is free, then exchanges: never sleeps"),
-    ("ticket", Kind::Lock, "served in the order of arrival: never sleeps"),
+    entry(PrimitiveKind::AtomicWaitClear, "atomic-wait-clear", Purpose::Notice, "the same word, cleared"),
+    entry(
+        PrimitiveKind::AtomicWaitAlways,
+        "atomic-wait-always",
+        Purpose::Notice,
+        "the word set and one notified, waiting or not: sleeps at once",
+    ),
+    entry(PrimitiveKind::Park, "park", Purpose::Notice, "std's thread parker over a futex: sleeps at once"),
+    entry(
+        PrimitiveKind::Barrier,
+        "barrier",
+        Purpose::Message,
+        "std's barrier for two: a mutex and a condition variable, all notified",
+    ),
+    entry(
+        PrimitiveKind::EventFd,
+        "eventfd",
+        Purpose::Message,
+        "a counter in the kernel: read sleeps, write wakes",
+    ),
+    entry(PrimitiveKind::Pipe, "pipe", Purpose::Message, "a pipe: read sleeps, a write of one byte wakes"),
+    entry(PrimitiveKind::Tas, "tas", Purpose::Lock, "exchange until it was free: never sleeps"),
+    entry(PrimitiveKind::Ttas, "ttas", Purpose::Lock, "looks until it is free, then exchanges: never sleeps"),
+    entry(PrimitiveKind::Ticket, "ticket", Purpose::Lock, "served in the order of arrival: never sleeps"),
 ];
 
 /// What is measured where nothing was asked: one of each mechanism.
@@ -82,11 +192,11 @@ const MOST_WAITERS: u32 = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// A wake-up through this primitive.
-    Wake(&'static str),
+    Wake(PrimitiveKind),
     /// Lock and unlock of a lock that nobody else wants.
-    Uncontended(&'static str),
+    Uncontended(PrimitiveKind),
     /// A notice to nobody.
-    NotifyIdle(&'static str),
+    NotifyIdle(PrimitiveKind),
     /// A notice to so many.
     NotifyAll(u32),
     /// Going to sleep for a millisecond.
@@ -108,23 +218,23 @@ pub fn variant(name: &str) -> Result<Variant, String> {
         };
     }
     if let Some(of) = name.strip_prefix("uncontended:") {
-        return match entry(of)? {
-            (known, Kind::Lock, _) => Ok(Variant::Uncontended(known)),
-            (known, ..) => Err(format!("`{known}` is no lock, and so is never uncontended")),
+        return match entry_by_id(of)? {
+            Entry { kind, purpose: Purpose::Lock, .. } => Ok(Variant::Uncontended(*kind)),
+            Entry { id: known, .. } => Err(format!("`{known}` is no lock, and so is never uncontended")),
         };
     }
     if let Some(of) = name.strip_prefix("notify-idle:") {
-        return match entry(of)? {
-            (known, Kind::Notice, _) => Ok(Variant::NotifyIdle(known)),
-            (known, ..) => Err(format!("`{known}` cannot be notified while nobody waits for it")),
+        return match entry_by_id(of)? {
+            Entry { kind, purpose: Purpose::Notice, .. } => Ok(Variant::NotifyIdle(*kind)),
+            Entry { id: known, .. } => Err(format!("`{known}` cannot be notified while nobody waits for it")),
         };
     }
-    Ok(Variant::Wake(entry(name)?.0))
+    Ok(Variant::Wake(entry_by_id(name)?.kind))
 }
 
-fn entry(name: &str) -> Result<&'static Entry, String> {
-    ENTRIES.iter().find(|entry| entry.0 == name).ok_or_else(|| {
-        let names: Vec<&'static str> = ENTRIES.iter().map(|entry| entry.0).collect();
+fn entry_by_id(name: &str) -> Result<&'static Entry, String> {
+    ENTRIES.iter().find(|entry| entry.id == name).ok_or_else(|| {
+        let names: Vec<&'static str> = ENTRIES.iter().map(|entry| entry.id).collect();
         let near = crate::series::nearest(name, &names);
         let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
         let more = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
@@ -134,7 +244,7 @@ fn entry(name: &str) -> Result<&'static Entry, String> {
 
 /// Every name by its form, and how it wakes.
 pub fn every() -> Vec<(String, String)> {
-    let plain = ENTRIES.iter().map(|(name, ..)| (*name, *name));
+    let plain = ENTRIES.iter().map(|entry| (entry.id, entry.id));
     let forms = [
         ("uncontended:LOCK", "uncontended:ttas"),
         ("notify-idle:NAME", "notify-idle:park"),
@@ -148,7 +258,7 @@ pub fn every() -> Vec<(String, String)> {
 /// How a primitive wakes, in words; nothing for a name that is none.
 pub fn mechanism(name: &str) -> Option<&'static str> {
     match variant(name).ok()? {
-        Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.0 == known).map(|entry| entry.2),
+        Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.kind == known).map(|entry| entry.how),
         Variant::Uncontended(_) => Some("lock and unlock by one thread, nobody else there: mean of 1,000"),
         Variant::NotifyIdle(_) => Some("a notice while nobody waits: mean of 1,000"),
         Variant::NotifyAll(_) => {
@@ -160,7 +270,7 @@ pub fn mechanism(name: &str) -> Option<&'static str> {
 
 /// What one wake-up does, in events of the machine: what a simulated machine prices.
 #[cfg(not(loom))]
-pub fn cost(name: &str) -> WakeCost {
+pub fn cost(kind: PrimitiveKind) -> WakeCost {
     // Two transfers: the word itself, and the kernel's queue of it.
     let futex = WakeCost {
         transfers: 2.0,
@@ -174,24 +284,35 @@ pub fn cost(name: &str) -> WakeCost {
     let condvar = WakeCost { transfers: 4.0, alone_cycles: 50.0, alone_calls: 1.0, ..futex };
     let spinning =
         WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..futex };
-    match name {
+    match kind {
         // 100 hints of some 10 ns.
-        "std-mutex" | "pthread-mutex-adaptive" => WakeCost { spins_ns: 1_000.0, ..futex },
-        "parking-lot-mutex" => WakeCost { transfers: 3.0, spins_ns: 1_500.0, ..futex },
-        "pthread-mutex-pi" => WakeCost { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5, ..futex },
-        "condvar-one" | "condvar-all" | "barrier" => condvar,
+        PrimitiveKind::StdMutex | PrimitiveKind::PthreadMutexAdaptive => {
+            WakeCost { spins_ns: 1_000.0, ..futex }
+        }
+        PrimitiveKind::ParkingLotMutex => WakeCost { transfers: 3.0, spins_ns: 1_500.0, ..futex },
+        PrimitiveKind::PthreadMutexPi => {
+            WakeCost { transfers: 3.0, waker_calls: 1.5, waiter_calls: 1.5, ..futex }
+        }
+        PrimitiveKind::CondvarOne | PrimitiveKind::CondvarAll | PrimitiveKind::Barrier => condvar,
         // The woken finds the lock held and looks at it until it is free.
-        "condvar-one-locked" | "condvar-all-locked" => WakeCost { transfers: 5.0, ..condvar },
+        PrimitiveKind::CondvarOneLocked | PrimitiveKind::CondvarAllLocked => {
+            WakeCost { transfers: 5.0, ..condvar }
+        }
         // The count of waiters travels as well; 12 hints of some 10 ns and four yields of some 100. Alone: an exchange and a
         // look at the count.
-        "atomic-wait-set" | "atomic-wait-clear" => WakeCost { transfers: 3.0, spins_ns: 500.0, ..futex },
-        "atomic-wait-always" => WakeCost { alone_calls: 1.0, ..futex },
-        "parking-lot-condvar" => WakeCost { transfers: 5.0, alone_calls: 0.0, ..condvar },
+        PrimitiveKind::AtomicWaitSet | PrimitiveKind::AtomicWaitClear => {
+            WakeCost { transfers: 3.0, spins_ns: 500.0, ..futex }
+        }
+        PrimitiveKind::AtomicWaitAlways => WakeCost { alone_calls: 1.0, ..futex },
+        PrimitiveKind::ParkingLotCondvar => WakeCost { transfers: 5.0, alone_calls: 0.0, ..condvar },
         // Through the file layer: the lock and the buffer of the descriptor move, and both calls do more.
-        "eventfd" => WakeCost { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0, ..futex },
-        "pipe" => WakeCost { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0, ..futex },
-        "tas" | "ttas" | "ticket" => spinning,
-        _ => futex,
+        PrimitiveKind::EventFd => WakeCost { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0, ..futex },
+        PrimitiveKind::Pipe => WakeCost { transfers: 4.0, waker_calls: 3.0, waiter_calls: 3.0, ..futex },
+        PrimitiveKind::Tas | PrimitiveKind::Ttas | PrimitiveKind::Ticket => spinning,
+        PrimitiveKind::PthreadMutex
+        | PrimitiveKind::Semaphore
+        | PrimitiveKind::SemT
+        | PrimitiveKind::Park => futex,
     }
 }
 
@@ -252,11 +373,11 @@ mod tests {
 
     #[test]
     fn every_name_stands_for_something_and_others_are_refused_with_the_nearest() {
-        for (name, kind, how) in ENTRIES {
-            assert_eq!(variant(name), Ok(Variant::Wake(name)));
+        for Entry { kind, id: name, purpose, how } in ENTRIES {
+            assert_eq!(variant(name), Ok(Variant::Wake(kind)));
             assert_eq!(mechanism(name), Some(how));
-            assert_eq!(variant(&format!("uncontended:{name}")).is_ok(), kind == Kind::Lock, "{name}");
-            assert_eq!(variant(&format!("notify-idle:{name}")).is_ok(), kind == Kind::Notice, "{name}");
+            assert_eq!(variant(&format!("uncontended:{name}")).is_ok(), purpose == Purpose::Lock, "{name}");
+            assert_eq!(variant(&format!("notify-idle:{name}")).is_ok(), purpose == Purpose::Notice, "{name}");
         }
         assert_eq!(
             (variant("sleep-1ms"), variant("notify-all:8")),
@@ -271,10 +392,10 @@ mod tests {
 
     #[test]
     fn a_notice_to_nobody_costs_a_system_call_where_waiters_are_not_counted() {
-        for (name, kind, _) in ENTRIES {
+        for Entry { kind, id: name, purpose, .. } in ENTRIES {
             let calls = name.starts_with("condvar-") || name == "atomic-wait-always";
-            if kind == Kind::Notice {
-                assert_eq!(cost(name).alone_calls, f64::from(u8::from(calls)), "{name}");
+            if purpose == Purpose::Notice {
+                assert_eq!(cost(kind).alone_calls, f64::from(u8::from(calls)), "{name}");
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The loop of `wake`: two threads, one that waits and one that wakes it, round after round.
 
 use super::alone;
+use super::catalogue::PrimitiveKind;
 use super::catalogue::{Variant, variant};
 use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, Tallies, crowd, make};
 use crate::counter;
@@ -35,13 +36,12 @@ pub fn perform(
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     let observed = |tallies: Tallies| tallies.observed(context.rate());
-    match variant(name) {
-        Ok(Variant::Sleep) => alone::sleeps(context, order),
-        Ok(Variant::NotifyAll(_)) => crowd::perform(context, order),
-        Ok(Variant::Uncontended(of) | Variant::NotifyIdle(of)) => with(of, Alone { context, order }),
-        Ok(Variant::Wake(of)) => with(of, Rounds { context, order }).map(observed),
-        // A plan of another version: nothing of it can be performed.
-        Err(_) => Err(TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS }),
+    // A plan of another version may hold names that this one does not know.
+    match variant(name).map_err(|error| TrialFailure::of(error.to_string()))? {
+        Variant::Sleep => alone::sleeps(context, order),
+        Variant::NotifyAll(_) => crowd::perform(context, order),
+        Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Alone { context, order }),
+        Variant::Wake(of) => with(of, Rounds { context, order }).map(observed),
     }
 }
 
@@ -76,30 +76,30 @@ impl Task for Alone<'_> {
 }
 
 /// Each primitive is compiled into a loop of its own.
-fn with<T: Task>(name: &str, task: T) -> Result<T::Output, TrialFailure> {
-    match name {
-        "std-mutex" => task.with::<StdMutex>(),
-        "pthread-mutex" => task.with::<PthreadMutex<NORMAL, false>>(),
-        "pthread-mutex-adaptive" => task.with::<PthreadMutex<ADAPTIVE, false>>(),
-        "pthread-mutex-pi" => task.with::<PthreadMutex<NORMAL, true>>(),
-        "parking-lot-mutex" => task.with::<LotMutex>(),
-        "condvar-one" => task.with::<StdCondvar<false, false>>(),
-        "condvar-one-locked" => task.with::<StdCondvar<false, true>>(),
-        "condvar-all" => task.with::<StdCondvar<true, false>>(),
-        "condvar-all-locked" => task.with::<StdCondvar<true, true>>(),
-        "parking-lot-condvar" => task.with::<LotCondvar>(),
-        "sem-t" => task.with::<SemT>(),
-        "atomic-wait-set" => task.with::<AtomicWait<true, false>>(),
-        "atomic-wait-clear" => task.with::<AtomicWait<false, false>>(),
-        "atomic-wait-always" => task.with::<AtomicWait<true, true>>(),
-        "park" => task.with::<Park>(),
-        "barrier" => task.with::<StdBarrier>(),
-        "eventfd" => task.with::<EventFd>(),
-        "pipe" => task.with::<Pipe>(),
-        "tas" => task.with::<TasLock<false>>(),
-        "ttas" => task.with::<TasLock<true>>(),
-        "ticket" => task.with::<TicketLock>(),
-        _ => task.with::<Semaphore>(),
+fn with<T: Task>(kind: PrimitiveKind, task: T) -> Result<T::Output, TrialFailure> {
+    match kind {
+        PrimitiveKind::StdMutex => task.with::<StdMutex>(),
+        PrimitiveKind::PthreadMutex => task.with::<PthreadMutex<NORMAL, false>>(),
+        PrimitiveKind::PthreadMutexAdaptive => task.with::<PthreadMutex<ADAPTIVE, false>>(),
+        PrimitiveKind::PthreadMutexPi => task.with::<PthreadMutex<NORMAL, true>>(),
+        PrimitiveKind::ParkingLotMutex => task.with::<LotMutex>(),
+        PrimitiveKind::CondvarOne => task.with::<StdCondvar<false, false>>(),
+        PrimitiveKind::CondvarOneLocked => task.with::<StdCondvar<false, true>>(),
+        PrimitiveKind::CondvarAll => task.with::<StdCondvar<true, false>>(),
+        PrimitiveKind::CondvarAllLocked => task.with::<StdCondvar<true, true>>(),
+        PrimitiveKind::ParkingLotCondvar => task.with::<LotCondvar>(),
+        PrimitiveKind::SemT => task.with::<SemT>(),
+        PrimitiveKind::AtomicWaitSet => task.with::<AtomicWait<true, false>>(),
+        PrimitiveKind::AtomicWaitClear => task.with::<AtomicWait<false, false>>(),
+        PrimitiveKind::AtomicWaitAlways => task.with::<AtomicWait<true, true>>(),
+        PrimitiveKind::Park => task.with::<Park>(),
+        PrimitiveKind::Barrier => task.with::<StdBarrier>(),
+        PrimitiveKind::EventFd => task.with::<EventFd>(),
+        PrimitiveKind::Pipe => task.with::<Pipe>(),
+        PrimitiveKind::Tas => task.with::<TasLock<false>>(),
+        PrimitiveKind::Ttas => task.with::<TasLock<true>>(),
+        PrimitiveKind::Ticket => task.with::<TicketLock>(),
+        PrimitiveKind::Semaphore => task.with::<Semaphore>(),
     }
 }
 
