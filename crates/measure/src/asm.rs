@@ -3,9 +3,9 @@
 //! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
 
 use crate::kernel::Kernel;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::probes::wait;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::strategies::catalogue::StrategyKind;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::{fs, io};
@@ -68,7 +68,7 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
 ///
 /// # Errors
 /// As [`disassemble`].
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, AsmError>> {
     Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
 }

@@ -3,14 +3,10 @@
 //! All three functions read one and the same counter, so their values may be subtracted from each other on one CPU.
 //! Across CPUs they may only be compared where the clock has been found synchronous.
 
-// Miri and loom execute no machine instructions: there the clock of the standard library, or a count, must do.
-#[cfg_attr(all(target_arch = "x86_64", not(any(miri, loom))), path = "counter/x86_64.rs")]
-#[cfg_attr(all(target_arch = "aarch64", not(any(miri, loom))), path = "counter/aarch64.rs")]
-#[cfg_attr(loom, path = "counter/step.rs")]
-#[cfg_attr(
-    not(any(loom, all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))),
-    path = "counter/instant.rs"
-)]
+// Miri executes no machine instructions: there the clock of the standard library must do.
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "counter/x86_64.rs")]
+#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "counter/aarch64.rs")]
+#[cfg_attr(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "counter/instant.rs")]
 mod imp;
 
 /// What the ticks are ticks of: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
@@ -39,7 +35,7 @@ pub fn now_ticks() -> u64 {
     imp::now_ticks()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     #[test]
     fn the_counter_moves_on_and_never_back() {

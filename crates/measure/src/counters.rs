@@ -2,15 +2,15 @@
 //! for each.
 
 pub mod atomic;
+#[cfg(not(loom))]
 pub mod catalogue;
 pub mod flag;
 pub mod guarded;
 pub mod mcs;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(target_os = "linux")]
 pub mod room;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(target_os = "linux")]
 pub mod sleeping;
-#[cfg(not(loom))]
 pub mod wide;
 
 #[cfg(all(test, loom))]

@@ -1,29 +1,27 @@
 //! Making threads and processes, one after another, and saying when each ran: what `spawn` times.
 
 mod config;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod pool;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod processes;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod program;
-#[cfg(not(loom))]
 mod tallies;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod threads;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::series::TrialOrder;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use coretalk_model::TrialFailure;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use coretalk_model::series::Observed;
 
 pub(crate) use config::kind;
 pub use config::{Config, KINDS, Kind, PARENT_MIB};
-#[cfg(not(loom))]
 pub use tallies::Tallies;
 
 /// Distributions and values of a trial.
@@ -45,7 +43,7 @@ pub mod names {
 }
 
 /// Why a kind cannot be had here.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub fn lacks(kind: Kind) -> Option<String> {
     if kind.execs() && !program::is_known() {
         return Some(format!("`{}` starts a program made for x86-64", kind.name()));
@@ -58,7 +56,7 @@ pub fn lacks(kind: Kind) -> Option<String> {
 ///
 /// # Errors
 /// [`TrialFailure`]: the system refused a creation, or the pass was given up.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,

@@ -1,9 +1,9 @@
 //! What the system counts about time that a CPU was away.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod reading;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub use reading::Reading;
 
 /// What the system says of one CPU over a pass; `None` is unknown.

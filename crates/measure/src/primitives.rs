@@ -1,23 +1,18 @@
 //! Primitives by which one thread lets another go on, each behind one trait so that loops over them are compiled for
 //! each.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod barrier;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod condvar;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(target_os = "linux")]
 pub mod eventfd;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod mutex;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod park;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(not(loom))]
 pub mod parking_lot;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(target_os = "linux")]
 pub mod pipe;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(target_os = "linux")]
 pub mod pthread;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod semaphore;
 pub mod spin;
 pub mod waiters;

@@ -78,7 +78,7 @@ pub fn parameter_by_id(id: &str) -> Option<&'static Parameter> {
     series.flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use coretalk_model::{Hint, KernelId, Protocol, Tool};

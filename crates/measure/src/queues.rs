@@ -20,16 +20,13 @@ pub mod spinning;
 pub mod spsc;
 pub mod stamps;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub mod kernel_objects;
-#[cfg(not(loom))]
 pub mod libraries;
-#[cfg(not(loom))]
 pub mod paced;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub mod registry;
-#[cfg(not(loom))]
 pub mod slim;
 
-#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests;

@@ -5,9 +5,8 @@
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
 use crate::kernel::Kernel;
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -67,7 +66,6 @@ pub trait SeriesProbe: Probe {
     }
 
     /// The same of a simulated machine.
-    #[cfg(not(loom))]
     fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::pricing::Arch) -> Option<String> {
         None
     }
@@ -87,14 +85,13 @@ pub trait SeriesProbe: Probe {
     ///
     /// # Errors
     /// [`TrialFailure`] says why the pass has nothing to say.
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
 
     /// Prices one pass on a simulated machine.
     ///
     /// # Errors
     /// As [`perform`](SeriesProbe::perform).
-    #[cfg(not(loom))]
     fn simulate(&self, stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>)
     -> Result<Observed, TrialFailure>;
 

@@ -4,11 +4,14 @@
 //! A strategy waits for a [`Turn`] and leaves when it has come, or when its guard says halt: every wait ends. What the
 //! partner has to do depends on it: one that may sleep has to be woken.
 
+#[cfg(not(loom))]
 pub mod catalogue;
+#[cfg(not(loom))]
 pub mod instructions;
 #[cfg(not(any(loom, miri)))]
 pub mod monitor;
 pub mod sleeping;
+#[cfg(not(loom))]
 pub mod spinning;
 pub mod turn;
 

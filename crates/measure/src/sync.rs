@@ -1,10 +1,6 @@
-//! Atomics, cells and counts of the standard library, or loom's when the memory model is explored (`--cfg loom`).
+//! What threads share, of the standard library. [`handshakes`](../handshakes.rs) has loom's in its place.
 
-#[cfg(loom)]
-pub use loom::sync::Arc;
-#[cfg(loom)]
-pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-#[cfg(not(loom))]
-pub use std::sync::Arc;
-#[cfg(not(loom))]
+pub use std::hint::spin_loop;
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use std::sync::{Arc, Condvar, Mutex};
+pub use std::thread::yield_now;

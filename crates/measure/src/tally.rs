@@ -114,7 +114,7 @@ fn middle_of(slot: usize) -> f64 {
     (step << shift) as f64 + ((1u64 << shift) - 1) as f64 / 2.0
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -4,8 +4,8 @@
 //! the primitive that it measures, and then its *unblock* callback must be able to wake it: every wait ends.
 
 use crate::stage::{Guard, Halt, wait_until};
-use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
+use crate::sync::{AtomicU64, yield_now};
 use crate::wait::{Pause, WaitAction};
 use coretalk_model::series::RoleEvidence;
 use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
@@ -262,10 +262,7 @@ impl<'a> RoleContext<'a> {
     /// Lets the others run where roles share a CPU.
     pub fn give_way(&self) {
         if self.shared {
-            #[cfg(not(loom))]
-            std::thread::yield_now();
-            #[cfg(loom)]
-            loom::thread::yield_now();
+            yield_now();
         }
     }
 

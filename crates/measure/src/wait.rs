@@ -42,10 +42,7 @@ impl WaitAction for Pause {
 
     #[inline(always)]
     fn wait() {
-        #[cfg(loom)]
-        loom::thread::yield_now();
-        #[cfg(not(loom))]
-        std::hint::spin_loop();
+        crate::sync::spin_loop();
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub(super) const SOURCE: &str = "step";
+pub const SOURCE: &str = "step";
 
-pub(super) fn start() -> u64 {
+pub fn start() -> u64 {
     now_ticks()
 }
 
-pub(super) fn stop() -> u64 {
+pub fn stop() -> u64 {
     now_ticks()
 }
 
-pub(super) fn now_ticks() -> u64 {
+pub fn now_ticks() -> u64 {
     // Not one of loom's atomics: the explored program must not synchronise through its clock. Relaxed, because only
     // the value is of interest.
     static READINGS: AtomicU64 = AtomicU64::new(0);

@@ -57,12 +57,13 @@ pub struct FlaggedAlways<'a>(&'a Futex);
 #[inline(always)]
 fn clear(flag: &AtomicU32) {
     // Release pairs with the Acquire of who takes it next.
-    #[cfg(not(loom))]
-    flag.store(FREE, Release);
-    // An exchange that failed read what is older than this store, and nothing comes between what an exchange reads and
-    // what it writes: it comes before. loom (0.7) knows that only where this is an exchange too.
-    #[cfg(loom)]
-    flag.swap(FREE, Release);
+    if cfg!(loom) {
+        // An exchange that failed read what is older than the store below, and nothing comes between what an exchange
+        // reads and what it writes: it comes before. loom (0.7) knows that only of another exchange.
+        flag.swap(FREE, Release);
+    } else {
+        flag.store(FREE, Release);
+    }
 }
 
 impl Bucket {

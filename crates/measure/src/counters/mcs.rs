@@ -111,7 +111,7 @@ impl Drop for Queued<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -135,7 +135,7 @@ impl Drop for CoordinatorMask {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use coretalk_model::TickRate;

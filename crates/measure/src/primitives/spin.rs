@@ -34,11 +34,12 @@ pub struct Taken<'a>(&'a AtomicU64, u64);
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of who takes the lock next.
-        #[cfg(not(loom))]
-        self.0.store(self.1, Release);
-        // An exchange that failed comes before this store; loom (0.7) knows that only where this is an exchange too.
-        #[cfg(loom)]
-        self.0.swap(self.1, Release);
+        if cfg!(loom) {
+            // An exchange that failed comes before the store below; loom (0.7) knows that only of another exchange.
+            self.0.swap(self.1, Release);
+        } else {
+            self.0.store(self.1, Release);
+        }
     }
 }
 
@@ -145,7 +146,7 @@ impl Primitive for TicketLock {
     fn unblock(&self) {}
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -10,10 +10,8 @@
 //! Here each primitive has a count of its own, since nobody else in the process waits that way: where a program waits on
 //! many addresses, 16 counts serve them all, and a notice may call the kernel for somebody who waits elsewhere.
 
-use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Release, SeqCst};
-#[cfg(loom)]
-use crate::sync::fence;
+use crate::sync::{AtomicU32, fence, yield_now};
 use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
@@ -37,15 +35,17 @@ impl Waiters {
         // meet, either the notifier sees this count, or the waiter sees what the notifier wrote before it looked here.
         self.0.fetch_add(1, SeqCst);
         // loom (0.7) takes SeqCst for AcqRel, but knows fences.
-        #[cfg(loom)]
-        fence(SeqCst);
+        if cfg!(loom) {
+            fence(SeqCst);
+        }
         Waiting(self)
     }
 
     /// Whether anybody waits, for who has written the word with SeqCst.
     pub fn any(&self) -> bool {
-        #[cfg(loom)]
-        fence(SeqCst);
+        if cfg!(loom) {
+            fence(SeqCst);
+        }
         // SeqCst: the other side of `enter`.
         self.0.load(SeqCst) != 0
     }
@@ -67,21 +67,14 @@ pub fn looks(mut look: impl FnMut() -> bool) -> bool {
             if index < HINTED && cfg!(target_arch = "x86_64") {
                 Pause::wait();
             } else {
-                give_way();
+                yield_now();
             }
         }
         content
     })
 }
 
-fn give_way() {
-    #[cfg(loom)]
-    loom::thread::yield_now();
-    #[cfg(not(loom))]
-    std::thread::yield_now();
-}
-
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

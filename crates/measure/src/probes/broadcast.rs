@@ -1,22 +1,17 @@
 //! `broadcast`: how soon the first and the last of many readers see what one thread writes.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
 use crate::tally::Tally;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::quantity::{Parameter, Quantity};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
-#[cfg(not(loom))]
 use coretalk_model::{Flag, TickRate, TrialFailure};
 
 /// How soon the first and the last of many readers see what one thread writes.
@@ -57,13 +52,10 @@ pub const TRANSFERS: f64 = 2.0;
 /// The most readers that are asked for by themselves.
 const MOST_READERS: usize = 1024;
 /// More readers that saw a write before it was made than this share cast doubt on the others.
-#[cfg(not(loom))]
 const NEGATIVE_SHARE: f64 = 0.01;
 /// Events of a pass that are simulated one by one; what follows is more of the same.
-#[cfg(not(loom))]
 const SIMULATED: u64 = 400;
 /// Between two writes, so that all readers look again.
-#[cfg(not(loom))]
 const PAUSE_NS: f64 = 2_000.0;
 
 impl Probe for Broadcast {
@@ -96,12 +88,11 @@ impl SeriesProbe for Broadcast {
         Ok(counts.into_iter().map(trial).collect())
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -142,7 +133,6 @@ impl SeriesProbe for Broadcast {
 }
 
 /// Until the first and until the last reader sees a write, without noise.
-#[cfg(not(loom))]
 pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
     let (writer, readers) = (stage.placement()[0], &stage.placement()[1..]);
     let sight = readers.iter().map(|&reader| TRANSFERS * stage.transfer_ns(writer, reader));
@@ -172,7 +162,6 @@ fn asked(listed: &str, most: usize) -> Result<Vec<usize>, String> {
 }
 
 /// What was counted in one pass.
-#[cfg(not(loom))]
 #[derive(Debug, Default)]
 struct Sights {
     first: Tally,
@@ -181,7 +170,6 @@ struct Sights {
     negative: u64,
 }
 
-#[cfg(not(loom))]
 impl Sights {
     /// One write: ticks until the first and until the last reader saw it; `None` for before it was made.
     fn count(&mut self, first: Option<u64>, last: Option<u64>) {

@@ -1,34 +1,28 @@
 //! `contend`: what it costs when many threads change one number.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod observation;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
-#[cfg(not(loom))]
 mod price;
 mod trials;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod work;
 
 use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
 use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::Pass;
-#[cfg(not(loom))]
 pub use price::{cost, sections};
 pub use trials::{ARRANGEMENTS, Config, MOST_SECTION_NS, MOST_THREADS, SECTIONS_NS, thread_counts};
 
@@ -104,17 +98,16 @@ impl SeriesProbe for Contend {
         trials::trials(&SeriesRequest { asked: &asked, ..*request })
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         perform::lacks(spec)
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -134,10 +127,7 @@ impl SeriesProbe for Contend {
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
         for method in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method)) {
-            #[cfg(not(loom))]
             let replaced = method.kind == MethodKind::Wide && !crate::counters::wide::is_native();
-            #[cfg(loom)]
-            let replaced = false;
             let remark = format!("{}: {}", method.id, if replaced { REPLACED_WIDE } else { method.how });
             if !remarks.contains(&remark) {
                 remarks.push(remark);

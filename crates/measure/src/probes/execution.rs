@@ -1,18 +1,15 @@
 //! Whether two CPUs share the units that execute, as the threads of one core do: what work of one takes from work of
 //! the other. No probe that anybody asks for: a latency run tests the pairs that its map shows to be nearest.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::latency::execution::{ExecutionPass, Unit};
 use coretalk_model::quantity::{Better, Parameter, Quantity};
@@ -78,13 +75,12 @@ impl SeriesProbe for Execution {
         Ok(request.pairs.iter().copied().map(trial).collect())
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
     /// Threads of one core keep what the scenario says of busy siblings at their worst, since both work all the time.
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,

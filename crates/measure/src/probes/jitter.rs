@@ -1,24 +1,18 @@
 //! `jitter`: how quiet each CPU is.
 
-#[cfg(not(loom))]
 mod account;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
-#[cfg(not(loom))]
 mod price;
 
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
 use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
@@ -87,12 +81,11 @@ impl SeriesProbe for Jitter {
         }])
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -120,7 +113,6 @@ impl SeriesProbe for Jitter {
 }
 
 /// Notes how long all CPUs were watched: the run ends when that is as long as was asked for.
-#[cfg(not(loom))]
 fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
     observed.count(names::SAMPLES, (watched_ns / 1e6).round() as u64);
     observed.value(names::WATCHED_SHARE, watched_ns / asked_ns);

@@ -1,38 +1,32 @@
 //! Trials of the latency probe: the same hand-over after an idle gap (`--gap`), and while neighbours are busy
 //! (`--load`).
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod gap;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod load;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod neighbour;
-#[cfg(not(loom))]
 mod price;
 mod trials;
-#[cfg(any(all(test, loom), all(target_os = "linux", not(any(loom, miri)))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod word;
 
 use super::latency::Latency;
 use super::wake;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::awake::{self, Awake};
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
-#[cfg(not(loom))]
 pub use price::price_load;
 pub use trials::{Load, Where, decades, gaps};
 
@@ -115,7 +109,7 @@ impl SeriesProbe for Latency {
         spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         if !keeps_awake(spec) {
             return None;
@@ -124,7 +118,7 @@ impl SeriesProbe for Latency {
         Some(format!("what --keep-awake asks for cannot be measured: {}", awake::refusal(&error)))
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let _awake = if keeps_awake(order.spec) {
             Some(Awake::hold().map_err(|error| TrialFailure::of(awake::refusal(&error)))?)
@@ -138,7 +132,6 @@ impl SeriesProbe for Latency {
         }
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,

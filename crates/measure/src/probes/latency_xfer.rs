@@ -200,7 +200,7 @@ fn shifted(line: &Line, carried: usize, nothing: usize) -> &Line {
     unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & nothing) }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -175,7 +175,7 @@ fn respond<H: HandOver>(ends: &mut H::Ends<'_>, trips: u64, guard: &Guard<'_>) -
     Ok(())
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

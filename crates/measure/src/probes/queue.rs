@@ -1,27 +1,21 @@
 //! `queue`: how many messages a second pass from one thread to another through a bounded queue.
 
-#[cfg(not(loom))]
 mod pace;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
-#[cfg(not(loom))]
 mod price;
 mod trials;
 
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Concurrent, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Parameter, Quantity, Unit};
 use coretalk_model::queue::names;
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
@@ -88,17 +82,16 @@ impl SeriesProbe for Queue {
         trials::trials(&SeriesRequest { pairs: &pairs, asked: &asked, ..*request })
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         perform::lacks(spec)
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,

@@ -1,19 +1,15 @@
 //! `sharing`: how far apart two threads must write so that neither slows the other down.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 
@@ -112,12 +108,11 @@ impl SeriesProbe for Sharing {
         Ok(request.pairs.iter().flat_map(of_pair).collect())
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -143,20 +138,17 @@ impl SeriesProbe for Sharing {
 }
 
 /// What a write takes while both write, and alone, without noise.
-#[cfg(not(loom))]
 pub fn price(stage: &dyn Pricing<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [stage.placement()[0], stage.placement()[1]];
     let alone = cost.alone_cycles * stage.cycle_ns(from);
     (alone + cost.transfers * stage.transfer_ns(from, to), alone)
 }
 
-#[cfg(not(loom))]
 fn distance(spec: &TrialSpec) -> u32 {
     spec.parameters.number(names::DISTANCE).unwrap_or(f64::from(WORD)) as u32
 }
 
 /// What a pass says of the writes of both threads, in nanoseconds each.
-#[cfg(not(loom))]
 fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
     let mut observed = Observed::default();
     let shared = (both_ns[0] + both_ns[1]) / 2.0;

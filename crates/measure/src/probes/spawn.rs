@@ -1,29 +1,23 @@
 //! `spawn`: what it costs to start a thread or a process, and how long until it runs.
 
 mod catalogue;
-#[cfg(not(loom))]
 mod price;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::{CpuId, CpuSet};
 
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
 pub use catalogue::PAUSES_NS;
-#[cfg(not(loom))]
 pub use price::cost;
 
 /// What it costs to start a thread or a process, and how long until it runs.
@@ -84,19 +78,18 @@ impl SeriesProbe for Spawn {
         Ok(trials)
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         creation::lacks(Config::of(spec).ok()?.kind)
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version may hold names that this one does not know.
         let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
         creation::perform(context, order, &config)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,

@@ -16,15 +16,8 @@ struct Trace {
 
 #[derive(Clone, Copy)]
 enum Plan {
-    Batches {
-        visits: u32,
-        round_trips: u32,
-    },
-    #[cfg_attr(loom, expect(dead_code, reason = "loom explores batches"))]
-    Events {
-        round_trips: u64,
-        buckets: usize,
-    },
+    Batches { visits: u32, round_trips: u32 },
+    Events { round_trips: u64, buckets: usize },
 }
 
 /// A tick that no kernel records: what a batch holds that was not written.
@@ -185,16 +178,21 @@ mod threads {
 #[cfg(loom)]
 mod loomed {
     use super::*;
-    use crate::probes::kernel_by_id;
+    use crate::probes::imitation::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY};
+    use crate::probes::latency_cas::CAS;
+    use crate::probes::latency_msg::MSG;
+    use crate::probes::latency_one_way::ONE_WAY;
+    use crate::probes::latency_ring::RING_PAUSE;
+    use crate::probes::latency_store::STORE;
+    use crate::probes::latency_xfer::XFER;
     use loom::sync::Arc;
 
     /// Explores every order in which the memory model lets two threads run `visits` × `round_trips`.
-    fn explore(id: &'static str, visits: u32, round_trips: u32) {
+    fn explore(kernel: &'static Kernel, visits: u32, round_trips: u32) {
         // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial
         // ones to the thread that made the lines: each role gets to be the other.
         for spawned in [0, 1] {
             loom::model(move || {
-                let kernel = kernel_by_id(id).unwrap();
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
                 let shared = Arc::new((lines, AtomicU64::new(0)));
                 let run_role = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
@@ -216,39 +214,39 @@ mod loomed {
 
     #[test]
     fn loom_cas_hands_over_in_every_order() {
-        explore("cas", 1, 2);
+        explore(&CAS, 1, 2);
     }
 
     #[test]
     fn loom_store_hands_over_in_every_order() {
-        explore("store", 1, 2);
+        explore(&STORE, 1, 2);
     }
 
     #[test]
     fn loom_msg_hands_over_in_every_order() {
-        explore("msg", 1, 2);
+        explore(&MSG, 1, 2);
     }
 
     #[test]
     fn loom_ring_passes_messages_in_every_order() {
-        explore("ring+pause", 1, 2);
+        explore(&RING_PAUSE, 1, 2);
     }
 
     #[test]
     fn loom_xfer_reads_what_was_written_in_every_order() {
-        explore("xfer", 1, 1);
+        explore(&XFER, 1, 1);
     }
 
     #[test]
     fn loom_one_way_carries_its_stamps_in_every_order() {
-        explore("one-way", 1, 1);
+        explore(&ONE_WAY, 1, 1);
     }
 
     #[test]
     fn loom_imitations_hand_over_in_every_order() {
-        for id in ["as:core-to-core-latency", "as:c2clat", "as:c2clat-w", "as:coherency-latency"] {
+        for kernel in [&CORE_TO_CORE_LATENCY, &C2CLAT, &C2CLAT_W, &COHERENCY_LATENCY] {
             // Two samples, so that the resets between them are explored.
-            explore(id, 2, 1);
+            explore(kernel, 2, 1);
         }
     }
 }

@@ -1,37 +1,31 @@
 //! `wait`: what a way of waiting for another thread costs.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod call;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
-#[cfg(not(loom))]
 mod price;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod sibling;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod task;
 pub mod trials;
 
-#[cfg(not(loom))]
 use crate::pricing::{Arch, Pricing};
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
 use crate::strategies::catalogue::StrategyKind;
-#[cfg(not(loom))]
 use crate::strategies::instructions::Instruction;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::wait::names;
-#[cfg(not(loom))]
 use coretalk_model::{Flags, TrialFailure};
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use perform::loops;
 use trials::{Mode, Trial};
 
@@ -94,7 +88,7 @@ impl SeriesProbe for Wait {
         trials::trials(request)
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
         let lack = |strategy: StrategyKind| {
             let lack = crate::strategies::instructions::lack(strategy.instruction()?)?;
@@ -103,7 +97,6 @@ impl SeriesProbe for Wait {
         Trial::of(spec).ok()?.strategies().find_map(lack)
     }
 
-    #[cfg(not(loom))]
     fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
         let lack = |strategy: StrategyKind| {
             let instruction = strategy.instruction()?;
@@ -123,12 +116,11 @@ impl SeriesProbe for Wait {
         }
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         perform::perform(context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -164,7 +156,6 @@ impl SeriesProbe for Wait {
 }
 
 /// Remarks and doubts that follow from what is measured and where.
-#[cfg(not(loom))]
 fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     let mut flags = Flags::NONE;
     if shared && trial.strategies().any(StrategyKind::keeps_cpu) {

@@ -1,37 +1,30 @@
 //! `wake`: how long until a thread that waits in a primitive runs again.
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod alone;
 mod catalogue;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod crowd;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
 
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::idle::IdleStates;
-#[cfg(not(loom))]
 use crate::pricing::Pricing;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-#[cfg(not(loom))]
 use crate::series::TrialOrder;
 use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
-#[cfg(not(loom))]
 use crate::sim::wake;
-#[cfg(not(loom))]
 use crate::tally::Tally;
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
-#[cfg(not(loom))]
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Parameter, Quantity, Unit};
-#[cfg(not(loom))]
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
-#[cfg(not(loom))]
 pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
 
@@ -53,7 +46,6 @@ pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
 /// Each gap is up to so much shorter or longer, so that nothing periodic falls into step.
 const GAP_JITTER: f64 = 0.25;
 /// More wake-ups before they were sent than this share of all cast doubt on the others.
-#[cfg(not(loom))]
 const NEGATIVE_SHARE: f64 = 0.01;
 /// The gap of the ladder: beyond what idle loops poll.
 pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
@@ -61,7 +53,7 @@ pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
 /// takes as long on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
 /// A pass may take so much longer than asked before it is given up: a host may hold both CPUs for long.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 const PATIENCE: Picos = Picos::from_ms(5_000);
 /// More pairs than this are a map.
 const FEW_PAIRS: usize = 8;
@@ -145,13 +137,12 @@ impl SeriesProbe for Wake {
         gap_ns.map_or(Picos::ZERO, |gap_ns| Picos::from_ns(FEWEST_ROUNDS as f64 * gap_ns))
     }
 
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
         perform(name, context, order)
     }
 
-    #[cfg(not(loom))]
     fn simulate(
         &self,
         stage: &mut dyn Pricing<'_>,
@@ -184,7 +175,7 @@ impl SeriesProbe for Wake {
 }
 
 /// One pass of the exchange through a primitive, for probes that need it under other parameters.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(super) fn perform(
     name: &str,
     context: &TrialContext<'_>,
@@ -200,7 +191,7 @@ pub(super) fn perform(
 }
 
 /// A fresh primitive.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn make<P: Primitive>(context: &TrialContext<'_>) -> Result<P, TrialFailure> {
     P::new().map_err(|error| {
         let cpu = context.cpus()[0];
@@ -209,7 +200,6 @@ fn make<P: Primitive>(context: &TrialContext<'_>) -> Result<P, TrialFailure> {
 }
 
 /// The exchange on a simulated machine.
-#[cfg(not(loom))]
 pub(super) fn simulate(
     name: &str,
     stage: &mut dyn Pricing<'_>,
@@ -233,7 +223,6 @@ pub(super) fn simulate(
 }
 
 /// What both roles counted in one pass.
-#[cfg(not(loom))]
 #[derive(Debug, Default)]
 struct Tallies {
     slept: Tally,
@@ -244,7 +233,6 @@ struct Tallies {
     negative: u64,
 }
 
-#[cfg(not(loom))]
 impl Tallies {
     fn count(&mut self, wake_ticks: u64, waker_ticks: u64, slept: bool, first: bool) {
         self.waker.count(waker_ticks);
@@ -278,7 +266,6 @@ impl Tallies {
     }
 }
 
-#[cfg(not(loom))]
 fn priced_rounds(
     stage: &mut dyn Pricing<'_>,
     order: &TrialOrder<'_>,
@@ -298,7 +285,6 @@ fn priced_rounds(
     tallies.observed(stage.rate())
 }
 
-#[cfg(not(loom))]
 fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
     let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
     while stage.elapsed() < order.span || last.is_empty() {
@@ -319,7 +305,6 @@ fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64
     observed
 }
 
-#[cfg(not(loom))]
 fn priced_sleeps(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut tally = Tally::new();
     while stage.elapsed() < order.span || tally.is_empty() {

@@ -2,7 +2,6 @@
 
 use super::stamps::Stamp;
 use crate::stage::Guard;
-#[cfg(not(loom))]
 use crate::tally::Tally;
 
 /// What a role is told when it begins.
@@ -43,12 +42,10 @@ pub struct Received {
     /// How far it was at which time.
     pub stamps: Vec<Stamp>,
     /// How long messages took, at a fixed rate.
-    #[cfg(not(loom))]
     pub delays: Option<Box<Delays>>,
 }
 
 /// Delays as the consumer counts them.
-#[cfg(not(loom))]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delays {
     /// From the time at which a message was meant to be sent.

@@ -3,16 +3,13 @@
 //! The loops are compiled for each queue and each message, with nothing but calls into the queue between two
 //! messages. What is counted is kept in registers; the clock is read every 20 µs or so.
 
-#[cfg(not(loom))]
 use super::course::Delays;
 use super::course::{Course, Received, Sent};
 use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
-#[cfg(not(loom))]
 use super::paced::{self, Pace};
 use super::stamps::Stamps;
 use crate::stage::Halt;
-#[cfg(not(loom))]
 use std::sync::Arc;
 
 /// Which producer made a message stands in its highest bits, so that the order of each is checked by itself.
@@ -47,7 +44,6 @@ pub struct RoleSettings {
     /// Consumers.
     pub consumers: usize,
     /// A rate that one producer keeps for one consumer; as fast as they go without.
-    #[cfg(not(loom))]
     pub pace: Option<Arc<Pace>>,
 }
 
@@ -67,7 +63,6 @@ pub fn roles<S: Implementation, M: Message>(
     settings: &RoleSettings,
 ) -> Result<Roles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
-    #[cfg(not(loom))]
     if let Some(pace) = &settings.pace {
         let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
         let producer: Produce = Box::new(move |course| paced::produce::<M, _>(sender, course, &pace));
@@ -299,7 +294,7 @@ pub fn loom_duel<S: Implementation>(capacity: usize, messages: u64) {
     });
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

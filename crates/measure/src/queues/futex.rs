@@ -46,10 +46,7 @@ impl Futex {
 mod model {
     use super::Futex;
     use crate::sync::Ordering::Relaxed;
-    #[cfg(loom)]
-    use loom::sync::{Condvar, Mutex};
-    #[cfg(not(loom))]
-    use std::sync::{Condvar, Mutex};
+    use crate::sync::{Condvar, Mutex};
 
     #[derive(Debug, Default)]
     pub struct Bed {
@@ -64,9 +61,6 @@ mod model {
             let Ok(lock) = self.bed.lock.lock() else { return };
             // Relaxed: whoever changed the number wakes under the same lock, which orders the two.
             if self.word.load(Relaxed) == expected {
-                #[cfg(loom)]
-                drop(self.bed.woken.wait(lock));
-                #[cfg(not(loom))]
                 drop(self.bed.woken.wait_timeout(lock, super::super::ends::NAP));
             }
         }

@@ -40,7 +40,7 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
     Ok(capacity)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::VERSIONS;
 

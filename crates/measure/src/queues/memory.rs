@@ -28,7 +28,7 @@ fn available() -> Option<usize> {
     line.split_whitespace().next()?.parse::<usize>().ok().map(|kib| kib << 10)
 }
 
-#[cfg(all(test, not(any(loom, miri))))]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

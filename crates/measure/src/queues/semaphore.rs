@@ -183,7 +183,7 @@ mod loom_tests {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::queues::bounded::hand_permits_over;

@@ -160,7 +160,7 @@ mod loom_tests {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::super::ends::{Receiver, Sender};
     use super::*;

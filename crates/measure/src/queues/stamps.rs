@@ -82,7 +82,7 @@ fn count_at(stamps: &[Stamp], ticks: f64) -> f64 {
     last.count as f64 + share * (next.count - last.count) as f64
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,7 +2,6 @@
 
 use super::instructions::Instruction;
 use crate::series::nearest;
-#[cfg(not(loom))]
 use crate::sim::wait::WaitCost;
 use std::fmt;
 
@@ -183,7 +182,6 @@ impl StrategyKind {
     }
 
     /// What it does, in events of the machine: what a simulated machine prices.
-    #[cfg(not(loom))]
     pub fn cost(self) -> WaitCost {
         // A look that finds nothing is served by the own cache: a load, a comparison, a branch.
         let hinted = WaitCost {
@@ -219,7 +217,7 @@ impl StrategyKind {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

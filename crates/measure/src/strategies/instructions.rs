@@ -2,18 +2,18 @@
 //! wait, is found out by [`lack`], in a process of its own: they may be absent, forbidden or answered by a hypervisor
 //! whatever CPUID says.
 
-#[cfg_attr(all(target_arch = "x86_64", not(any(miri, loom))), path = "instructions/x86_64.rs")]
-#[cfg_attr(all(target_arch = "aarch64", not(any(miri, loom))), path = "instructions/aarch64.rs")]
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "instructions/x86_64.rs")]
+#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "instructions/aarch64.rs")]
 #[cfg_attr(
-    any(miri, loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
+    any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     path = "instructions/none.rs"
 )]
 mod imp;
 
 pub use imp::full_fence;
-#[cfg(all(target_arch = "aarch64", not(any(miri, loom))))]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 pub use imp::wait_for_event;
-#[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub use imp::{monitorx, mwaitx, tpause, umonitor, umwait};
 
 /// An instruction that waits.
@@ -42,7 +42,7 @@ impl Instruction {
 
     /// Ticks of a wait when it is tried. What a hypervisor answers itself takes some µs (MWAITX 7 to 8 µs on a guest),
     /// and has to be told from a wait.
-    #[cfg(all(target_os = "linux", not(any(loom, miri))))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn tried_ticks(self) -> u64 {
         match self {
             // Linux lets it last 100,000 cycles.
@@ -57,7 +57,7 @@ impl Instruction {
 
 /// Why an instruction is of no use on the CPU of the caller, in a sentence that names its feature; `None` where it
 /// waits. Tried in a process of its own, which an unknown instruction ends.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub fn lack(instruction: Instruction) -> Option<String> {
     use crate::host::attempt::{Attempt, attempt};
     let [name, feature] = instruction.names();
@@ -77,11 +77,11 @@ pub fn lack(instruction: Instruction) -> Option<String> {
 }
 
 /// How often it is tried, and how many of these must wait: an interrupt ends a wait too.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 const TRIES: usize = 16;
 
 /// Whether a wait lasts at least half as long as asked for, in the median of some tries.
-#[cfg(all(target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn waits(wait: fn(u64), ticks: u64) -> bool {
     use crate::counter;
     let long = (0..TRIES).filter(|_| {
@@ -92,7 +92,7 @@ fn waits(wait: fn(u64), ticks: u64) -> bool {
     long.count() > TRIES / 2
 }
 
-#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
 

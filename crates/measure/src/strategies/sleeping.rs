@@ -3,6 +3,7 @@
 use super::Strategy;
 use super::turn::{Turn, is_mine};
 use crate::stage::{Guard, Halt};
+use crate::sync::yield_now;
 use crate::wait::{Pause, WaitAction};
 
 /// Looks so often, with one wait hint after each look, and then sleeps on the word. With 0 it sleeps at once.
@@ -93,10 +94,7 @@ impl Backoff {
             if is_mine(word, wanted) {
                 return Ok(word);
             }
-            #[cfg(not(loom))]
-            std::thread::yield_now();
-            #[cfg(loom)]
-            loom::thread::yield_now();
+            yield_now();
         }
         SpinFutex(0).spin(turn, wanted, looks)
     }

@@ -98,10 +98,7 @@ impl Idle for Yield {
 
     #[inline(always)]
     fn idle(&self, _: &Turn, _: u32) {
-        #[cfg(not(loom))]
         std::thread::yield_now();
-        #[cfg(loom)]
-        loom::thread::yield_now();
     }
 }
 

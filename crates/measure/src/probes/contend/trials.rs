@@ -166,7 +166,7 @@ fn scattered(topology: &Topology, levels: &[Level], cpus: Vec<CpuId>) -> Vec<Cpu
     turns.into_iter().map(|(_, _, cpu)| cpu).collect()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Machine, Scenario, SimMachine};

@@ -149,7 +149,7 @@ fn six_digits(value: f64) -> String {
     if fixed.contains('.') { fixed.trim_end_matches('0').trim_end_matches('.').to_owned() } else { fixed }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use coretalk_model::CpuId;

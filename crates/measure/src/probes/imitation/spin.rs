@@ -69,7 +69,7 @@ pub(super) fn spin_until<const LOOKS_PER_TURN: u32>(
     crate::stage::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::stage::Line;

@@ -1,11 +1,9 @@
 //! [`Word`]: one word that two threads change in turn, the asking one to odd values and the answering one to even.
 
-#[cfg(not(loom))]
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::Apart;
-#[cfg(not(loom))]
 use crate::trial_context::RoleContext;
 
 /// No turn comes after this.
@@ -51,7 +49,6 @@ impl Word {
     ///
     /// # Errors
     /// The reason to leave before that.
-    #[cfg(not(loom))]
     pub fn answer(&self, role: &RoleContext<'_>) -> Result<(), Halt> {
         let mut turn = 1;
         loop {

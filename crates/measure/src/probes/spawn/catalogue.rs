@@ -42,7 +42,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     Ok(trials)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::creation::Config;

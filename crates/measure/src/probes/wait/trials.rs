@@ -199,7 +199,7 @@ fn both(pair: &str) -> Result<[StrategyKind; 2], String> {
     Err(wrong.unwrap_or_else(|| format!("--asym takes two strategies as A:B, not `{pair}`")))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -3,7 +3,6 @@
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::probes::latency_under_load::gaps;
 use crate::series::SeriesRequest;
-#[cfg(not(loom))]
 use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -269,7 +268,6 @@ pub fn mechanism(name: &str) -> Option<&'static str> {
 }
 
 /// What one wake-up does, in events of the machine: what a simulated machine prices.
-#[cfg(not(loom))]
 pub fn cost(kind: PrimitiveKind) -> WakeCost {
     // Two transfers: the word itself, and the kernel's queue of it.
     let futex = WakeCost {
@@ -367,7 +365,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     Ok(trials)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

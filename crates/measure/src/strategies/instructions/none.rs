@@ -5,6 +5,4 @@ use crate::sync::{Ordering, fence};
 /// The fence of the standard library, or loom's.
 pub fn full_fence() {
     fence(Ordering::SeqCst);
-    #[cfg(loom)]
-    loom::thread::yield_now();
 }

@@ -1,0 +1,62 @@
+//! Everything by which threads hand over to each other, for the tests that explore it under the memory model
+//! (`RUSTFLAGS='--cfg loom' cargo test --test handshakes`): the files of the library, with loom's atomics in place of
+//! the standard library's. What is not listed here need not know of loom; without it nothing of this is compiled.
+#![cfg(loom)]
+#![allow(dead_code, reason = "what is here for the host and for the simulator waits in vain to be called")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "counter/step.rs"]
+mod counter;
+mod counters;
+mod kernel;
+mod primitives;
+mod stage;
+mod strategies;
+mod tally;
+mod trial_context;
+mod wait;
+
+/// What `sync.rs` has of the standard library.
+mod sync {
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::sync::{Arc, Condvar, Mutex};
+    pub use loom::thread::yield_now;
+}
+
+mod probes {
+    pub mod latency_cas;
+    pub mod latency_msg;
+    pub mod latency_one_way;
+    pub mod latency_ring;
+    pub mod latency_store;
+    pub mod latency_xfer;
+    pub mod ping_pong;
+    mod two_threads;
+
+    pub mod imitation {
+        mod kernels;
+        mod spin;
+        pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY};
+    }
+
+    mod latency_under_load {
+        mod word;
+    }
+}
+
+mod queues {
+    pub mod bounded;
+    pub mod course;
+    pub mod ends;
+    pub mod exchange;
+    pub mod futex;
+    pub mod memory;
+    pub mod message;
+    pub mod paced;
+    pub mod semaphore;
+    pub mod slot;
+    pub mod spinning;
+    pub mod spsc;
+    pub mod stamps;
+}
