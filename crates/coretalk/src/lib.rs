@@ -2,11 +2,18 @@
 
 pub mod advice;
 pub mod args;
+pub mod blocks;
 pub mod clock;
 pub mod commands;
 pub mod document;
 pub mod exit;
 pub mod export;
+pub mod render {
+    //! Blocks on what they are shown on.
+
+    pub mod html;
+    pub mod terminal;
+}
 pub mod report;
 pub mod resolve;
 pub mod run;

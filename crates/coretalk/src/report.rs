@@ -45,7 +45,6 @@ pub mod states;
 pub mod structure;
 pub mod style;
 mod suite;
-pub mod table;
 pub mod tails;
 pub mod text;
 pub mod topology;

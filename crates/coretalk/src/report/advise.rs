@@ -2,9 +2,10 @@
 
 mod proof;
 
-use super::table::{Align, Columns};
 use super::text::{count, cut, ns, percent, plain, wrap};
 use crate::advice::{AdviceView, Origin};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::{CpuId, CpuSet};

@@ -3,9 +3,10 @@
 use super::alignment::{groups, pairing_words};
 use super::labels::Labels;
 use super::ladder::relation_words;
-use super::table::{Align, Columns};
 use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
 use super::view::series_words;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::compare::{
     Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
     LevelDifference, Mismatch, Subject, Verdict,

@@ -1,7 +1,8 @@
 //! The view of `doctor`: a line for each check, the grave ones first, each with the command that would fix it.
 
-use super::table::{Align, Columns};
 use super::text::{plain, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::{Finding, Verdict};
 
 /// Every finding, by falling gravity, and a last line that counts them.

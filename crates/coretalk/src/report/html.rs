@@ -11,7 +11,6 @@ mod sections;
 mod series;
 mod several;
 mod spectra;
-mod tables;
 
 use super::difference::Differing;
 use super::input::{Drawing, ReportInput};

@@ -1,7 +1,8 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
-use super::table::{Align, Columns};
 use super::text::{count, duration, flow, grouped, percent, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Quietness, are_alike, by_quietness, extremes, names};
 use coretalk_model::series::TrialResult;

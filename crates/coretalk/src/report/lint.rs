@@ -1,8 +1,9 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
 use super::structure::unfit_words;
-use super::table::{Align, Columns};
 use super::text::{count, ns, percent, plain, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::Doubt;

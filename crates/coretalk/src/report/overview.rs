@@ -2,8 +2,9 @@
 
 use super::compare::SideView;
 use super::compare::number;
-use super::table::{Align, Columns};
 use super::text::{plain, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 use std::ops::Range;
 

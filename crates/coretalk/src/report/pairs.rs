@@ -2,9 +2,10 @@
 
 use super::ladder::relation_words;
 use super::states::cell_interval;
-use super::table::{Align, Columns};
 use super::text::{ns, plain};
 use crate::RunReport;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::latency::{Cell, LatencyMap};
 

@@ -3,9 +3,10 @@
 mod reason;
 
 use super::saved::{Saved, Screen};
-use super::table::{Align, Columns};
 use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
 use super::words;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{

@@ -2,8 +2,9 @@
 
 use super::ladder::relation_words;
 use super::place::placements;
-use super::table::{Align, Columns};
 use super::text::{bytes, count, duration, grouped, percent, plain};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::Topology;

@@ -1,7 +1,8 @@
 //! The view of `probes`: what can be measured.
 
-use super::table::{Align, Columns};
 use super::text::{plain, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::{Hint, Protocol, Tool};
 
 /// What a list says of a probe.

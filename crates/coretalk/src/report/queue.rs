@@ -3,9 +3,10 @@
 use super::ladder::relation_words;
 use super::palette::{self, Scale};
 use super::style::Style;
-use super::table::{Align, Columns};
 use super::text::{columns, count, grouped, ns, percent, plain, right, wrap};
 use super::words;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;

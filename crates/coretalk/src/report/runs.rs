@@ -1,7 +1,8 @@
 //! The view of `runs list`.
 
-use super::table::{Align, Columns};
 use super::text::{bytes, plain, started, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 
 /// What a list says of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

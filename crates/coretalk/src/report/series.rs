@@ -12,12 +12,14 @@ use super::queue;
 use super::saved::{Saved, Screen};
 use super::spawn;
 use super::style::Style;
-use super::text::{count, duration, flow, ns, percent, plain, spaced, wrap};
+use super::text::{count, duration, flow, ns, percent, plain, wrap};
 use super::trial_maps::map;
 use super::trial_words::{placement_words, question};
 use super::view::parameters;
 use super::wait;
 use super::words;
+use crate::blocks::Block;
+use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
@@ -48,44 +50,49 @@ pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'
     lines.join("\n") + "\n"
 }
 
-/// What one probe found: its tables, and what is to be said below them.
+/// What one probe found, on a terminal.
 pub fn found(report: &RunReport, series: &SeriesReport, name: &str, style: &Style) -> Vec<String> {
-    spaced(found_with(report, series, name, style, queue::lines))
+    terminal::lines(&found_with(report, series, name, queue::lines), style)
 }
 
 /// The same on a page, which draws the maps of queues and says in its summary what follows from them.
-pub fn found_on_a_page(report: &RunReport, series: &SeriesReport, name: &str, style: &Style) -> Vec<String> {
+pub fn found_on_a_page<'a>(report: &'a RunReport, series: &'a SeriesReport, name: &str) -> Vec<Block<'a>> {
     let queues = |report: &_, series: &_, style: &Style| queue::tables(report, series, style.width);
-    spaced(found_with(report, series, name, style, queues))
+    found_with(report, series, name, queues)
 }
 
-fn found_with(
-    report: &RunReport,
-    series: &SeriesReport,
+fn found_with<'a>(
+    report: &'a RunReport,
+    series: &'a SeriesReport,
     name: &str,
-    style: &Style,
-    queues: impl FnOnce(&RunReport, &SeriesReport, &Style) -> Vec<String>,
-) -> Vec<String> {
+    queues: impl Fn(&RunReport, &SeriesReport, &Style) -> Vec<String> + 'a,
+) -> Vec<Block<'a>> {
     let Some(probe) = probes::series_by_id(name) else {
-        return wrap(&format!(" This version has no probe `{}`.", plain(name)), style.width, 1);
+        return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)))];
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !QueueCell::holds(trial)).collect();
-    let mut lines = match name {
-        coretalk_model::contend::names::PROBE => contend::lines(probe, &series.result, style.width),
-        coretalk_model::jitter::names::PROBE => jitter::lines(&trials, style.width),
-        spawn::PROBE => spawn::lines(probe, &trials, style.width),
-        wait::PROBE => wait::lines(report, series, &listed, style),
-        names::PROBE => {
+    let mut blocks = match name {
+        coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
+        coretalk_model::jitter::names::PROBE => {
+            let trials = trials.clone();
+            vec![Block::drawing(move |style| jitter::lines(&trials, style.width))]
+        }
+        spawn::PROBE => {
+            let trials = trials.clone();
+            vec![Block::drawing(move |style| spawn::lines(probe, &trials, style.width))]
+        }
+        wait::PROBE => vec![Block::drawing(move |style| wait::lines(report, series, &listed, style))],
+        names::PROBE => vec![Block::drawing(move |style| {
             let mut lines = queues(report, series, style);
             lines.extend(body(report, series, probe, &listed, style));
             lines
-        }
-        _ => body(report, series, probe, &listed, style),
+        })],
+        _ => vec![Block::drawing(move |style| body(report, series, probe, &listed, style))],
     };
-    lines.extend(plateaus::lines(series, &trials, style.width));
-    lines
+    blocks.push(Block::drawing(move |style| plateaus::lines(series, &trials, style.width)));
+    blocks
 }
 
 /// The questions of a run of series, its doubts and how it ended, without its tables.

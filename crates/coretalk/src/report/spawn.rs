@@ -1,8 +1,9 @@
 //! Creation of threads and processes: a row for each kind, pause and placement.
 
-use super::table::{Align, Columns};
 use super::text::{duration, ns, plain, wrap};
 use super::trial_words::median_width;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;

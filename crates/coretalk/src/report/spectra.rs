@@ -1,7 +1,8 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
-use super::table::{Align, Columns};
 use super::text::{columns, count, cut, grouped, left, plain, right, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::formats::{Percentile, Spectrum};
 use std::collections::BTreeSet;
 

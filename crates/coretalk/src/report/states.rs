@@ -2,9 +2,10 @@
 
 use super::ladder::relation_words;
 use super::style::Style;
-use super::table::{Align, Columns};
 use super::text::{HEIGHTS, count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};

@@ -1,8 +1,9 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
 use super::ladder::level_words;
-use super::table::{Align, Columns};
 use super::text::{count, flow, ns, percent, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::infer::{
     Agreement, Beside, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure, Suspect,
 };

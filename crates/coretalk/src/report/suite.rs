@@ -2,11 +2,12 @@
 
 use super::ladder::relation_words;
 use super::style::Style;
-use super::table::{Align, Columns};
 use super::text::{chosen_time, count, ns, plain, wrap};
 use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;

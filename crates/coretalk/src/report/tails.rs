@@ -1,7 +1,8 @@
 //! Tails: percentiles of single half round trips, raw, net of the clock, and as messages at a rate would see them.
 
-use super::table::{Align, Columns};
 use super::text::{count, duration, ns, wrap};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::histogram::tells;
 use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_percentile, counts_total};

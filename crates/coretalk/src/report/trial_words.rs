@@ -1,8 +1,9 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::ladder::relation_words;
-use super::text::{percent, wrap};
+use super::text::{percent, plain, wrap};
 use crate::RunReport;
+use crate::blocks::Block;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::CpuId;
 use coretalk_model::series::TrialResult;
@@ -14,6 +15,15 @@ pub fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
     let mut letters = question.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     wrap(&format!("{first}{}", letters.as_str()), width, 2)
+}
+
+/// What the probe has to say about these trials.
+pub fn remarks(
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+) -> impl Iterator<Item = Block<'static>> + use<> {
+    let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
+    probe.remarks(&specs).into_iter().map(|remark| Block::Remark(plain(&remark)))
 }
 
 /// The CPUs in role order, and what two of them share.

@@ -1,10 +1,11 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
 use super::style::Style;
-use super::table::{Align, Columns};
 use super::text::{cut, duration, grouped, ns, percent, plain, wrap};
 use super::trial_maps::map;
 use super::trial_words::{half_width, median_width, placement_words};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::series::{TrialResult, alike};

@@ -342,7 +342,8 @@ fn contrast_words(contrast: &Contrast) -> String {
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
 pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> Vec<String> {
-    use super::table::{Align, Columns};
+    use crate::blocks::Align;
+    use crate::render::terminal::Columns;
     let mut table = Columns::new(&[
         ("core classes, ns", Align::Left),
         ("share", Align::Left),

@@ -1,8 +1,9 @@
 //! What `advise --prove` found: predicted and measured beside each other, and what follows.
 
-use super::super::table::{Align, Columns};
 use super::super::text::{count, plain, wrap};
 use crate::advice::ProofView;
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use coretalk_model::advise::{Against, Bracket, Held, Proof};
 
 /// The part of the screen, from its heading to what follows.

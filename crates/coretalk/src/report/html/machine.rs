@@ -2,8 +2,8 @@
 
 use super::escape::escaped;
 use super::section::{Of, Section};
-use super::tables::facts;
 use crate::RunReport;
+use crate::render::html::facts;
 use crate::report::input::ReportInput;
 use crate::report::text::{bytes, duration, percent, plain, started};
 use coretalk_model::Verdict;

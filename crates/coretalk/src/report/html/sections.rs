@@ -4,8 +4,9 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::section::{Of, Section, WIDTH};
 use super::series;
-use super::tables::{Cell, figure, paragraphs, table};
 use crate::RunReport;
+use crate::blocks::{Cell, Column, Table};
+use crate::render::html::{self, figure, paragraphs, table};
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
@@ -26,9 +27,6 @@ const ONE_LINE: Style = Style {
     order: crate::report::Order::Topology,
     by: crate::report::By::Core,
 };
-
-/// Tables as a terminal shows them, as wide as a section has room for.
-const TERMINAL: Style = Style { width: 116, ..ONE_LINE };
 
 /// Whether the heat maps of a run stand among its sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,18 +121,8 @@ fn found_body(input: &ReportInput<'_>) -> String {
         .probes
         .iter()
         .map(|name| {
-            let lines = crate::report::series::found_on_a_page(report, series, name, &TERMINAL);
-            // What is escaped holds no line ends and no blanks at its ends, and columns stand below each other.
-            let indented = |line: &String| {
-                let words = line.trim_start();
-                format!("{}{}", " ".repeat(line.len() - words.len()), escaped(words))
-            };
-            let text = lines.iter().map(indented).collect::<Vec<_>>().join("\n");
-            let name = escaped(name);
-            format!(
-                "<h3>{name}</h3>\n<pre class=\"terminal\" tabindex=\"0\">{}</pre>\n",
-                text.trim_matches('\n')
-            )
+            let found = html::blocks(&crate::report::series::found_on_a_page(report, series, name));
+            format!("<h3>{}</h3>\n{found}", escaped(name))
         })
         .collect()
 }
@@ -231,26 +219,29 @@ fn states_body(input: &ReportInput<'_>) -> String {
     let drawn = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
     let Some(picture) = drawn else { return String::new() };
     let mut body = figure(&picture);
-    let rows: Vec<Vec<Cell>> = watch
-        .states
-        .iter()
-        .enumerate()
-        .map(|(index, state)| {
-            let kernels = state.kernels.iter().map(|(kernel, latency)| {
-                format!("{} {} ns", plain(kernel.as_str()), states::interval(latency))
-            });
-            vec![
-                Cell::Number(states::letter(index).to_string()),
-                Cell::Number(percent(state.share)),
-                Cell::Number(state.visits.to_string()),
-                Cell::Number(duration(state.longest.secs())),
-                Cell::Words(kernels.collect::<Vec<_>>().join(" · ")),
-            ]
-        })
-        .collect();
+    let rows = watch.states.iter().enumerate().map(|(index, state)| {
+        let kernels = state
+            .kernels
+            .iter()
+            .map(|(kernel, latency)| format!("{} {} ns", plain(kernel.as_str()), states::interval(latency)));
+        [
+            states::letter(index).to_string(),
+            percent(state.share),
+            state.visits.to_string(),
+            duration(state.longest.secs()),
+            kernels.collect::<Vec<_>>().join(" · "),
+        ]
+        .map(Cell::from)
+    });
     let who = watch.pair.map_or(String::new(), |[a, b]| format!(" of CPUs {a} and {b}"));
-    let heads = ["state", "share of passes", "visits", "longest stay", "latency in it"];
-    body.push_str(&table(&format!("States{who}"), &heads, &rows));
+    let columns = [
+        Column::words("state"),
+        Column::numbers("share of passes"),
+        Column::numbers("visits"),
+        Column::numbers("longest stay"),
+        Column::words("latency in it"),
+    ];
+    body.push_str(&table(&format!("States{who}"), &Table::new(columns).with(rows)));
     body
 }
 
@@ -259,24 +250,27 @@ fn ladder_body(input: &ReportInput<'_>) -> String {
     let relation = |name: &str| input.relation(name);
     let Some(picture) = ladder::ladder(rungs, relation, WIDTH) else { return String::new() };
     let mut body = figure(&picture);
-    let rows: Vec<Vec<Cell>> = rungs
-        .iter()
-        .map(|rung| {
-            let range = rung.range.filter(|_| rung.pairs > 1);
-            vec![
-                Cell::Words(ladder::heading(rung, relation)),
-                Cell::Words(ladder::name(rung)),
-                Cell::Number(ladder::words(rung)),
-                Cell::Number(
-                    range.map_or(String::new(), |[low, high]| format!("{} – {}", ns(low), ns(high))),
-                ),
-                Cell::Number(rung.pairs.to_string()),
-            ]
-        })
-        .collect();
+    let rows = rungs.iter().map(|rung| {
+        let range = rung.range.filter(|_| rung.pairs > 1);
+        [
+            ladder::heading(rung, relation),
+            ladder::name(rung),
+            ladder::words(rung),
+            range.map_or(String::new(), |[low, high]| format!("{} – {}", ns(low), ns(high))),
+            rung.pairs.to_string(),
+        ]
+        .map(Cell::from)
+    });
     let caption =
         "Medians over representative pairs, ns per hop; ~ is what that tool would print, reproduced";
-    body.push_str(&table(caption, &["relation", "step", "ns (95 %)", "range of pairs", "pairs"], &rows));
+    let columns = [
+        Column::words("relation"),
+        Column::words("step"),
+        Column::numbers("ns (95 %)"),
+        Column::numbers("range of pairs"),
+        Column::numbers("pairs"),
+    ];
+    body.push_str(&table(caption, &Table::new(columns).with(rows)));
     body
 }
 
@@ -286,35 +280,35 @@ fn groups_body(input: &ReportInput<'_>) -> String {
     let levels: Vec<_> = topology.reported.levels.iter().filter(|level| level.groups.len() > 1).collect();
     if !levels.is_empty() {
         let rows = levels.iter().map(|level| {
-            vec![
-                Cell::Words(plain(&level.level)),
-                Cell::Number(level.groups.len().to_string()),
-                Cell::Words(shortened(&level.groups)),
-            ]
+            [plain(&level.level), level.groups.len().to_string(), shortened(&level.groups)].map(Cell::from)
         });
-        body.push_str(&table(
-            "What the system reports",
-            &["level", "groups", "CPUs"],
-            &rows.collect::<Vec<_>>(),
-        ));
+        let columns = [Column::words("level"), Column::numbers("groups"), Column::words("CPUs")];
+        body.push_str(&table("What the system reports", &Table::new(columns).with(rows)));
     }
     for map in input.latencies() {
         let classes = class_pairs(map, input.topology());
-        let rows: Vec<Vec<Cell>> = classes
-            .iter()
-            .map(|pair| {
-                vec![
-                    Cell::Words(plain(&pair.classes.join(" – "))),
-                    Cell::Words(input.relation(pair.relation.name())),
-                    Cell::Number(ns(pair.median_ns)),
-                    Cell::Number(format!("{} – {}", ns(pair.range_ns[0]), ns(pair.range_ns[1]))),
-                    Cell::Number(pair.pairs.to_string()),
-                ]
-            })
-            .collect();
-        if !rows.is_empty() {
-            let caption = format!("Kinds of cores, {}", map.kernel);
-            body.push_str(&table(&caption, &["classes", "share", "median ns", "range", "pairs"], &rows));
+        let rows = classes.iter().map(|pair| {
+            [
+                plain(&pair.classes.join(" – ")),
+                input.relation(pair.relation.name()),
+                ns(pair.median_ns),
+                format!("{} – {}", ns(pair.range_ns[0]), ns(pair.range_ns[1])),
+                pair.pairs.to_string(),
+            ]
+            .map(Cell::from)
+        });
+        if !classes.is_empty() {
+            let columns = [
+                Column::words("classes"),
+                Column::words("share"),
+                Column::numbers("median ns"),
+                Column::numbers("range"),
+                Column::numbers("pairs"),
+            ];
+            body.push_str(&table(
+                &format!("Kinds of cores, {}", map.kernel),
+                &Table::new(columns).with(rows),
+            ));
         }
     }
     if let Some(inferred) = &topology.inferred {
@@ -326,19 +320,21 @@ fn groups_body(input: &ReportInput<'_>) -> String {
                 (Some(median), None) => ns(median),
                 (None, _) => "unknown".into(),
             };
-            vec![
-                Cell::Words(plain(&level.name)),
-                Cell::Number(level.groups.len().to_string()),
-                Cell::Words(match level.single.as_str() {
-                    "" => shortened(&level.groups),
-                    single => format!("{} | single: {}", shortened(&level.groups), plain(single)),
-                }),
-                Cell::Number(format!("{value} {}", plain(&level.unit))),
-            ]
+            let cpus = match level.single.as_str() {
+                "" => shortened(&level.groups),
+                single => format!("{} | single: {}", shortened(&level.groups), plain(single)),
+            };
+            let inside = format!("{value} {}", plain(&level.unit));
+            [plain(&level.name), level.groups.len().to_string(), cpus, inside].map(Cell::from)
         });
-        let rows: Vec<Vec<Cell>> = rows.collect();
-        if !rows.is_empty() {
-            body.push_str(&table("What the values show", &["level", "groups", "CPUs", "inside"], &rows));
+        if !inferred.levels.is_empty() {
+            let columns = [
+                Column::words("level"),
+                Column::numbers("groups"),
+                Column::words("CPUs"),
+                Column::numbers("inside"),
+            ];
+            body.push_str(&table("What the values show", &Table::new(columns).with(rows)));
         }
         for beside in &inferred.all_but_one {
             let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
@@ -356,7 +352,7 @@ fn groups_body(input: &ReportInput<'_>) -> String {
                 why_alone(&reported)
             );
         }
-        let is_told = !rows.is_empty() || !inferred.all_but_one.is_empty();
+        let is_told = !inferred.levels.is_empty() || !inferred.all_but_one.is_empty();
         if !is_told && inferred.continuous {
             body.push_str("<p>The values run on without groups.</p>\n");
         } else if !is_told && inferred.too_few {
@@ -365,14 +361,14 @@ fn groups_body(input: &ReportInput<'_>) -> String {
     }
     if !topology.agreement.is_empty() {
         let rows = topology.agreement.iter().map(|agreement| {
-            vec![
-                Cell::Words(plain(&agreement.level)),
-                Cell::Words(plain(&agreement.verdict.replace('-', " "))),
-                Cell::Number(agreement.rand_index.map_or("·".into(), |index| format!("{index:.2}"))),
+            [
+                plain(&agreement.level).into(),
+                plain(&agreement.verdict.replace('-', " ")).into(),
+                Cell::known(agreement.rand_index.map(|index| format!("{index:.2}"))),
             ]
         });
-        let heads = ["level", "verdict", "Rand index"];
-        body.push_str(&table("Reported and measured groups", &heads, &rows.collect::<Vec<_>>()));
+        let columns = [Column::words("level"), Column::words("verdict"), Column::numbers("Rand index")];
+        body.push_str(&table("Reported and measured groups", &Table::new(columns).with(rows)));
     }
     body
 }
@@ -393,16 +389,15 @@ fn placements_body(input: &ReportInput<'_>) -> String {
     let rows = first.placements.iter().map(|placement| {
         let role_order = || placement.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let all = || placement.cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>();
-        vec![
-            Cell::Words(plain(&placement.name)),
-            Cell::Words(match placement.taskset {
-                Some(_) => role_order(),
-                None => format!("wherever the system puts it, among {}", all()),
-            }),
-            Cell::Words(placement.taskset.as_ref().map_or(String::new(), |command| plain(command))),
-        ]
+        let cpus = match placement.taskset {
+            Some(_) => role_order(),
+            None => format!("wherever the system puts it, among {}", all()),
+        };
+        let command = placement.taskset.as_ref().map_or(String::new(), |command| plain(command));
+        [plain(&placement.name), cpus, command].map(Cell::from)
     });
-    let where_it_ran = table("Placements", &["name", "CPUs", "command"], &rows.collect::<Vec<_>>());
+    let columns = ["name", "CPUs", "command"].map(Column::words);
+    let where_it_ran = table("Placements", &Table::new(columns).with(rows));
     where_it_ran + &comparisons.iter().map(comparison_body).collect::<String>()
 }
 
@@ -443,18 +438,25 @@ fn differences_body(input: &ReportInput<'_>) -> String {
         return String::new();
     }
     let rows = differences.iter().filter(|one| one.level.is_some()).map(|one| {
-        let interval = one.ci.map_or("·".into(), |[low, high]| {
+        let interval = one.ci.map(|[low, high]| {
             format!("{} .. {}", signed_percent(low).trim_end_matches(" %"), signed_percent(high))
         });
-        vec![
-            Cell::Words(one.level.as_ref().map_or(String::new(), |level| plain(&bare(level)))),
-            Cell::Number(one.shift_percent.map_or("·".into(), signed_percent)),
-            Cell::Number(interval),
-            Cell::Number(one.q_value.map_or("·".into(), |q| format!("{q:.2e}"))),
-            Cell::Words(plain(&one.verdict.replace('-', " "))),
+        [
+            one.level.as_ref().map_or(String::new(), |level| plain(&bare(level))).into(),
+            Cell::known(one.shift_percent.map(signed_percent)),
+            Cell::known(interval),
+            Cell::known(one.q_value.map(|q| format!("{q:.2e}"))),
+            plain(&one.verdict.replace('-', " ")).into(),
         ]
     });
-    table("Level by level", &["level", "shift", "95 %", "q", "verdict"], &rows.collect::<Vec<_>>())
+    let columns = [
+        Column::words("level"),
+        Column::numbers("shift"),
+        Column::numbers("95 %"),
+        Column::numbers("q"),
+        Column::words("verdict"),
+    ];
+    table("Level by level", &Table::new(columns).with(rows))
 }
 
 impl ReportInput<'_> {

@@ -2,7 +2,8 @@
 
 use super::escape::escaped;
 use super::section::WIDTH;
-use super::tables::{Cell, figure, table};
+use crate::blocks::{Cell, Column, Table};
+use crate::render::html::{figure, table};
 use crate::report::figure::chart::number;
 use crate::report::figure::curves::{self, VIEWS};
 use crate::report::text::{grouped, ns, plain};
@@ -71,37 +72,38 @@ fn whole_table(series: &[SeriesView]) -> String {
     let values = names(shown.iter().flat_map(|one| one.values.keys()));
     let counts = names(shown.iter().flat_map(|one| one.counts.keys()));
     let unit = shown.first().map_or("", |one| one.unit.as_str());
-    let mut heads: Vec<String> = ["what", "CPUs", "kind", "count"].map(str::to_owned).to_vec();
-    heads.extend(percentiles.iter().map(|name| match *name {
-        "100" => format!("max {unit}"),
-        other => format!("p{other} {unit}"),
+    let mut columns =
+        vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
+    columns.extend(percentiles.iter().map(|name| match *name {
+        "100" => Column::numbers(format!("max {unit}")),
+        other => Column::numbers(format!("p{other} {unit}")),
     }));
-    heads.extend(values.iter().chain(&counts).map(|name| name.replace('_', " ")));
-    heads.push("doubts".into());
-    let rows = shown.iter().map(|one| {
-        let mut row = vec![
-            Cell::Words(plain(&one.words())),
-            Cell::Number(one.cpus()),
-            Cell::Words(plain(&one.kind.replace('-', " "))),
-            Cell::Number(grouped(one.count as i64)),
+    columns.extend(values.iter().chain(&counts).map(|name| Column::numbers(name.replace('_', " "))));
+    columns.push(Column::words("doubts"));
+    let mut rows = Table::new(columns);
+    for one in shown {
+        let mut row: Vec<Cell> = vec![
+            plain(&one.words()).into(),
+            one.cpus().into(),
+            plain(&one.kind.replace('-', " ")).into(),
+            grouped(one.count as i64).into(),
         ];
         row.extend(percentiles.iter().map(|name| {
             let interval = one.median().and_then(|(_, interval)| interval).filter(|_| *name == "50");
-            Cell::Number(with_interval(percentile(one, name), interval))
+            with_interval(percentile(one, name), interval)
         }));
         row.extend(values.iter().map(|name| {
             let value = one.values.get(*name).copied().flatten();
-            Cell::Number(with_interval(value, one.intervals.get(*name).copied()))
+            with_interval(value, one.intervals.get(*name).copied())
         }));
-        row.extend(counts.iter().map(|name| {
-            Cell::Number(one.counts.get(*name).map_or("·".into(), |count| grouped(*count as i64)))
-        }));
+        row.extend(
+            counts.iter().map(|name| Cell::known(one.counts.get(*name).map(|count| grouped(*count as i64)))),
+        );
         let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
         let doubts = one.flags.iter().chain(&one.reason).map(|doubt| plain(doubt));
-        row.push(Cell::Words(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ")));
-        row
-    });
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        row.push(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ").into());
+        rows.row(row);
+    }
     let all = series.len();
     let caption = match all > MOST_ROWS {
         true => format!(
@@ -109,7 +111,7 @@ fn whole_table(series: &[SeriesView]) -> String {
         ),
         false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
     };
-    table(&caption, &heads, &rows.collect::<Vec<_>>())
+    table(&caption, &rows)
 }
 
 fn percentile(one: &SeriesView, name: &str) -> Option<f64> {
@@ -124,11 +126,13 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
 }
 
 /// `2 150 [2 100 .. 2 200]`.
-fn with_interval(value: Option<f64>, interval: Option<[f64; 2]>) -> String {
+fn with_interval(value: Option<f64>, interval: Option<[f64; 2]>) -> Cell {
     let point = |value: f64| if value.abs() < 1e5 { ns(value) } else { number(value) };
     match (value, interval) {
-        (Some(value), Some([low, high])) => format!("{} [{} .. {}]", point(value), point(low), point(high)),
-        (Some(value), None) => point(value),
-        (None, _) => "·".to_owned(),
+        (Some(value), Some([low, high])) => {
+            format!("{} [{} .. {}]", point(value), point(low), point(high)).into()
+        }
+        (Some(value), None) => point(value).into(),
+        (None, _) => Cell::Unknown,
     }
 }

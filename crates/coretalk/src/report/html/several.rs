@@ -3,7 +3,8 @@
 use super::machine;
 use super::section::Section;
 use super::sections::{Maps, heat_map_body, results};
-use super::tables::{Cell, paragraphs, table};
+use crate::blocks::{Cell, Column, Table};
+use crate::render::html::{paragraphs, table};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{
     alone_row, conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
@@ -84,13 +85,17 @@ fn difference(differing: &Differing<'_>) -> Section {
             .into_iter()
             .map(|level| level_row(level, dataset, view.topology(), &labels));
         let alone = dataset.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
-        let rows = levels.chain(alone).map(|mut row| {
-            let verdict = row.pop().map(Cell::Words);
-            row.into_iter().map(Cell::Number).chain(verdict).collect()
-        });
-        let (a, b) = (format!("A {}", dataset.unit), format!("B {}", dataset.unit));
-        let heads = ["level", "pairs", &a, &b, "shift", "95 %", "verdict"];
-        body.push_str(&table(&heading(dataset), &heads, &rows.collect::<Vec<_>>()));
+        let rows = levels.chain(alone).map(|row| row.into_iter().map(Cell::from).collect::<Vec<_>>());
+        let columns = [
+            Column::words("level"),
+            Column::numbers("pairs"),
+            Column::numbers(format!("A {}", dataset.unit)),
+            Column::numbers(format!("B {}", dataset.unit)),
+            Column::numbers("shift"),
+            Column::numbers("95 %"),
+            Column::words("verdict"),
+        ];
+        body.push_str(&table(&heading(dataset), &Table::new(columns).with(rows)));
         body.push_str(&paragraphs(remarks(dataset).into_iter().chain(tally(dataset))));
     }
     Section::new("difference", "Difference", None, body)
@@ -106,12 +111,10 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     }
     let rows = known.rows.iter().map(|row| {
         let input = &inputs[row.side];
-        let mut cells = vec![
-            Cell::Words([input.marks().join(" "), input.machine()].join(" ")),
-            Cell::Words(plain(&about(row))),
-        ];
+        let mut cells: Vec<Cell> =
+            vec![[input.marks().join(" "), input.machine()].join(" ").into(), plain(&about(row)).into()];
         cells.extend(row.medians.iter().map(|group| {
-            Cell::Number(group.as_ref().map_or("·".into(), |group| {
+            Cell::known(group.as_ref().map(|group| {
                 let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
                 let mut parts = vec![range, count(group.pairs as u64, "pair"), makeup(group)];
                 parts.retain(|part| !part.is_empty());
@@ -120,12 +123,11 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         }));
         cells
     });
-    let names: Vec<String> = known.groups.iter().map(|group| group_words(group)).collect();
-    let mut heads = vec!["machine", "what"];
-    heads.extend(names.iter().map(String::as_str));
+    let mut columns = vec![Column::words("machine"), Column::words("what")];
+    columns.extend(known.groups.iter().map(|group| Column::numbers(group_words(group))));
     let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
                    latencies show them";
-    let mut body = table(caption, &heads, &rows.collect::<Vec<_>>());
+    let mut body = table(caption, &Table::new(columns).with(rows));
     body.push_str(&paragraphs(kinds_words(&known).map(|words| format!("{words}."))));
     Some(Section::new("relations", "Side by side", None, body))
 }
@@ -142,22 +144,22 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
         return None;
     }
     let rows = inputs.iter().zip(&known).map(|(input, known)| {
-        let mut row = vec![
-            Cell::Words([input.marks().join(" "), input.machine()].join(" ")),
-            Cell::Words(input.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str()))),
+        let mut row: Vec<Cell> = vec![
+            [input.marks().join(" "), input.machine()].join(" ").into(),
+            input.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str())).into(),
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);
-            Cell::Number(found.map_or("·".into(), |row| {
+            Cell::known(found.map(|row| {
                 let range = format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]));
                 format!("{} ({range}, {})", ns(row.median_ns), count(row.pairs, "pair"))
             }))
         }));
         row
     });
-    let mut heads = vec!["machine".to_owned(), "kernel".to_owned()];
-    heads.extend(shown.iter().map(|relation| format!("{} ns", relation.name().replace('-', " "))));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut columns = vec![Column::words("machine"), Column::words("kernel")];
+    let title = |relation: &Relation| Column::numbers(format!("{} ns", relation.name().replace('-', " ")));
+    columns.extend(shown.iter().map(title));
     let caption = "Median of the pairs by what they share at most, with the least and the most of them";
-    Some(Section::new("relations", "Side by side", None, table(caption, &heads, &rows.collect::<Vec<_>>())))
+    Some(Section::new("relations", "Side by side", None, table(caption, &Table::new(columns).with(rows))))
 }

@@ -2,7 +2,8 @@
 
 use super::escape::escaped;
 use super::section::Section;
-use super::tables::{Cell, figure, table};
+use crate::blocks::{Cell, Column, Table};
+use crate::render::html::{figure, table};
 use crate::report::figure::spectra::charts;
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
 use crate::report::text::{count, plain};
@@ -56,13 +57,13 @@ fn odd(views: &[SpectrumView]) -> String {
 /// A row for each distribution: on a page names are long, and there may be many.
 fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
-    let heads: Vec<&str> =
-        std::iter::once("what").chain(columns.iter().map(|(head, _)| head.as_str())).collect();
+    let heads = columns.iter().map(|(head, _)| Column::numbers(head.as_str()));
     let rows = views.iter().enumerate().map(|(at, view)| {
-        let cells = columns.iter().map(|(_, cells)| Cell::Number(cells[at].clone()));
-        std::iter::once(Cell::Words(plain(&view.title))).chain(cells).collect()
+        let cells = columns.iter().map(|(_, cells)| Cell::from(cells[at].as_str()));
+        [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()
     });
-    let mut body = table(&format!("Values {}", values_words(views)), &heads, &rows.collect::<Vec<_>>());
+    let heads = [Column::words("what")].into_iter().chain(heads).collect::<Vec<_>>();
+    let mut body = table(&format!("Values {}", values_words(views)), &Table::new(heads).with(rows));
     if views.iter().any(has_bounds) {
         let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(BOUNDS));
     }

@@ -1,7 +1,8 @@
 //! Tables of trials: a row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
-use crate::report::table::{Align, Columns};
+use crate::blocks::Align;
+use crate::render::terminal::Columns;
 use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
 use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;

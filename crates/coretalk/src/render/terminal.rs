@@ -1,14 +1,49 @@
-//! [`Columns`]: small aligned tables whose last column wraps.
+//! Blocks as the lines of a terminal: the one place that knows how wide they may be.
 
-use super::text::{columns, left, right, wrap};
+use crate::blocks::{Align, Block, Cell, Column, Table};
+use crate::report::style::Style;
+use crate::report::text::{columns, flow, left, right, spaced, wrap};
 
-/// How a column is aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
+/// The lines of these blocks; none begins or ends with a blank line, and no two blank lines follow each other.
+pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
+    let width = style.width;
+    let of = |block: &Block<'_>| match block {
+        Block::Question(text) => wrap(text, width, 2),
+        Block::Heading(text) | Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
+        Block::Remark(text) => wrap(&format!(" {text}"), width, 3),
+        Block::Doubt(text) => wrap(&format!(" ! {text}"), width, 3),
+        Block::Parts(parts) => {
+            let mut parts = parts.clone();
+            parts.first_mut().into_iter().for_each(|first| first.insert(0, ' '));
+            flow(parts.iter().map(String::as_str), " · ", width, 1)
+        }
+        Block::Table(table) => table_lines(&table.within(width), width),
+        Block::Drawing(lines) => lines(style),
+        Block::Gap => vec![String::new()],
+    };
+    spaced(blocks.iter().flat_map(of).collect())
+}
+
+/// A table under its legend.
+fn table_lines(table: &Table, width: usize) -> Vec<String> {
+    let heading: Vec<(&str, Align)> =
+        table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
+    let mut columns = Columns::new(&heading);
+    for row in &table.rows {
+        columns.row(row.iter().zip(&table.columns).map(|(cell, column)| cell_text(cell, column)).collect());
+    }
+    let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
+    legend.into_iter().chain(columns.lines(width)).collect()
+}
+
+fn cell_text(cell: &Cell, column: &Column) -> String {
+    let place = if column.is_marked { " " } else { "" };
+    match cell {
+        Cell::Text(text) => text.clone(),
+        Cell::Marked(text, mark) => format!("{text}{mark}"),
+        Cell::Unknown => format!("·{place}"),
+        Cell::Blank => String::new(),
+    }
 }
 
 /// A table of text. The last column takes what is left of the width and wraps.

@@ -1,0 +1,205 @@
+//! [`Block`]: a part of what a person reads, whatever it is shown on.
+//!
+//! A result becomes blocks once; [`crate::render`] turns them into the lines of a terminal and into HTML, so that the
+//! two say the same. Nothing that makes a block knows how wide it will be.
+
+use crate::report::style::Style;
+
+/// A part of a screen or a page.
+pub enum Block<'a> {
+    /// The question that what follows answers.
+    Question(String),
+    /// The name of what stands below.
+    Heading(String),
+    /// Sentences.
+    Prose(String),
+    /// Sentences that explain what stands above.
+    Remark(String),
+    /// A reason not to trust something.
+    Doubt(String),
+    /// Facts in few words each, beside each other.
+    Parts(Vec<String>),
+    /// Rows and columns.
+    Table(Table),
+    /// What is drawn with characters.
+    Drawing(Box<dyn Fn(&Style) -> Vec<String> + 'a>),
+    /// A blank line on a terminal. Several are one.
+    Gap,
+}
+
+impl<'a> Block<'a> {
+    /// What is drawn with characters, line by line.
+    pub fn drawing(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
+        Block::Drawing(Box::new(lines))
+    }
+}
+
+/// How a column is aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A column of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it.
+    pub title: String,
+    /// How its cells are aligned.
+    pub align: Align,
+    /// Narrower terminals leave it out.
+    pub least_width: usize,
+    /// Whether each cell keeps a place for a mark behind its value.
+    pub is_marked: bool,
+    /// What it means, as a part of the legend; empty where its title says it.
+    pub meaning: &'static str,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn words(title: impl Into<String>) -> Column {
+        let title = title.into();
+        Column { title, align: Align::Left, least_width: 0, is_marked: false, meaning: "" }
+    }
+
+    /// A column of numbers.
+    pub fn numbers(title: impl Into<String>) -> Column {
+        Column { align: Align::Right, ..Column::words(title) }
+    }
+
+    /// The same, left out where a terminal has fewer columns of characters than this.
+    pub fn from_width(self, least_width: usize) -> Column {
+        Column { least_width, ..self }
+    }
+
+    /// The same with a place for a mark behind each value.
+    pub fn marked(self) -> Column {
+        Column { is_marked: true, ..self }
+    }
+
+    /// The same, explained in the legend of its table.
+    pub fn meaning(self, meaning: &'static str) -> Column {
+        Column { meaning, ..self }
+    }
+}
+
+/// A cell of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// Words, or a number as it reads.
+    Text(String),
+    /// A value with a mark that says something about it, such as a doubt.
+    Marked(String, char),
+    /// A value that is not known.
+    Unknown,
+    /// Nothing: what stands above holds here too, or there is nothing to say.
+    Blank,
+}
+
+impl Cell {
+    /// A value as it reads, or that it is not known.
+    pub fn known(value: Option<impl Into<String>>) -> Cell {
+        value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell::Text(text.into())
+    }
+}
+
+/// Rows of cells below the titles of their columns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// As many cells each as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+    /// How its legend begins; empty without one.
+    pub about: String,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Table {
+        Table { columns: columns.into(), ..Table::default() }
+    }
+
+    /// The same with a legend: this, and what the columns mean.
+    pub fn about(self, about: impl Into<String>) -> Table {
+        Table { about: about.into(), ..self }
+    }
+
+    /// The same with these rows below what it has.
+    pub fn with(mut self, rows: impl IntoIterator<Item = impl Into<Vec<Cell>>>) -> Table {
+        rows.into_iter().for_each(|row| self.row(row));
+        self
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.rows.push(cells.into());
+    }
+
+    /// Without the columns that a terminal of this width leaves out.
+    pub fn within(&self, width: usize) -> Table {
+        let kept: Vec<bool> = self.columns.iter().map(|column| column.least_width <= width).collect();
+        let row = |row: &Vec<Cell>| {
+            row.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(cell, _)| cell.clone()).collect()
+        };
+        Table {
+            columns: self
+                .columns
+                .iter()
+                .zip(&kept)
+                .filter(|(_, kept)| **kept)
+                .map(|(it, _)| it.clone())
+                .collect(),
+            rows: self.rows.iter().map(row).collect(),
+            about: self.about.clone(),
+        }
+    }
+
+    /// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
+    pub fn legend(&self) -> Option<String> {
+        let mut legend = format!("{}:", self.about);
+        for meaning in self.columns.iter().map(|column| column.meaning).filter(|it| !it.is_empty()) {
+            // What goes on with the column before it is no part of its own.
+            if !legend.ends_with(':') && !meaning.starts_with("and ") {
+                legend.push(';');
+            }
+            legend.push(' ');
+            legend.push_str(meaning);
+        }
+        (!self.about.is_empty() && !self.rows.is_empty()).then(|| legend + ".")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_table_and_its_legend_leave_out_the_same_columns() {
+        let mut table = Table::new([
+            Column::words("method"),
+            Column::numbers("least").meaning("the share of the slowest thread"),
+            Column::numbers("most").from_width(100).meaning("and of the fastest"),
+            Column::numbers("run").meaning("additions in a row"),
+        ])
+        .about("With 4 threads");
+        assert_eq!(table.legend(), None, "nothing is said of a table without rows");
+        table.row(["mcs", "2 %", "3 %", "1.0"].map(Cell::from));
+        let legend =
+            "With 4 threads: the share of the slowest thread and of the fastest; additions in a row.";
+        assert_eq!(table.within(100).legend().as_deref(), Some(legend));
+        let narrow = table.within(99);
+        let legend = "With 4 threads: the share of the slowest thread; additions in a row.";
+        assert_eq!(narrow.legend().as_deref(), Some(legend));
+        assert_eq!(narrow.rows, [["mcs", "2 %", "1.0"].map(Cell::from)]);
+    }
+}

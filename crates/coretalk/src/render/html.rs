@@ -1,0 +1,168 @@
+//! Blocks, and the tables, lists and figures of a page, as HTML.
+
+use crate::blocks::{Align, Block, Cell, Column, Table};
+use crate::report::depth::ColorDepth;
+use crate::report::html::escape::escaped;
+use crate::report::picture::{Medium, Picture};
+use crate::report::style::{By, Order, Style};
+use crate::report::text::columns;
+
+/// Drawings of characters are as wide as a section has room for.
+const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order::Topology, by: By::Core };
+/// Columns of words with longer cells than this wrap them.
+const MOST_UNBROKEN: usize = 40;
+
+/// The elements of these blocks, one below the other.
+pub fn blocks(blocks: &[Block<'_>]) -> String {
+    let mut html = String::new();
+    let mut name = "";
+    for block in blocks {
+        html.push_str(&match block {
+            Block::Question(text) => format!("<p class=\"question\">{}</p>\n", escaped(text)),
+            Block::Heading(text) => {
+                name = text;
+                format!("<h4>{}</h4>\n", escaped(text))
+            }
+            Block::Prose(text) => paragraph(text),
+            Block::Remark(text) => note(text),
+            Block::Doubt(text) => {
+                format!("<ul class=\"doubts\"><li class=\"warn\">{}</li></ul>\n", escaped(text))
+            }
+            Block::Parts(parts) => paragraph(&parts.join(" · ")),
+            Block::Table(table) if table.rows.is_empty() => String::new(),
+            Block::Table(table) => {
+                table.legend().map_or(String::new(), |text| note(&text)) + &framed(name, "", table)
+            }
+            Block::Drawing(lines) => drawing(&lines(&DRAWING)),
+            Block::Gap => String::new(),
+        });
+    }
+    html
+}
+
+fn note(text: &str) -> String {
+    format!("<p class=\"note\">{}</p>\n", escaped(text))
+}
+
+fn paragraph(text: &str) -> String {
+    format!("<p>{}</p>\n", escaped(text))
+}
+
+fn drawing(lines: &[String]) -> String {
+    // What is escaped holds no line ends and no blanks at its ends, and columns stand below each other.
+    let indented = |line: &String| {
+        let words = line.trim_start();
+        format!("{}{}", " ".repeat(line.len() - words.len()), escaped(words))
+    };
+    let text = lines.iter().map(indented).collect::<Vec<_>>().join("\n");
+    match text.trim_matches('\n') {
+        "" => String::new(),
+        text => format!("<pre class=\"terminal\" tabindex=\"0\">{text}</pre>\n"),
+    }
+}
+
+/// A table under its caption.
+pub fn table(caption: &str, table: &Table) -> String {
+    framed(caption, &format!("<caption>{}</caption>", escaped(caption)), table)
+}
+
+/// A table that scrolls in its own frame where it is wide.
+fn framed(name: &str, caption: &str, table: &Table) -> String {
+    let classes: Vec<&str> = (0..table.columns.len()).map(|column| class(table, column)).collect();
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{caption}<thead><tr>",
+        escaped(if name.is_empty() { "table" } else { name })
+    );
+    for (column, class) in table.columns.iter().zip(&classes) {
+        html.push_str(&match column.title.as_str() {
+            "" => "<td></td>".to_owned(),
+            title => format!("<th scope=\"col\"{class}>{}{}</th>", escaped(title), mark_place(column, "")),
+        });
+    }
+    html.push_str("</tr></thead><tbody>");
+    for row in &table.rows {
+        html.push_str("<tr>");
+        for (index, ((cell, column), class)) in row.iter().zip(&table.columns).zip(&classes).enumerate() {
+            let text = cell_html(cell, column);
+            html.push_str(&match index {
+                0 if *cell != Cell::Blank => format!("<th scope=\"row\"{class}>{text}</th>"),
+                _ => format!("<td{class}>{text}</td>"),
+            });
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>\n");
+    html
+}
+
+/// Words are aligned to the left, as the first column is; where they are long, they wrap.
+fn class(table: &Table, column: usize) -> &'static str {
+    let length = |row: &Vec<Cell>| match row.get(column) {
+        Some(Cell::Text(text) | Cell::Marked(text, _)) => columns(text),
+        _ => 0,
+    };
+    match (table.columns[column].align, column) {
+        (Align::Right, 0) => " class=\"number\"",
+        (Align::Right, _) | (Align::Left, 0) => "",
+        _ if table.rows.iter().any(|row| length(row) > MOST_UNBROKEN) => " class=\"words\"",
+        _ => " class=\"text\"",
+    }
+}
+
+fn cell_html(cell: &Cell, column: &Column) -> String {
+    match cell {
+        Cell::Text(text) => escaped(text),
+        Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
+        Cell::Unknown => "·".to_owned() + &mark_place(column, ""),
+        Cell::Blank => String::new(),
+    }
+}
+
+/// A mark behind a value, or the room that it would take, so that digits stand below each other.
+fn mark_place(column: &Column, mark: &str) -> String {
+    if column.is_marked { format!("<span class=\"mark\">{mark}</span>") } else { mark.to_owned() }
+}
+
+/// Names and what they stand for; what is unknown is left out.
+pub fn facts(rows: &[(&str, Option<String>)]) -> String {
+    let known = rows.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let items = known.map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escaped(name), escaped(value)));
+    format!("<dl>{}</dl>\n", items.collect::<String>())
+}
+
+/// Sentences, a paragraph each.
+pub fn paragraphs(lines: impl IntoIterator<Item = String>) -> String {
+    lines.into_iter().filter(|line| !line.trim().is_empty()).map(|line| paragraph(&line)).collect()
+}
+
+/// A drawing inside the page.
+pub fn figure(picture: &Picture) -> String {
+    format!("<figure>{}</figure>\n", picture.to_svg(Medium::Page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_become_elements_with_columns_that_line_up() {
+        let mut table =
+            Table::new([Column::words("method"), Column::numbers("4 threads").marked()]).about("ns");
+        table.row([Cell::from("<mcs>"), Cell::Marked("12.3".into(), '!')]);
+        table.row([Cell::from("ttas"), Cell::Unknown]);
+        let drawn =
+            Block::drawing(|style| vec![String::new(), format!("  {} <", style.width), String::new()]);
+        let html = blocks(&[Block::Heading("A & B".into()), Block::Table(table), Block::Gap, drawn]);
+        for part in [
+            "<h4>A &amp; B</h4>",
+            "aria-label=\"A &amp; B\"",
+            "<th scope=\"col\">method</th><th scope=\"col\">4 threads<span class=\"mark\"></span></th>",
+            "<th scope=\"row\">&lt;mcs&gt;</th><td>12.3<span class=\"mark\">!</span></td>",
+            "<td>·<span class=\"mark\"></span></td>",
+            "<pre class=\"terminal\" tabindex=\"0\">  116 &lt;</pre>",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        assert_eq!(blocks(&[Block::Table(Table::new([Column::words("x")]).about("y")), Block::Gap]), "");
+    }
+}
