@@ -1,8 +1,7 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
-use super::text::{count, duration, flow, grouped, percent, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::{count, duration, grouped, percent};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Quietness, are_alike, by_quietness, extremes, names};
 use coretalk_model::series::TrialResult;
@@ -13,46 +12,38 @@ const MOST_ROWS: usize = 32;
 const MOST_NAMED: usize = 8;
 /// The same in one line among others.
 const MOST_NAMED_IN_A_LINE: usize = 4;
-/// From this width on the causes stand in the table.
+/// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
 /// Everything about the jitter of a run.
-pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
+pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
-    let mut lines = wrap(
-        " Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. Causes are shares of the \
-         time lost, as far as the counters of the system tell them.",
-        width,
-        1,
-    );
-    lines.push(String::new());
     let left_out = sorted.len().saturating_sub(MOST_ROWS);
     let shown = sorted.iter().rev().take(MOST_ROWS - usize::from(left_out > 0)).chain(
         // The quietest closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
-    lines.extend(table(trials, shown, width));
+    let about = "Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. Causes are shares \
+                 of the time lost, as far as the counters of the system tell them.";
+    let mut blocks = vec![Block::Prose(about.to_owned()), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
-        lines.extend(wrap(
-            &format!(" {} between them are in the data", count(left_out as u64, "CPU")),
-            width,
-            1,
-        ));
+        let cpus = count(left_out as u64, "CPU");
+        blocks.push(Block::Prose(format!("{cpus} between them are in the data")));
     }
-    lines.push(String::new());
-    lines.extend(words(&sorted).iter().flat_map(|text| wrap(text, width, 1)));
-    lines
+    blocks.push(Block::Gap);
+    blocks.extend(words(&sorted).map(Block::Prose));
+    blocks
 }
 
-/// Quiet and noisy CPUs in one line: of a look that was too short for the whole table.
-pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
+/// Quiet and noisy CPUs in few words: of a look that was too short for the whole table.
+pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let (first, last) = (sorted.first()?, sorted.last()?);
     let [quiet, noisy] = extremes(&sorted, MOST_NAMED_IN_A_LINE);
     let longest = sorted.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max);
     let mut parts = match noisy.first() {
         Some(worst) if !quiet.is_empty() => vec![
-            format!(" quiet CPUs {}", ids(&quiet)),
+            format!("quiet CPUs {}", ids(&quiet)),
             format!(
                 "noisy {} ({} of its time lost, longest gap {})",
                 ids(&noisy[..1]),
@@ -61,13 +52,13 @@ pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
             ),
         ],
         _ if sorted.len() == 1 => vec![format!(
-            " CPU {} lost {} of its time, longest gap {}",
+            "CPU {} lost {} of its time, longest gap {}",
             first.cpu,
             percent(first.lost),
             duration(longest * 1e-9)
         )],
         _ => vec![format!(
-            " {}: each lost {} of its time, longest gap {}",
+            "{}: each lost {} of its time, longest gap {}",
             match are_alike(&sorted) {
                 true => "no CPU is quieter than the others",
                 false => "cannot tell which CPUs are quieter",
@@ -79,54 +70,36 @@ pub(super) fn one_line(trials: &[&TrialResult], width: usize) -> Vec<String> {
     let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
     parts.extend(watched.map(|ms| format!("watched for {}", duration(*ms as f64 * 1e-3))));
     parts.push("longer: coretalk jitter".to_owned());
-    flow(parts.iter().map(String::as_str), " · ", width, 1)
+    Some(Block::Parts(parts))
 }
 
-fn table<'a>(
-    trials: &[&TrialResult],
-    shown: impl Iterator<Item = &'a Quietness>,
-    width: usize,
-) -> Vec<String> {
-    let mut heading = vec![
-        ("CPU", Align::Right),
-        ("lost", Align::Right),
-        ("±", Align::Right),
-        ("gaps/s", Align::Right),
-        ("p50", Align::Right),
-        ("p99.9", Align::Right),
-        ("longest", Align::Right),
-    ];
+fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
     let causes = causes(trials);
-    if width >= ROOMY {
-        heading.extend(causes.iter().map(|(_, title)| (*title, Align::Right)));
-    }
-    let mut table = Columns::new(&heading);
-    for cpu in shown {
-        let Some(trial) = of_cpu(trials, cpu.cpu) else { continue };
+    let mut columns = ["CPU", "lost", "±", "gaps/s", "p50", "p99.9", "longest"].map(Column::numbers).to_vec();
+    columns.extend(causes.iter().map(|(_, title)| Column::numbers(*title).from_width(ROOMY)));
+    let rows = shown.filter_map(|cpu| {
+        let trial = of_cpu(trials, cpu.cpu)?;
         let gaps = trial.histogram(names::GAPS);
         let at = |share| {
             let ns = gaps.and_then(|gaps| gaps.telling_percentile_ns(share));
-            ns.map_or("·".to_owned(), |ns| duration(ns * 1e-9))
+            Cell::known(ns.map(|ns| duration(ns * 1e-9)))
         };
         let value = |name: &str| trial.values.get(name).map(|estimate| estimate.point);
         let mut row = vec![
-            cpu.cpu.to_string(),
-            percent(cpu.lost),
-            cpu.lost_reach.map_or("?".to_owned(), percent),
-            value(names::RATE).map_or("·".to_owned(), |per_s| grouped(per_s.round() as i64)),
+            cpu.cpu.to_string().into(),
+            percent(cpu.lost).into(),
+            cpu.lost_reach.map_or("?".to_owned(), percent).into(),
+            Cell::known(value(names::RATE).map(|per_s| grouped(per_s.round() as i64))),
             at(0.5),
             at(0.999),
             at(1.0),
         ];
-        if width >= ROOMY {
-            row.extend(causes.iter().map(|(name, _)| match value(name) {
-                Some(share) if cpu.lost > 0.0 => percent(share / cpu.lost),
-                _ => "·".to_owned(),
-            }));
-        }
-        table.row(row);
-    }
-    table.lines(width)
+        let share =
+            |name: &str| value(name).filter(|_| cpu.lost > 0.0).map(|share| percent(share / cpu.lost));
+        row.extend(causes.iter().map(|(name, _)| Cell::known(share(name))));
+        Some(row)
+    });
+    Table::new(columns).with(rows)
 }
 
 /// Those of a table: a quota that stopped nothing is none.
@@ -153,24 +126,24 @@ fn ids(cpus: &[Quietness]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn words(sorted: &[Quietness]) -> Vec<String> {
+fn words(sorted: &[Quietness]) -> Option<String> {
     let [quiet, noisy] = extremes(sorted, MOST_NAMED);
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let (first, last) = (sorted.first()?, sorted.last()?);
     if quiet.is_empty() {
-        return vec![format!(
-            " {}: each lost {} of its time.",
+        return Some(format!(
+            "{}: each lost {} of its time.",
             if are_alike(sorted) { "No CPU stands out" } else { "Cannot tell which CPUs are quieter" },
             from_to(first.lost, last.lost)
-        )];
+        ));
     }
     let worst = noisy.first().unwrap_or(last);
-    vec![format!(
-        " Quiet: CPUs {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
+    Some(format!(
+        "Quiet: CPUs {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
         ids(&quiet),
         percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
         ids(&noisy),
         worst.cpu,
         percent(worst.lost),
         duration(worst.longest_ns * 1e-9)
-    )]
+    ))
 }

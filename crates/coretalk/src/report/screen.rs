@@ -6,6 +6,7 @@ use super::saved::Screen;
 use super::series::series_screen;
 use super::style::Style;
 use super::{execution, ladder, pairs, states, structure, tails, words};
+use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
 use coretalk_model::infer::{Findings, levels_changed};
@@ -37,7 +38,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> 
     let mut lines = words::heading(report, screen, style.width);
     lines.extend(map_lines(report, style));
     if let Some(series) = &report.series {
-        lines.extend(super::series::overview_beside(series, style.width));
+        lines.extend(terminal::lines(super::series::overview_beside(series).as_slice(), style));
     }
     let saved = screen.saved().name();
     lines.extend(words::ending(report, saved, style.width));

@@ -75,14 +75,8 @@ fn found_with<'a>(
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !QueueCell::holds(trial)).collect();
     let mut blocks = match name {
         coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
-        coretalk_model::jitter::names::PROBE => {
-            let trials = trials.clone();
-            vec![Block::drawing(move |style| jitter::lines(&trials, style.width))]
-        }
-        spawn::PROBE => {
-            let trials = trials.clone();
-            vec![Block::drawing(move |style| spawn::lines(probe, &trials, style.width))]
-        }
+        coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
+        spawn::PROBE => spawn::blocks(probe, &trials),
         wait::PROBE => vec![Block::drawing(move |style| wait::lines(report, series, &listed, style))],
         names::PROBE => vec![Block::drawing(move |style| {
             let mut lines = queues(report, series, style);
@@ -100,7 +94,8 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, wid
     let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
     let mut lines: Vec<String> = questions.flat_map(|probe| question(probe, width)).collect();
     if series.settings.gathering() == Some(Gathering::QuickLook) {
-        return overview_beside(series, width);
+        return overview_beside(series)
+            .map_or(Vec::new(), |block| terminal::lines(&[block], &Style { width, ..Style::default() }));
     }
     lines.extend(queue::words(report, series, width));
     lines.extend(doubts::of_trials(&series.result.trials, width));
@@ -109,9 +104,8 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, wid
 }
 
 /// What stands beside the map of a quick look, in words.
-pub(super) fn overview_beside(series: &SeriesReport, width: usize) -> Vec<String> {
-    let watched = series.result.trials.iter();
-    jitter::one_line(&watched.collect::<Vec<_>>(), width)
+pub(super) fn overview_beside(series: &SeriesReport) -> Option<Block<'static>> {
+    jitter::in_short(&series.result.trials.iter().collect::<Vec<_>>())
 }
 
 /// A map for each kind of trial where there is one for many pairs, else a table; then what is to be said about them.

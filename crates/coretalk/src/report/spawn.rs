@@ -1,73 +1,66 @@
 //! Creation of threads and processes: a row for each kind, pause and placement.
 
-use super::text::{duration, ns, plain, wrap};
-use super::trial_words::median_width;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::{duration, ns, plain};
+use super::trial_words::{median_width, remarks};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
 
 /// The probe.
 pub(super) const PROBE: &str = "spawn";
-/// From this width on the table has its tails.
+/// From this width on a terminal shows the tails.
 const ROOMY: usize = 96;
 
 /// Everything about the creations of a run.
-pub(super) fn lines(probe: &dyn SeriesProbe, trials: &[&TrialResult], width: usize) -> Vec<String> {
-    let roomy = width >= ROOMY;
-    let mut heading = vec![
-        ("kind", Align::Left),
-        ("pause", Align::Right),
-        ("CPUs", Align::Left),
-        ("runs µs", Align::Right),
-        ("±", Align::Right),
-        ("p99", Align::Right),
+pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
+    let columns = [
+        Column::words("kind"),
+        Column::numbers("pause"),
+        Column::words("CPUs"),
+        Column::numbers("runs µs"),
+        Column::numbers("±"),
+        Column::numbers("p99"),
+        Column::numbers("p99.9").from_width(ROOMY),
+        Column::numbers("max").from_width(ROOMY),
+        Column::numbers("cost"),
+        Column::numbers("joined"),
+        Column::numbers("C−B"),
     ];
-    if roomy {
-        heading.extend([("p99.9", Align::Right), ("max", Align::Right)]);
-    }
-    heading.extend([("cost", Align::Right), ("joined", Align::Right), ("C−B", Align::Right)]);
-    let mut table = Columns::new(&heading);
-    for trial in trials {
+    let rows = trials.iter().map(|trial| {
         let at = |name: &str, share: f64| {
             let ns = trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share));
-            ns.map_or("·".to_owned(), micros)
+            Cell::known(ns.map(micros))
         };
         let parameters = &trial.spec.parameters;
-        let mut row = vec![
-            plain(parameters.text("kind").unwrap_or_default()),
-            parameters
-                .number("pause_ns")
-                .filter(|ns| *ns > 0.0)
-                .map_or("none".to_owned(), |ns| duration(ns * 1e-9)),
-            placement_label(trial),
+        let pause = parameters.number("pause_ns").filter(|ns| *ns > 0.0);
+        [
+            plain(parameters.text("kind").unwrap_or_default()).into(),
+            pause.map_or("none".to_owned(), |ns| duration(ns * 1e-9)).into(),
+            placement_label(trial).into(),
             at("latency", 0.5),
-            median_width(trial, "latency"),
+            median_width(trial, "latency").into(),
             at("latency", 0.99),
-        ];
-        if roomy {
-            row.extend([at("latency", 0.999), at("latency", 1.0)]);
-        }
-        row.extend([at("cost", 0.5), at("join", 0.5)]);
-        row.push(trial.values.get("after_return_ns").map_or("·".to_owned(), signed));
-        table.row(row);
-    }
-    let mut lines = wrap(
-        " µs, medians: until the new one runs, with its tail, until the creator goes on (cost), and until its end is known \
-         (joined). C−B: first statement minus return; below zero the new one ran first; a range \
-         where its sign is not sure.",
-        width,
-        1,
-    );
-    lines.push(String::new());
-    lines.extend(table.lines(width));
-    lines.push(String::new());
-    let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    for remark in probe.remarks(&specs) {
-        lines.extend(wrap(&format!(" {}", plain(&remark)), width, 3));
-    }
-    lines
+            at("latency", 0.999),
+            at("latency", 1.0),
+            at("cost", 0.5),
+            at("join", 0.5),
+            Cell::known(trial.values.get("after_return_ns").map(signed)),
+        ]
+    });
+    let mut blocks = vec![
+        Block::Prose(
+            "µs, medians: until the new one runs, with its tail, until the creator goes on (cost), and until its end is \
+             known (joined). C−B: first statement minus return; below zero the new one ran first; a range where its \
+             sign is not sure."
+                .to_owned(),
+        ),
+        Block::Gap,
+        Block::Table(Table::new(columns).with(rows)),
+        Block::Gap,
+    ];
+    blocks.extend(remarks(probe, trials));
+    blocks
 }
 
 /// Microseconds with three significant digits.

@@ -7,7 +7,7 @@ use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::render::terminal::{self, Columns};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
@@ -33,7 +33,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) ->
         lines.push(String::new());
         lines.extend(question(probe, style.width));
         if *name == coretalk_model::jitter::names::PROBE {
-            lines.extend(jitter::one_line(&trials, style.width));
+            lines.extend(terminal::lines(jitter::in_short(&trials).as_slice(), style));
             continue;
         }
         lines.extend(table(report, series, &trials, probe, style.width));
