@@ -7,6 +7,8 @@ use crate::report::style::Style;
 
 /// A part of a screen or a page.
 pub enum Block<'a> {
+    /// What was measured: facts in few words each.
+    Title(Vec<String>),
     /// The question that what follows answers.
     Question(String),
     /// The name of what stands below.
@@ -17,6 +19,8 @@ pub enum Block<'a> {
     Remark(String),
     /// A reason not to trust something.
     Doubt(String),
+    /// What follows from what stands above.
+    Conclusion(String),
     /// Facts in few words each, beside each other.
     Parts(Vec<String>),
     /// Rows and columns.

@@ -12,6 +12,7 @@ pub mod render {
     //! Blocks on what they are shown on.
 
     pub mod html;
+    pub mod markdown;
     pub mod terminal;
 }
 pub mod report;

@@ -5,16 +5,13 @@ use crate::report::{plain, words};
 use coretalk_model::formats::{Unit, write_markdown};
 use std::io::Write;
 
-/// A title is one line, however long.
-const ONE_LINE: usize = 10_000;
-
 pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let report = what.report;
     let maps =
         || report.result.maps.iter().filter(|map| what.protocol.is_none_or(|wanted| map.protocol == wanted));
-    writeln!(out, "{}", escaped(&words::title(report, ONE_LINE).join(" ")))?;
+    writeln!(out, "{}", escaped(&words::title(report).join(" · ")))?;
     for map in maps() {
-        writeln!(out, "\n{}\n", escaped(&words::question(map, ONE_LINE).join(" ")))?;
+        writeln!(out, "\n{}\n", escaped(&words::question(map)))?;
         out.write_all(write_markdown(&values(map), Unit::Ns).as_bytes())?;
     }
     Ok(())

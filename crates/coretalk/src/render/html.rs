@@ -28,7 +28,8 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             Block::Doubt(text) => {
                 format!("<ul class=\"doubts\"><li class=\"warn\">{}</li></ul>\n", escaped(text))
             }
-            Block::Parts(parts) => paragraph(&parts.join(" · ")),
+            Block::Conclusion(text) => paragraph(&format!("→ {text}")),
+            Block::Title(parts) | Block::Parts(parts) => paragraph(&parts.join(" · ")),
             Block::Table(table) if table.rows.is_empty() => String::new(),
             Block::Table(table) => {
                 table.legend().map_or(String::new(), |text| note(&text)) + &framed(name, "", table)

@@ -4,6 +4,11 @@ use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::style::Style;
 use crate::report::text::{columns, flow, left, right, spaced, wrap};
 
+/// A whole screen, with a line end after each line.
+pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
+    lines(blocks, style).join("\n") + "\n"
+}
+
 /// The lines of these blocks; none begins or ends with a blank line, and no two blank lines follow each other.
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
@@ -12,10 +17,12 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Heading(text) | Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
         Block::Remark(text) => wrap(&format!(" {text}"), width, 3),
         Block::Doubt(text) => wrap(&format!(" ! {text}"), width, 3),
+        Block::Conclusion(text) => wrap(&format!(" → {text}"), width, 2),
+        Block::Title(parts) => flow(parts.iter().map(String::as_str), " · ", width, 2),
         Block::Parts(parts) => {
-            let mut parts = parts.clone();
-            parts.first_mut().into_iter().for_each(|first| first.insert(0, ' '));
-            flow(parts.iter().map(String::as_str), " · ", width, 1)
+            let first = parts.first().map(|first| format!(" {first}"));
+            let rest = parts.iter().skip(1).map(String::as_str);
+            flow(first.as_deref().into_iter().chain(rest), " · ", width, 1)
         }
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Drawing(lines) => lines(style),

@@ -1,14 +1,15 @@
 //! Trials that cannot be trusted, reason by reason.
 
-use super::text::{count, plain, wrap};
+use super::text::{count, plain};
 use super::view::parameters;
+use crate::blocks::Block;
 use coretalk_model::series::{About, TrialResult};
 
 /// Reasons that are told one by one; more are counted.
 const MOST_REASONS: usize = 4;
 
 /// Trials that cannot be trusted, by their reason.
-pub(super) fn of_trials(trials: &[TrialResult], width: usize) -> Vec<String> {
+pub(super) fn of_trials(trials: &[TrialResult]) -> Vec<Block<'static>> {
     let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let alike = Alike::of(trial);
@@ -19,26 +20,18 @@ pub(super) fn of_trials(trials: &[TrialResult], width: usize) -> Vec<String> {
     }
     // What concerns most comes first; the order of the trials decides between equals.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
-    let mut lines = Vec::new();
-    for (alike, doubted) in reasons.iter().take(MOST_REASONS) {
+    let told = reasons.iter().take(MOST_REASONS).map(|(alike, doubted)| {
         let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
         let reason = plain(&alike.words(doubted));
-        let text = match doubted.len() {
-            1 => format!(" ! {first}: {reason}"),
-            many => format!(" ! {many} of {}: {reason}; first {first}", count(trials.len() as u64, "trial")),
-        };
-        lines.extend(wrap(&text, width, 3));
-    }
+        match doubted.len() {
+            1 => format!("{first}: {reason}"),
+            many => format!("{many} of {}: {reason}; first {first}", count(trials.len() as u64, "trial")),
+        }
+    });
     let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
-    if more > 0 {
-        let more = count(more as u64, "more trial");
-        lines.extend(wrap(
-            &format!(" ! {more} with a doubt; see `flags` and `reason` in the data"),
-            width,
-            3,
-        ));
-    }
-    lines
+    let more = (more > 0).then(|| count(more as u64, "more trial"));
+    let more = more.map(|more| format!("{more} with a doubt; see `flags` and `reason` in the data"));
+    told.chain(more).map(Block::Doubt).collect()
 }
 
 /// Reasons that are one doubt, whatever their numbers.

@@ -1,6 +1,6 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
-use super::text::{chosen_time, ns, plain, wrap};
+use super::text::{chosen_time, ns, plain};
 use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::series::TrialResult;
@@ -11,7 +11,7 @@ type Entered<'a> = (u64, BTreeMap<&'a str, u64>);
 
 /// A sentence: by idle gap, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
 /// explains steps between gaps.
-pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
+pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
     // Gaps are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
@@ -37,15 +37,14 @@ pub(super) fn lines(trials: &[&TrialResult], width: usize) -> Vec<String> {
         })
         .collect();
     if told.is_empty() {
-        return Vec::new();
+        return None;
     }
     let states: BTreeSet<&str> = by_gap.values().flat_map(|(_, entered)| entered.keys().copied()).collect();
     let why = if states.len() > 1 { " A deeper one takes longer to leave." } else { "" };
-    let text = format!(
-        " Idle states that the CPUs of a pair entered for each wake-up, whatever else woke them: {}.{why}",
+    Some(format!(
+        "Idle states that the CPUs of a pair entered for each wake-up, whatever else woke them: {}.{why}",
         told.join("; ")
-    );
-    wrap(&text, width, 1)
+    ))
 }
 
 #[cfg(test)]
@@ -72,8 +71,8 @@ mod tests {
         let long = trial(1e6, &[("samples", 100), ("idle_c1", 50), ("idle_c6", 150)]);
         let short = trial(20e3, &[("samples", 1000), ("idle_poll", 900)]);
         let other = trial(20e3, &[("samples", 1000), ("idle_poll", 1100)]);
-        let text = lines(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])], 1000).concat();
+        let text = sentence(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])]).unwrap();
         assert!(text.contains(": after 20 µs poll 1.00; after 1 ms c1 0.50, c6 1.50. A deeper"), "{text}");
-        assert_eq!(lines(&[&trial(1e3, &[("samples", 9)])], 80), Vec::<String>::new(), "no kernel counted");
+        assert_eq!(sentence(&[&trial(1e3, &[("samples", 9)])]), None, "no kernel counted");
     }
 }

@@ -18,9 +18,6 @@ use coretalk_model::queue::names;
 use coretalk_model::series::{self, Alike, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
 
-/// A title is one line, however long.
-const ONE_LINE: usize = 100_000;
-
 /// How pictures are drawn first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawing {
@@ -364,7 +361,7 @@ fn question(report: &RunReport, index: usize, about: &MatrixView) -> String {
     if about.protocol.is_some()
         && let Some(map) = report.result.maps.get(index)
     {
-        return words::question(map, ONE_LINE).join(" ");
+        return words::question(map);
     }
     let quantity = about.quantity.replace('_', " ");
     let roles = if about.probe == names::PROBE { "; rows send, columns receive" } else { "" };

@@ -1,7 +1,7 @@
 //! Whether padding pays: from which distance on two threads that write no longer slow each other down.
 
 use super::ladder::relation_words;
-use super::text::{plain, wrap};
+use super::text::plain;
 use coretalk_measure::probes::sharing::names;
 use coretalk_model::Topology;
 use coretalk_model::series::{TrialResult, side_by_side};
@@ -11,7 +11,7 @@ use coretalk_model::stats::Estimate;
 const FELT: f64 = 1.1;
 
 /// A sentence for each pair of CPUs; nothing without trials of this kind.
-pub(super) fn lines(topology: &Topology, trials: &[&TrialResult], width: usize) -> Vec<String> {
+pub(super) fn sentences(topology: &Topology, trials: &[&TrialResult]) -> Vec<String> {
     let of_kind: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
     // Distances are held against each other in one state of the machine.
@@ -33,9 +33,8 @@ pub(super) fn lines(topology: &Topology, trials: &[&TrialResult], width: usize) 
             None => pairs.push((pair, vec![(bytes, slowdown)])),
         }
     }
-    let told =
-        pairs.into_iter().map(|(pair, distances)| format!(" {}: {}", plain(&pair), sentence(distances)));
-    told.flat_map(|text| wrap(&text, width, 1)).collect()
+    let told = |(pair, distances): (String, _)| format!("{}: {}", plain(&pair), sentence(distances));
+    pairs.into_iter().map(told).collect()
 }
 
 fn sentence(mut distances: Vec<(f64, &Estimate)>) -> String {

@@ -3,10 +3,9 @@
 mod reason;
 
 use super::saved::{Saved, Screen};
-use super::text::{count, cut, duration, figure, flow, interval, percent, plain, wrap};
+use super::text::{count, cut, duration, figure, interval, percent, plain, wrap};
 use super::words;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
@@ -18,42 +17,42 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Topology};
 use reason::{reasons, structure_words};
 
-/// The whole screen of a run of comparisons, with a line end after each line.
-pub fn place_screen(report: &RunReport, place: &PlaceReport, screen: Screen<'_>, width: usize) -> String {
-    let mut lines = words::heading(report, screen, width);
-    let saved = screen.saved();
-    lines.extend(wrap("Where does the same work run better?", width, 2));
-    lines.push(String::new());
-    lines.extend(placements(&place.settings, &report.topology, width));
+/// The whole screen of a run of comparisons.
+pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
+    let mut blocks = words::heading(report, screen);
+    blocks.extend([Block::Question("Where does the same work run better?".to_owned()), Block::Gap]);
+    blocks.extend(placements(&place.settings, &report.topology));
     for work in &place.settings.works {
         let comparisons: Vec<&Comparison> =
             place.result.comparisons.iter().filter(|comparison| comparison.work == work.name).collect();
-        lines.push(String::new());
-        lines.extend(part(report, place, &comparisons, width));
+        blocks.push(Block::Gap);
+        blocks.extend(part(report, place, &comparisons));
     }
-    lines.push(String::new());
-    lines.extend(place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width)));
+    blocks.push(Block::Gap);
+    blocks.extend(place.result.doubts.iter().flat_map(doubts));
     if let Screen::Shown(_) = screen {
-        lines.extend(place.result.doubts.iter().flat_map(|doubt| streams(doubt, width)));
+        let streams = |doubt: &'a Doubt| Block::drawing(move |style| streams(doubt, style.width));
+        blocks.extend(place.result.doubts.iter().map(streams));
     }
-    lines.extend(ending(&report.header, place, saved, width));
-    lines.extend(words::doubt(report, width));
-    lines.extend(next(saved, width));
-    lines.join("\n") + "\n"
+    blocks.extend(ending(&report.header, place, screen.saved()));
+    blocks.extend(words::doubt(report));
+    let next = [
+        "see it again: coretalk runs show {id}",
+        "to share: coretalk report {id} -o z.html",
+        "as data: coretalk export {id} --format json",
+    ];
+    blocks.push(Block::Parts(words::saved_as(screen.saved(), &next)));
+    blocks
 }
 
 /// What follows for each piece of work, and every doubt, without tables.
-pub fn overview(report: &RunReport, place: &PlaceReport, width: usize) -> Vec<String> {
+pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
     let headlines = place.settings.works.iter().filter_map(|work| {
         let headline = place.result.comparisons.iter().find(|comparison| comparison.work == work.name)?;
-        Some((work, headline))
+        Some(format!("{}: {}", plain(&work.name), sentence(report, place, headline)))
     });
-    let sentences = headlines.flat_map(|(work, headline)| {
-        let told = sentence(report, place, headline);
-        wrap(&format!("{}: {}", plain(&work.name), told.trim_start_matches(" → ")), width, 2)
-    });
-    let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(doubt, width));
-    sentences.chain(doubts).chain(ending(&report.header, place, Saved::Not, width)).collect()
+    let doubts = place.result.doubts.iter().flat_map(doubts);
+    headlines.map(Block::Prose).chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
 }
 
 /// Threads up to which it is said line by line how to hold each on its CPU.
@@ -61,36 +60,33 @@ const MOST_HELD: usize = 16;
 
 /// The placements as a table: what they are called, what they share, and the words that do the same elsewhere; where it
 /// matters which thread runs where, that too.
-pub fn placements(settings: &PlaceSettings, topology: &Topology, width: usize) -> Vec<String> {
+pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let roles = settings.roles_in_order();
-    let heading = [
-        ("placement", Align::Left),
-        ("has", Align::Left),
-        ("threads on CPUs", Align::Left),
-        ("as", Align::Left),
-    ];
-    let shown = |column: &usize| *column != 2 || roles.is_some();
-    let mut table = Columns::new(&(0..4).filter(shown).map(|column| heading[column]).collect::<Vec<_>>());
-    for placement in &settings.placements {
-        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-        let mut row = vec![plain(&placement.name), structure_words(topology, placement)];
-        row.extend(roles.map(|roles| match placement.binding {
-            Binding::Bound => listed(&placement.roles(roles)),
-            Binding::Free => "anywhere".to_owned(),
-        }));
-        row.push(line);
-        table.row(row);
+    let mut columns = ["placement", "has", "threads on CPUs", "as"].map(Column::words).to_vec();
+    if roles.is_none() {
+        columns.remove(2);
     }
-    let mut lines = table.lines(width);
+    let rows = settings.placements.iter().map(|placement| {
+        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+        let mut row: Vec<Cell> =
+            vec![plain(&placement.name).into(), structure_words(topology, placement).into()];
+        row.extend(roles.map(|roles| match placement.binding {
+            Binding::Bound => Cell::from(listed(&placement.roles(roles))),
+            Binding::Free => "anywhere".into(),
+        }));
+        row.push(line.into());
+        row
+    });
+    let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
     for placement in &settings.placements {
         let names: Vec<&str> = placement.name.split('+').collect();
         if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
-            let text = format!(" {} are the same CPUs here, and run once.", names.join(" and "));
-            lines.extend(wrap(&text, width, 2));
+            let names = names.join(" and ");
+            blocks.push(Block::Prose(format!("{names} are the same CPUs here, and run once.")));
         }
     }
-    lines.extend(roles.into_iter().flat_map(|roles| held(settings, roles, width)));
-    lines
+    blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
+    blocks
 }
 
 /// `0, 8, 1, 9`, cut short where there are many.
@@ -100,69 +96,67 @@ fn listed(cpus: &[CpuId]) -> String {
 }
 
 /// That a set of CPUs is not the placement where threads have places of their own in it, and what is.
-fn held(settings: &PlaceSettings, roles: usize, width: usize) -> Vec<String> {
+fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
         Some(format!(", and {} and {} are the same to it", plain(&first.name), plain(&twin.name)))
     });
-    let text = format!(
-        " Each thread is held on one CPU here, in this order. taskset holds the process as a whole: its threads may \
+    let mut blocks = vec![Block::Prose(format!(
+        "Each thread is held on one CPU here, in this order. taskset holds the process as a whole: its threads may \
          stand in any order{}.",
         twins.unwrap_or_default()
-    );
-    let mut lines = wrap(&text, width, 1);
-    if roles > MOST_HELD {
-        lines.extend(wrap(" --format json lists the CPU of each thread under `roles`.", width, 1));
-        return lines;
-    }
-    lines.extend(wrap(
-        " To hold each thread as here, with OpenMP (other programs pin their threads themselves):",
-        width,
-        1,
-    ));
-    for placement in bound() {
-        let openmp = snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp");
+    ))];
+    let how = match roles > MOST_HELD {
+        true => "--format json lists the CPU of each thread under `roles`.",
+        false => "To hold each thread as here, with OpenMP (other programs pin their threads themselves):",
+    };
+    blocks.push(Block::Prose(how.to_owned()));
+    let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
+        let openmp =
+            snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
         // A line to be copied is never broken.
-        lines.extend(openmp.map(|openmp| format!("   {}: {}", plain(&placement.name), openmp.text)));
-    }
-    lines
+        Some(format!("   {}: {}", plain(&placement.name), openmp.text))
+    });
+    let openmp: Vec<String> = openmp.collect();
+    blocks.push(Block::drawing(move |_| openmp.clone()));
+    blocks
 }
 
-/// The titles of [`rows`].
-pub fn heading() -> [(&'static str, Align); 7] {
-    [
-        ("metric", Align::Left),
-        ("placement", Align::Left),
-        ("median", Align::Right),
-        ("95 % interval", Align::Right),
-        ("difference", Align::Right),
-        ("p", Align::Right),
-        ("verdict", Align::Left),
-    ]
-}
-
-/// One metric on every placement. Differences are those of the losers from the winner, or, where nobody wins, from the
+/// Each metric on every placement. Differences are those of the losers from the winner, or, where nobody wins, from the
 /// first placement.
-pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
+pub fn table<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Table {
+    let columns = [
+        Column::words("metric"),
+        Column::words("placement"),
+        Column::numbers("median"),
+        Column::numbers("95 % interval"),
+        Column::numbers("difference"),
+        Column::numbers("p"),
+        Column::words("verdict"),
+    ];
+    Table::new(columns).with(comparisons.into_iter().flat_map(rows))
+}
+
+fn rows(comparison: &Comparison) -> impl Iterator<Item = [Cell; 7]> {
     let reference = match comparison.outcome {
         Outcome::Winner { winner, .. } => winner,
         Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
     };
-    let row = |(number, arm): (usize, &coretalk_model::place::Arm)| {
-        let unknown = || "·".to_owned();
+    comparison.arms.iter().enumerate().map(move |(number, arm)| {
         let difference = difference(comparison, reference, number);
-        vec![
-            if number == 0 { title(comparison) } else { String::new() },
-            plain(&arm.placement.name),
-            arm.median.map_or_else(unknown, |median| figure(median.point)),
-            arm.interval().map_or_else(unknown, |[low, high]| interval(low, high)),
-            difference.as_ref().map_or_else(String::new, |(share, _)| signed(share.as_ref())),
-            difference.and_then(|(_, p)| p).map_or_else(String::new, p_words),
-            if number == 0 { verdict(comparison) } else { String::new() },
+        let p = difference.as_ref().and_then(|(_, p)| *p);
+        let once = |text: String| if number == 0 { text.into() } else { Cell::Blank };
+        [
+            once(title(comparison)),
+            plain(&arm.placement.name).into(),
+            Cell::known(arm.median.map(|median| figure(median.point))),
+            Cell::known(arm.interval().map(|[low, high]| interval(low, high))),
+            difference.map_or(Cell::Blank, |(share, _)| Cell::known(share.as_ref().map(signed))),
+            p.map_or(Cell::Blank, |p| p_words(p).into()),
+            once(verdict(comparison)),
         ]
-    };
-    comparison.arms.iter().enumerate().map(row).collect()
+    })
 }
 
 fn title(comparison: &Comparison) -> String {
@@ -197,8 +191,7 @@ fn difference(
     Some((share, pair.p_value))
 }
 
-fn signed(share: Option<&Estimate>) -> String {
-    let Some(share) = share else { return "·".to_owned() };
+fn signed(share: &Estimate) -> String {
     // Zeros are endlessly far from other numbers, and such an interval says nothing.
     let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
     let sign = match share.point {
@@ -230,7 +223,7 @@ fn verdict(comparison: &Comparison) -> String {
 }
 
 /// The table of one piece of work and what follows from its headline.
-fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], width: usize) -> Vec<String> {
+fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison]) -> Vec<Block<'static>> {
     let Some(headline) = comparisons.first() else { return Vec::new() };
     let runs = headline.arms.iter().map(|arm| arm.runs.len());
     let (least_runs, most_runs) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
@@ -249,17 +242,14 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison], wi
         _ => String::new(),
     };
     let work = if headline.work == COMMAND { "the command" } else { &headline.work };
-    let mut lines = wrap(&format!(" {}{threads}, {runs}", plain(work)), width, 2);
-    let mut table = Columns::new(&heading());
-    comparisons.iter().flat_map(|comparison| rows(comparison)).for_each(|row| table.row(row));
-    lines.extend(table.lines(width));
-    if let Some(why) =
-        comparisons.iter().find_map(|comparison| without_memory(comparison)).filter(|_| least_runs > 0)
-    {
-        lines.extend(wrap(why, width, 3));
-    }
-    lines.extend(wrap(&sentence(report, place, headline), width, 2));
-    lines
+    let mut blocks = vec![
+        Block::Heading(format!("{}{threads}, {runs}", plain(work))),
+        Block::Table(table(comparisons.iter().copied())),
+    ];
+    let why = comparisons.iter().find_map(|comparison| without_memory(comparison));
+    blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned())));
+    blocks.push(Block::Conclusion(sentence(report, place, headline)));
+    blocks
 }
 
 /// Why the peak memory of small programs is unknown.
@@ -267,7 +257,7 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
-        "   Where peak memory is unknown the work held less than the small process that starts it, whose memory the system \
+        "Where peak memory is unknown the work held less than the small process that starts it, whose memory the system \
          counts until the program takes its place.",
     )
 }
@@ -294,10 +284,10 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
             let p = format!("p {}", words::p_value(*p_value));
             let why = why(&report.topology, &habit(place, headline), best, next);
             let why = reasons(&report.topology, &why, &next.name);
-            format!(" → {mine} wins in {what}: {behind} ({p}). {why}")
+            format!("{mine} wins in {what}: {behind} ({p}). {why}")
         }
         Outcome::Same { within } => {
-            format!(" → No placement matters here: none differs by more than {} in {what}.", percent(*within))
+            format!("No placement matters here: none differs by more than {} in {what}.", percent(*within))
         }
         Outcome::CannotTell | Outcome::NotTested => {
             let told = match missing(place, headline) {
@@ -311,7 +301,7 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
                     }
                 }
             };
-            format!(" → Cannot tell which placement wins in {what}: {told}.")
+            format!("Cannot tell which placement wins in {what}: {told}.")
         }
     }
 }
@@ -373,7 +363,7 @@ fn habit(place: &PlaceReport, headline: &Comparison) -> Habit {
     }
 }
 
-fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
+fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
     let mut parts = Vec::new();
     if let Some(Failed { runs, reason, .. }) = &doubt.failed {
         parts.push(format!("{} failed: {}", count(u64::from(*runs), "run"), plain(reason)));
@@ -425,10 +415,8 @@ fn doubts(doubt: &Doubt, width: usize) -> Vec<String> {
         parts.push("its runs fall into several states".to_owned());
     }
     let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
-    parts
-        .into_iter()
-        .flat_map(|part| wrap(&format!(" ! {work} on {}: {part}", plain(&doubt.placement)), width, 3))
-        .collect()
+    let of = format!("{work} on {}", plain(&doubt.placement));
+    parts.into_iter().map(|part| Block::Doubt(format!("{of}: {part}"))).collect()
 }
 
 /// Lines of each stream of a run that failed that are shown.
@@ -455,33 +443,23 @@ fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
     shown
 }
 
-fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>, width: usize) -> Vec<String> {
-    let saved_as = if let Saved::As(id) = saved { Some(id) } else { None };
-    let mut lines = words::departed(header, saved_as, width);
-    let text = if !place.result.complete && lines.is_empty() {
+fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Block<'static>> {
+    let mut blocks: Vec<Block<'_>> = words::departed(header, saved.name()).into_iter().collect();
+    if !place.result.complete && blocks.is_empty() {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
-        format!(" Ended early{kept}.")
-    } else if place.result.budget_ended && lacks_runs(place) {
-        format!(
-            " The budget of {} ended before everything had run on every placement; try a longer --budget.",
-            duration(place.settings.budget.secs())
-        )
-    } else if place.result.budget_ended && lacks_repetitions(place) {
-        format!(
-            " The budget of {} ended before every repetition was made; try a longer --budget.",
-            duration(place.settings.budget.secs())
-        )
+        blocks.push(Block::Prose(format!("Ended early{kept}.")));
     } else if place.result.budget_ended {
-        format!(
-            " The budget of {} ended before every difference was known to ±{}; try a longer --budget.",
-            duration(place.settings.budget.secs()),
-            percent(place.settings.precision)
-        )
-    } else {
-        return lines;
-    };
-    lines.extend(wrap(&text, width, 1));
-    lines
+        let before = match () {
+            () if lacks_runs(place) => "everything had run on every placement".to_owned(),
+            () if lacks_repetitions(place) => "every repetition was made".to_owned(),
+            () => format!("every difference was known to ±{}", percent(place.settings.precision)),
+        };
+        let budget = duration(place.settings.budget.secs());
+        blocks.push(Block::Prose(format!(
+            "The budget of {budget} ended before {before}; try a longer --budget."
+        )));
+    }
+    blocks
 }
 
 /// Whether some work has no run on some placement: by its headline, which every run has.
@@ -502,16 +480,4 @@ fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, &Comparison)> 
     let of =
         |work: &WorkSettings| place.result.comparisons.iter().find(|comparison| comparison.work == work.name);
     place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))
-}
-
-fn next(saved: Saved<'_>, width: usize) -> Vec<String> {
-    let Saved::As(id) = saved else { return vec![" not saved (--no-save)".to_owned()] };
-    let id = plain(id);
-    let parts = [
-        format!(" saved as {id}"),
-        format!("see it again: coretalk runs show {id}"),
-        format!("to share: coretalk report {id} -o z.html"),
-        format!("as data: coretalk export {id} --format json"),
-    ];
-    flow(parts.iter().map(String::as_str), " · ", width, 1)
 }

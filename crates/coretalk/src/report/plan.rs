@@ -2,9 +2,10 @@
 
 use super::ladder::relation_words;
 use super::place::placements;
+use super::style::Style;
 use super::text::{bytes, count, duration, grouped, percent, plain};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Column, Table};
+use crate::render::terminal;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::Topology;
@@ -13,8 +14,8 @@ use coretalk_model::series::SeriesSettings;
 
 /// The plan of a latency run.
 pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
-    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
-    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    let mut table = Table::new(["", ""].map(Column::words));
+    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     let relations: Vec<String> = plan
         .relations
         .iter()
@@ -33,7 +34,7 @@ pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
     row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
     row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
     row("run file", format!("about {}", bytes(plan.file_bytes)));
-    table.lines(width).join("\n") + "\n"
+    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
 }
 
 /// How many pairs are measured at the same time.
@@ -46,8 +47,8 @@ fn together(pairs: u64) -> String {
 
 /// The plan of a run of series.
 pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -> String {
-    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
-    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    let mut table = Table::new(["", ""].map(Column::words));
+    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
     row("trials", grouped(plan.trials as i64));
     let [least, most] = plan.passes;
@@ -68,32 +69,32 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
             format!("{each} of each trial in its first {least} passes, as far as the budget allows"),
         );
         row("machine time", format!("at most {long}: how long messages take is known once some were sent"));
-        return table.lines(width).join("\n") + "\n";
+        return terminal::screen(&[Block::Table(table)], &Style::of_width(width));
     }
     row("machine time", if short == long { short } else { format!("{short} to {long}") });
-    table.lines(width).join("\n") + "\n"
+    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
 }
 
 /// The trials that a run of several probes makes beside its map.
 pub fn gathered_plan(plan: &SeriesPlan, width: usize) -> String {
-    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
+    let mut table = Table::new(["", ""].map(Column::words));
     let [least, most] = plan.passes;
     for (probe, trials, pass) in &plan.probes {
         let passes = if least == most { least.to_string() } else { format!("{least} to {most}") };
         let trials = count(*trials as u64, "trial");
         let text = format!("{trials}, {passes} passes of {} each", duration(pass.secs()));
-        table.row(vec![plain(probe), text]);
+        table.row([plain(probe), text].map(Into::into));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     let time = if short == long { short } else { format!("{short} to {long}") };
-    table.row(vec!["machine time".to_owned(), format!("{time}, after the map")]);
-    table.lines(width).join("\n") + "\n"
+    table.row(["machine time".into(), format!("{time}, after the map").into()]);
+    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
 }
 
 /// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
 pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -> String {
-    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
-    let mut row = |name: &str, text: String| table.row(vec![name.to_owned(), text]);
+    let mut table = Table::new(["", ""].map(Column::words));
+    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     for (number, work) in settings.works.iter().enumerate() {
         let judged = work.metrics.iter().filter(|metric| metric.role == Role::Judged);
         let judged: Vec<String> = judged.map(|metric| plain(&metric.name)).collect();
@@ -112,6 +113,7 @@ pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -
     }
     row("until", format!("every difference of a headline is known to ±{}", percent(settings.precision)));
     row("machine time", format!("at most {}", duration(settings.budget.secs())));
-    let lines = [placements(settings, topology, width), table.lines(width)].concat();
-    lines.join("\n") + "\n"
+    let mut blocks = placements(settings, topology);
+    blocks.push(Block::Table(table));
+    terminal::screen(&blocks, &Style::of_width(width))
 }

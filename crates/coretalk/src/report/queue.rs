@@ -5,8 +5,7 @@ use super::palette::{self, Scale};
 use super::style::Style;
 use super::text::{columns, count, grouped, ns, percent, plain, right, wrap};
 use super::words;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;
@@ -23,13 +22,12 @@ const MOST_ROWS: usize = 32;
 const MAP_SHARE: f64 = 0.5;
 
 /// Everything about the matrices of a run; nothing where it has none.
-pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
+pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
         return Vec::new();
     }
     let shapes = rates(&matrices, &report.topology);
-    let width = style.width;
     let precision = percent(series.settings.precision);
     let together = match &series.result.regime {
         Regime::Serial => String::new(),
@@ -37,75 +35,74 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) ->
             format!(" Up to {} at the same time.", count(u64::from(*pairs), "pair"))
         }
     };
-    let mut lines = wrap(
-        &format!(
-            " Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
+    let mut blocks = vec![
+        Block::Prose(format!(
+            "Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
              that of the column; on the diagonal both run on one CPU.{together} ±{precision} at 95 % unless !"
-        ),
-        width,
-        1,
-    );
-    lines.push(String::new());
+        )),
+        Block::Gap,
+        Block::drawing(move |style| every_map(report, series, style)),
+    ];
+    blocks.extend(tables_of(report, series, &matrices, &shapes));
+    blocks.push(Block::Gap);
+    blocks.extend(conclusions(report, series, &matrices, &shapes));
+    blocks
+}
+
+fn every_map(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
+    let matrices = matrices(&series.result);
+    let shapes = rates(&matrices, &report.topology);
     if shapes.iter().all(|shape| shape.rows.len() == 1) {
         let title = |matrix: &QueueMatrix<'_>| format!("{}, {}", matrix.queue, matrix.payload);
-        lines.extend(maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, style, title));
-    } else {
-        for shape in &shapes {
-            let of =
-                |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
-            let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
-            let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
-            let maps = maps(&mine, &series.settings.cpus, style, title);
-            if !maps.is_empty() {
-                lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
-            }
-            lines.extend(maps);
-        }
+        return maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, style, title);
     }
-    lines.extend(tables_of(report, &matrices, &shapes, width));
-    lines.extend(load(series, width));
-    lines.push(String::new());
-    lines.extend(conclusions(report, series, &matrices, &shapes, width));
+    let mut lines = Vec::new();
+    for shape in &shapes {
+        let of = |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
+        let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
+        let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
+        let maps = maps(&mine, &series.settings.cpus, style, title);
+        if !maps.is_empty() {
+            lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
+        }
+        lines.extend(maps);
+    }
     lines
 }
 
 /// Rates by relation and what a message costs, for a page that draws the maps and says the words elsewhere; nothing where
 /// the run has no matrices.
-pub(super) fn tables(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+pub(super) fn tables<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
         return Vec::new();
     }
-    let mut lines = tables_of(report, &matrices, &rates(&matrices, &report.topology), width);
-    lines.extend(load(series, width));
-    lines
+    tables_of(report, series, &matrices, &rates(&matrices, &report.topology))
 }
 
-/// How busy CPUs were while a run of queues alone went on.
-fn load(series: &SeriesReport, width: usize) -> Vec<String> {
-    let Some(curve) = &series.result.load else { return Vec::new() };
-    [String::new()].into_iter().chain(super::load::lines(curve, width)).collect()
-}
-
-fn tables_of(
+fn tables_of<'a>(
     report: &RunReport,
+    series: &'a SeriesReport,
     matrices: &[QueueMatrix<'_>],
     shapes: &[ShapeRates<'_>],
-    width: usize,
-) -> Vec<String> {
-    let mut lines = by_relation(report, shapes, width);
-    if !lines.is_empty() {
-        lines.push(String::new());
+) -> Vec<Block<'a>> {
+    let about =
+        "By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.";
+    let mut blocks =
+        vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
+    blocks.extend(costs(report, matrices, shapes));
+    // How busy CPUs were while a run of queues alone went on.
+    if let Some(curve) = &series.result.load {
+        blocks.extend([Block::Gap, Block::drawing(move |style| super::load::lines(curve, style.width))]);
     }
-    lines.extend(costs(report, matrices, shapes, width));
-    lines
+    blocks
 }
 
 /// What follows from the matrices of a run, in words; nothing where it has none.
-pub(super) fn words(report: &RunReport, series: &SeriesReport, width: usize) -> Vec<String> {
+pub(super) fn words(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let matrices = matrices(&series.result);
     let shapes = rates(&matrices, &report.topology);
-    conclusions(report, series, &matrices, &shapes, width)
+    conclusions(report, series, &matrices, &shapes)
 }
 
 fn conclusions(
@@ -113,37 +110,35 @@ fn conclusions(
     series: &SeriesReport,
     matrices: &[QueueMatrix<'_>],
     shapes: &[ShapeRates<'_>],
-    width: usize,
-) -> Vec<String> {
-    let margin = company_margin(&series.settings);
-    let mut lines = words::regime(&series.result.regime, margin, &report.topology, width);
+) -> Vec<Block<'static>> {
+    let mut sentences = Vec::new();
     if shapes.iter().any(spins) {
-        lines.extend(wrap(
-            " s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \
-             a property of the scheduler and not of the pair.",
-            width,
-            1,
-        ));
+        sentences.push(
+            "s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \
+             a property of the scheduler and not of the pair."
+                .to_owned(),
+        );
     }
-    lines.extend(switch_rate(matrices).iter().flat_map(|rate| switches(rate, width)));
-    lines.extend(shapes.iter().flat_map(|shape| balances(report, shape, width)));
-    lines.extend(winners(report, shapes, width));
-    lines.extend(left_out(shapes, width));
+    sentences.extend(switch_rate(matrices).iter().map(switches));
+    sentences.extend(shapes.iter().flat_map(|shape| balances(report, shape)));
+    sentences.extend(winners(report, shapes));
+    sentences.extend(left_out(shapes));
     let every = series.settings.cpus.len().pow(2);
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
         && series.settings.options.text("pairs") != Some("listed");
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
-    if let Some(checked) = checked {
-        let text = format!(
-            " Not every pair was measured. {} of {} cells of other pairs, drawn by chance, lie beside what the pairs of \
+    sentences.extend(checked.map(|checked| {
+        format!(
+            "Not every pair was measured. {} of {} cells of other pairs, drawn by chance, lie beside what the pairs of \
              their relation predict: of all cells at most {} do, at 95 %.",
             checked.beside,
             grouped(checked.cells as i64),
             percent(checked.bound),
-        );
-        lines.extend(wrap(&text, width, 1));
-    }
-    lines
+        )
+    }));
+    let margin = company_margin(&series.settings);
+    let regime = words::regime(&series.result.regime, margin, &report.topology);
+    regime.into_iter().chain(sentences.into_iter().map(Block::Prose)).collect()
 }
 
 fn spins(shape: &ShapeRates<'_>) -> bool {
@@ -248,47 +243,40 @@ pub(crate) fn million(per_s: f64) -> String {
     if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
 }
 
-fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
     let mut capacities: Vec<u64> = Vec::new();
     for capacity in shapes.iter().flat_map(|shape| &shape.rows).map(|(capacity, _)| *capacity) {
         if !capacities.contains(&capacity) {
             capacities.push(capacity);
         }
     }
-    let titles: Vec<String> = capacities.iter().map(|capacity| grouped(*capacity as i64)).collect();
-    let mut heading =
-        vec![("capacity", Align::Left), ("", Align::Left), ("pairs of", Align::Left), ("", Align::Right)];
-    heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Columns::new(&heading);
+    let mut columns = ["capacity", "", "pairs of"].map(Column::words).to_vec();
+    columns.push(Column::numbers(""));
+    columns.extend(capacities.iter().map(|capacity| Column::numbers(grouped(*capacity as i64)).marked()));
+    let mut table = Table::new(columns);
     for shape in shapes {
         for relation in relations(shape) {
             let cells = capacities.iter().map(|&capacity| {
-                let Some(rate) = shape.at(capacity, relation) else { return "·".to_owned() };
-                let mark = if rate.doubted > 0 { "!" } else { " " };
+                let Some(rate) = shape.at(capacity, relation) else { return Cell::Unknown };
+                let mark = if rate.doubted > 0 { '!' } else { ' ' };
                 match rate.per_s {
-                    Some(per_s) => format!("{}{mark}", million(per_s.point)),
-                    None if rate.shared_spin => "s ".to_owned(),
-                    None => "· ".to_owned(),
+                    Some(per_s) => Cell::Marked(million(per_s.point), mark),
+                    None if rate.shared_spin => Cell::Marked("s".to_owned(), ' '),
+                    None => Cell::Unknown,
                 }
             });
             let pairs = shape.rows.iter().flat_map(|(_, row)| row).find(|rate| rate.relation == relation);
-            let mut row = vec![
-                plain(shape.queue),
-                plain(shape.payload),
-                relation_words(relation, &report.topology),
-                pairs.map_or(String::new(), |rate| grouped(rate.pairs as i64)),
+            let mut row: Vec<Cell> = vec![
+                plain(shape.queue).into(),
+                plain(shape.payload).into(),
+                relation_words(relation, &report.topology).into(),
+                pairs.map_or(String::new(), |rate| grouped(rate.pairs as i64)).into(),
             ];
             row.extend(cells);
             table.row(row);
         }
     }
-    let mut lines = wrap(
-        " By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.",
-        width,
-        1,
-    );
-    lines.extend(table.lines(width));
-    lines
+    table
 }
 
 fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
@@ -299,29 +287,16 @@ fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
 }
 
 /// What a message costs, on the first pair of each relation, at the capacity in the middle.
-fn costs(
-    report: &RunReport,
-    matrices: &[QueueMatrix<'_>],
-    shapes: &[ShapeRates<'_>],
-    width: usize,
-) -> Vec<String> {
+fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<'_>]) -> Vec<Block<'static>> {
     let Some(middle) = shapes.first().and_then(|shape| shape.rows.get(shape.rows.len() / 2)).map(|row| row.0)
     else {
         return Vec::new();
     };
-    let mut table = Columns::new(&[
-        ("", Align::Left),
-        ("", Align::Left),
-        ("CPUs", Align::Left),
-        ("CPU ns in", Align::Right),
-        ("out", Align::Right),
-        ("sleeps", Align::Right),
-        ("taken", Align::Right),
-        ("full", Align::Right),
-        ("empty", Align::Right),
-        ("batch", Align::Right),
-        ("load", Align::Right),
-    ]);
+    let mut columns = ["", "", "CPUs"].map(Column::words).to_vec();
+    columns.extend(
+        ["CPU ns in", "out", "sleeps", "taken", "full", "empty", "batch", "load"].map(Column::numbers),
+    );
+    let mut table = Table::new(columns);
     for matrix in matrices.iter().filter(|matrix| matrix.capacity == middle) {
         for relation in Relation::ALL {
             let of = |cell: &&QueueCell<'_>| {
@@ -330,36 +305,30 @@ fn costs(
             };
             let Some(cell) = matrix.cells.iter().find(of) else { continue };
             let [from, to] = cell.pair();
-            let number = |value: Option<f64>| value.map_or("·".to_owned(), ns);
-            let small = |value: Option<f64>| value.map_or("·".to_owned(), rare);
+            let number = |value: Option<f64>| Cell::known(value.map(ns));
+            let small = |value: Option<f64>| Cell::known(value.map(rare));
             let [producer, consumer] = cell.cpu_ns();
-            table.row(vec![
-                plain(matrix.queue),
-                plain(matrix.payload),
-                format!("{from} → {to}"),
+            table.row([
+                plain(matrix.queue).into(),
+                plain(matrix.payload).into(),
+                format!("{from} → {to}").into(),
                 number(producer),
                 number(consumer),
                 small(both(cell.voluntary())),
                 small(both(cell.involuntary())),
                 small(cell.full_ratio()),
                 small(cell.empty_ratio()),
-                cell.mean_batch().map_or("·".to_owned(), |batch| grouped(batch.round() as i64)),
-                cell.cpu_load().map_or("·".to_owned(), |load| format!("{load:.1}")),
+                Cell::known(cell.mean_batch().map(|batch| grouped(batch.round() as i64))),
+                Cell::known(cell.cpu_load().map(|load| format!("{load:.1}"))),
             ]);
         }
     }
-    let mut lines = wrap(
-        &format!(
-            " What a message costs at capacity {}: CPU time to put it in and take it out; how often a thread slept, or \
-             its CPU was taken; how often the queue was full or empty; messages taken between two times empty; CPUs \
-             busy.",
-            grouped(middle as i64)
-        ),
-        width,
-        1,
+    let about = format!(
+        "What a message costs at capacity {}: CPU time to put it in and take it out; how often a thread slept, or its \
+         CPU was taken; how often the queue was full or empty; messages taken between two times empty; CPUs busy.",
+        grouped(middle as i64)
     );
-    lines.extend(table.lines(width));
-    lines
+    vec![Block::Prose(about), Block::Table(table)]
 }
 
 /// Something that happens for some of the messages.
@@ -373,15 +342,15 @@ fn rare(share: f64) -> String {
 }
 
 /// What the diagonal says about switches between threads: its rate at small capacities is theirs.
-fn switches(rate: &SwitchRate<'_>, width: usize) -> Vec<String> {
+fn switches(rate: &SwitchRate<'_>) -> String {
     let [low, high] = [rate.per_s.low, rate.per_s.high].map(|per_s| ns(per_s / 1e3));
     // A few passes have a range, and no interval.
     let (within, least) = match rate.per_s.is_sure() {
         true => (format!(" ({low} to {high})"), rate.per_s.low),
         false => (String::new(), rate.per_s.point),
     };
-    let text = format!(
-        " CPU {} changes from one thread to the other {} thousand times a second{within} with {}, {}, capacity \
+    format!(
+        "CPU {} changes from one thread to the other {} thousand times a second{within} with {}, {}, capacity \
          {}: {} switches a message, and a switch takes {} at most, with what the queue does.",
         rate.cpu,
         ns(rate.per_s.point / 1e3),
@@ -390,8 +359,7 @@ fn switches(rate: &SwitchRate<'_>, width: usize) -> Vec<String> {
         grouped(rate.capacity as i64),
         times(rate.per_message),
         micros(1.0 / least),
-    );
-    wrap(&text, width, 1)
+    )
 }
 
 /// Seconds in microseconds.
@@ -400,8 +368,8 @@ fn micros(seconds: f64) -> String {
 }
 
 /// One CPU against two, in words.
-fn balances(report: &RunReport, shape: &ShapeRates<'_>, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
     for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
         let known: Vec<(u64, f64, Balance)> = shape
             .rows
@@ -432,17 +400,16 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>, width: usize) -> Vec<Str
             verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
         }
         let by = if shape.rows.len() > 1 { ", by capacity" } else { "" };
-        let text = format!(
-            " {}, {}, {}: two CPUs pass {} times what one does{by}; {}.",
+        sentences.push(format!(
+            "{}, {}, {}: two CPUs pass {} times what one does{by}; {}.",
             plain(shape.queue),
             plain(shape.payload),
             relation_words(relation, &report.topology),
             ratios.join(", "),
             verdicts.join("; "),
-        );
-        lines.extend(wrap(&text, width, 1));
+        ));
     }
-    lines
+    sentences
 }
 
 /// A ratio with two significant digits.
@@ -456,32 +423,30 @@ fn times(ratio: f64) -> String {
 }
 
 /// How many cells nothing was compared with.
-fn left_out(shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+fn left_out(shapes: &[ShapeRates<'_>]) -> Option<String> {
     let rates = || shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row);
     let elsewhere: usize = rates().map(|rate| rate.elsewhere).sum();
-    if elsewhere == 0 {
-        return Vec::new();
-    }
     let all: usize = rates().map(|rate| rate.pairs).sum();
-    let text = format!(
-        " {elsewhere} of {} are left out of what is compared here: they were measured in another state of the machine than \
-         most of their pair.",
-        count(all as u64, "cell")
-    );
-    wrap(&text, width, 1)
+    (elsewhere > 0).then(|| {
+        format!(
+            "{elsewhere} of {} are left out of what is compared here: they were measured in another state of the \
+             machine than most of their pair.",
+            count(all as u64, "cell")
+        )
+    })
 }
 
 /// The queue that passes most, for each relation and payload.
-fn winners(report: &RunReport, shapes: &[ShapeRates<'_>], width: usize) -> Vec<String> {
+fn winners(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Vec<String> {
     let all = best(shapes);
     let mut payloads: Vec<&str> = shapes.iter().map(|shape| shape.payload).collect();
     payloads.dedup();
     payloads.sort_unstable();
     payloads.dedup();
     let several = shapes.iter().filter(|shape| shape.payload == payloads[0]).count() > 1;
-    let mut lines = Vec::new();
+    let mut sentences = Vec::new();
     if !several {
-        return lines;
+        return sentences;
     }
     for relation in Relation::ALL {
         for payload in &payloads {
@@ -507,14 +472,13 @@ fn winners(report: &RunReport, shapes: &[ShapeRates<'_>], width: usize) -> Vec<S
             if parts.is_empty() {
                 continue;
             }
-            let text = format!(
-                " Most {} messages, {}: {}.",
+            sentences.push(format!(
+                "Most {} messages, {}: {}.",
                 plain(payload),
                 relation_words(relation, &report.topology),
                 parts.join("; ")
-            );
-            lines.extend(wrap(&text, width, 1));
+            ));
         }
     }
-    lines
+    sentences
 }

@@ -6,6 +6,7 @@ use super::saved::Screen;
 use super::series::series_screen;
 use super::style::Style;
 use super::{execution, ladder, pairs, states, structure, tails, words};
+use crate::blocks::Block;
 use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_model::CpuId;
@@ -22,50 +23,54 @@ const MOST_LISTED: usize = 12;
 
 /// The screen of a run, whatever it measured, with a line end after each line.
 pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
-    match (&report.series, &report.place) {
-        (_, Some(place)) => place_screen(report, place, screen, style.width),
+    let blocks = match (&report.series, &report.place) {
+        (_, Some(place)) => place_screen(report, place, screen),
         (Some(series), None) => match series.settings.gathering() {
-            None => series_screen(report, series, screen, style),
-            Some(Gathering::QuickLook) => latency_screen(report, screen, style),
-            Some(Gathering::Suite) => suite_screen(report, series, screen, style),
+            None => series_screen(report, series, screen),
+            Some(Gathering::QuickLook) => latency_blocks(report, screen),
+            Some(Gathering::Suite) => suite_screen(report, series, screen),
         },
-        (None, None) => latency_screen(report, screen, style),
-    }
+        (None, None) => latency_blocks(report, screen),
+    };
+    terminal::screen(&blocks, style)
 }
 
 /// The screen of a map with a line end after each line.
 pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
-    let mut lines = words::heading(report, screen, style.width);
-    lines.extend(map_lines(report, style));
-    if let Some(series) = &report.series {
-        lines.extend(terminal::lines(super::series::overview_beside(series).as_slice(), style));
-    }
-    let saved = screen.saved().name();
-    lines.extend(words::ending(report, saved, style.width));
-    lines.extend(words::isolated(report, style.width));
-    lines.extend(words::doubt(report, style.width));
-    lines.extend(words::next(report, saved, style.width));
-    lines.join("\n") + "\n"
+    terminal::screen(&latency_blocks(report, screen), style)
+}
+
+fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
+    let mut blocks = words::heading(report, screen);
+    blocks.push(Block::drawing(move |style| map_lines(report, style)));
+    blocks.extend(report.series.as_ref().and_then(super::series::overview_beside));
+    let saved = screen.saved();
+    blocks.extend(words::ending(report, saved.name()));
+    blocks.extend(words::isolated(report));
+    blocks.extend(words::doubt(report));
+    blocks.push(words::next(report, saved));
+    blocks
 }
 
 /// The screen of a run of everything.
-fn suite_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, style: &Style) -> String {
-    let mut lines = words::heading(report, screen, style.width);
-    if !report.settings.ask_for_nothing() {
-        lines.extend(map_lines(report, style));
+fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Screen<'_>) -> Vec<Block<'a>> {
+    let mut blocks = words::heading(report, screen);
+    let has_map = !report.settings.ask_for_nothing();
+    if has_map {
+        blocks.push(Block::drawing(move |style| map_lines(report, style)));
     }
-    lines.extend(super::suite::lines(report, series, style));
-    lines.push(String::new());
-    lines.extend(super::doubts::of_trials(&series.result.trials, style.width));
+    blocks.push(Block::drawing(move |style| super::suite::lines(report, series, style)));
+    blocks.push(Block::Gap);
+    blocks.extend(super::doubts::of_trials(&series.result.trials));
     let saved = screen.saved();
-    if !report.settings.ask_for_nothing() {
-        lines.extend(words::ending(report, saved.name(), style.width));
+    if has_map {
+        blocks.extend(words::ending(report, saved.name()));
     }
-    lines.extend(super::series::ending(report, series, saved, style.width));
-    lines.extend(words::isolated(report, style.width));
-    lines.extend(words::doubt(report, style.width));
-    lines.extend(super::series::next(series, saved, style.width));
-    lines.join("\n") + "\n"
+    blocks.extend(super::series::ending(report, series, saved));
+    blocks.extend(words::isolated(report));
+    blocks.extend(words::doubt(report));
+    blocks.push(super::series::next(series, saved));
+    blocks
 }
 
 /// The maps, the ladder, and everything in words about them.
@@ -109,7 +114,7 @@ fn map_lines(report: &RunReport, style: &Style) -> Vec<String> {
 }
 
 fn map_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
-    lines.extend(words::question(map, style.width));
+    lines.extend(terminal::lines(&[Block::Question(words::question(map))], style));
     if let Some((pair, value)) = the_only_pair(map) {
         lines.push(String::new());
         lines.extend(states::pair(report, pair, value, style));
@@ -123,7 +128,7 @@ fn map_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec
     let classes = class_pairs(map, &report.topology);
     if !classes.is_empty() {
         lines.push(String::new());
-        lines.extend(words::class_table(&classes, &report.topology, style.width));
+        lines.extend(terminal::lines(&[Block::Table(words::class_table(&classes, &report.topology))], style));
     }
     let readings = readings(map);
     let picture = HeatMap::new(&readings, &report.topology, style);
@@ -135,27 +140,31 @@ fn map_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec
 
 fn summary_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
     let all = overall(map);
+    let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
         if report.result.maps.len() > 1 {
-            lines.push(format!(" {}:", map.kernel));
+            blocks.push(Block::Heading(format!("{}:", map.kernel)));
         }
-        lines.extend(overview(report, map, &all, style.width));
+        blocks.extend(overview(report, map, &all));
         // What was watched is the first map: its pairs, its values.
         let is_first = report.result.maps.first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.result.watch.as_ref().filter(|_| is_first && map.protocol.is_latency()) {
-            lines.extend(states::of_map(watch, all.measured, &report.topology, style));
+            let measured = all.measured;
+            blocks
+                .push(Block::drawing(move |style| states::of_map(watch, measured, &report.topology, style)));
         }
-        lines.extend(words::cell_doubts(&all, style.width));
+        blocks.extend(words::cell_doubts(&all));
     }
-    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, style.width));
+    blocks.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology));
+    lines.extend(terminal::lines(&blocks, style));
 }
 
 /// A whole map in sentences: its extremes and its groups.
-pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall, width: usize) -> Vec<String> {
+pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
     // A hybrid has no one median and no one ratio: its table of classes says it all.
     let hybrid = !class_pairs(map, &report.topology).is_empty();
     let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
-    let mut lines = words::extremes(all, middle, width);
+    let mut blocks = vec![words::extremes(all, middle)];
     if listed(report).is_none() && !hybrid {
         let contrasts = contrasts(map, &report.topology);
         let holding = match &report.result.watch {
@@ -163,9 +172,10 @@ pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall, width: usiz
             _ => words::Holding::Still,
         };
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
-        lines.extend(words::groups(all, &contrasts, &report.topology, holding, apart, by_distance, width));
+        let groups = words::groups(all, &contrasts, &report.topology, holding, apart, by_distance);
+        blocks.extend(groups.into_iter().map(Block::Prose));
     }
-    lines
+    blocks
 }
 
 /// The pair of a map of two CPUs, where it has one value; each direction of a variation has its own.

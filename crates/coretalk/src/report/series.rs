@@ -12,14 +12,13 @@ use super::queue;
 use super::saved::{Saved, Screen};
 use super::spawn;
 use super::style::Style;
-use super::text::{count, duration, flow, ns, percent, plain, wrap};
+use super::text::{count, duration, ns, percent, plain};
 use super::trial_maps::map;
-use super::trial_words::{placement_words, question};
+use super::trial_words::{placement_words, question, remarks};
 use super::view::parameters;
 use super::wait;
 use super::words;
 use crate::blocks::Block;
-use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
@@ -32,40 +31,37 @@ use rows::{table, times_beside};
 /// Trials whose times fall into modes that are told one by one; more are counted.
 const MOST_MODES: usize = 4;
 
-/// The whole screen of a run of series, with a line end after each line.
-pub fn series_screen(report: &RunReport, series: &SeriesReport, screen: Screen<'_>, style: &Style) -> String {
-    let width = style.width;
-    let mut lines = words::heading(report, screen, width);
+/// The whole screen of a run of series.
+pub fn series_screen<'a>(
+    report: &'a RunReport,
+    series: &'a SeriesReport,
+    screen: Screen<'_>,
+) -> Vec<Block<'a>> {
+    let mut blocks = words::heading(report, screen);
     let saved = screen.saved();
     for name in &series.settings.probes {
-        lines.extend(probes::series_by_id(name).map(|probe| question(probe, width)).unwrap_or_default());
-        lines.push(String::new());
-        lines.extend(found(report, series, name, style));
+        blocks.extend(probes::series_by_id(name).map(question));
+        blocks.push(Block::Gap);
+        blocks.extend(found_with(report, series, name, queue::blocks));
     }
-    lines.push(String::new());
-    lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(report, series, saved, width));
-    lines.extend(words::doubt(report, width));
-    lines.extend(next(series, saved, width));
-    lines.join("\n") + "\n"
+    blocks.push(Block::Gap);
+    blocks.extend(doubts::of_trials(&series.result.trials));
+    blocks.extend(ending(report, series, saved));
+    blocks.extend(words::doubt(report));
+    blocks.push(next(series, saved));
+    blocks
 }
 
-/// What one probe found, on a terminal.
-pub fn found(report: &RunReport, series: &SeriesReport, name: &str, style: &Style) -> Vec<String> {
-    terminal::lines(&found_with(report, series, name, queue::lines), style)
-}
-
-/// The same on a page, which draws the maps of queues and says in its summary what follows from them.
+/// What one probe found, on a page: it draws the maps of queues and says in its summary what follows from them.
 pub fn found_on_a_page<'a>(report: &'a RunReport, series: &'a SeriesReport, name: &str) -> Vec<Block<'a>> {
-    let queues = |report: &_, series: &_, style: &Style| queue::tables(report, series, style.width);
-    found_with(report, series, name, queues)
+    found_with(report, series, name, queue::tables)
 }
 
 fn found_with<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
     name: &str,
-    queues: impl Fn(&RunReport, &SeriesReport, &Style) -> Vec<String> + 'a,
+    queues: impl Fn(&'a RunReport, &'a SeriesReport) -> Vec<Block<'a>>,
 ) -> Vec<Block<'a>> {
     let Some(probe) = probes::series_by_id(name) else {
         return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)))];
@@ -77,30 +73,29 @@ fn found_with<'a>(
         coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
         coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
         spawn::PROBE => spawn::blocks(probe, &trials),
-        wait::PROBE => vec![Block::drawing(move |style| wait::lines(report, series, &listed, style))],
-        names::PROBE => vec![Block::drawing(move |style| {
-            let mut lines = queues(report, series, style);
-            lines.extend(body(report, series, probe, &listed, style));
-            lines
-        })],
-        _ => vec![Block::drawing(move |style| body(report, series, probe, &listed, style))],
+        wait::PROBE => wait::blocks(report, series, &listed),
+        names::PROBE => {
+            let mut blocks = queues(report, series);
+            blocks.extend(body(report, series, probe, &listed));
+            blocks
+        }
+        _ => body(report, series, probe, &listed),
     };
     blocks.push(Block::drawing(move |style| plateaus::lines(series, &trials, style.width)));
     blocks
 }
 
 /// The questions of a run of series, its doubts and how it ended, without its tables.
-pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
-    let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
-    let mut lines: Vec<String> = questions.flat_map(|probe| question(probe, width)).collect();
+pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
     if series.settings.gathering() == Some(Gathering::QuickLook) {
-        return overview_beside(series)
-            .map_or(Vec::new(), |block| terminal::lines(&[block], &Style { width, ..Style::default() }));
+        return overview_beside(series).into_iter().collect();
     }
-    lines.extend(queue::words(report, series, width));
-    lines.extend(doubts::of_trials(&series.result.trials, width));
-    lines.extend(ending(report, series, saved, width));
-    lines
+    let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
+    let mut blocks: Vec<Block<'_>> = questions.map(question).collect();
+    blocks.extend(queue::words(report, series));
+    blocks.extend(doubts::of_trials(&series.result.trials));
+    blocks.extend(ending(report, series, saved));
+    blocks
 }
 
 /// What stands beside the map of a quick look, in words.
@@ -109,45 +104,42 @@ pub(super) fn overview_beside(series: &SeriesReport) -> Option<Block<'static>> {
 }
 
 /// A map for each kind of trial where there is one for many pairs, else a table; then what is to be said about them.
-fn body(
-    report: &RunReport,
-    series: &SeriesReport,
-    probe: &dyn SeriesProbe,
-    trials: &[&TrialResult],
-    style: &Style,
-) -> Vec<String> {
-    let mut lines = Vec::new();
+fn body<'a>(
+    report: &'a RunReport,
+    series: &'a SeriesReport,
+    probe: &'a dyn SeriesProbe,
+    trials: &[&'a TrialResult],
+) -> Vec<Block<'a>> {
+    let mut blocks = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
     for kind in alike(trials.iter().copied()) {
         match kind.is_map() {
-            true => lines.extend(map(report, series, &kind, style)),
+            true => blocks.push(Block::drawing(move |style| map(report, series, &kind, style))),
             false => listed.extend(kind.trials),
         }
     }
+    let modes = modes_of(report, series, trials, &listed);
     if !listed.is_empty() {
-        lines.extend(table(report, &series.settings, probe, &listed, style.width));
+        let of = move |style: &Style| table(report, &series.settings, probe, &listed, style.width);
+        blocks.push(Block::drawing(of));
     }
-    let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    for remark in probe.remarks(&specs) {
-        lines.extend(wrap(&format!(" {}", plain(&remark)), style.width, 3));
-    }
-    lines.extend(idle::lines(trials, style.width));
-    lines.extend(padding::lines(&report.topology, trials, style.width));
-    lines.extend(mode_lines(report, series, trials, &listed, style.width));
-    lines
+    blocks.extend(remarks(probe, trials));
+    blocks.extend(idle::sentence(trials).map(Block::Prose));
+    blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
+    blocks.extend(modes);
+    blocks
 }
 
 /// Distributions that fall into several modes, and whether a placement that was measured explains it.
 ///
 /// `listed` are those that stand in tables: they are told in the unit of their table, and the others in that of maps.
-fn mode_lines(
+fn modes_of(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
     listed: &[&TrialResult],
-    width: usize,
-) -> Vec<String> {
-    let mut lines = Vec::new();
+) -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
     let mut left_out = 0u64;
     for trial in trials {
         let Some((view, modes)) = trial
@@ -158,7 +150,7 @@ fn mode_lines(
         else {
             continue;
         };
-        if lines.len() >= MOST_MODES {
+        if blocks.len() >= MOST_MODES {
             left_out += 1;
             continue;
         }
@@ -188,67 +180,50 @@ fn mode_lines(
             }
             None => "no placement measured here explains it".to_owned(),
         };
-        let text = format!(
-            " {} on {}, {}: {}; {explained}",
+        blocks.push(Block::Remark(format!(
+            "{} on {}, {}: {}; {explained}",
             plain(&parameters(&trial.spec)),
             placement_words(report, &trial.spec.placement),
             plain(view),
             shares.join(", ")
-        );
-        lines.push(text);
+        )));
     }
-    let mut lines: Vec<String> = lines.iter().flat_map(|text| wrap(text, width, 3)).collect();
     if left_out > 0 {
         let verb = if left_out == 1 { "falls" } else { "fall" };
-        let text = format!(" {} {verb} into several heaps too", count(left_out, "more trial"));
-        lines.extend(wrap(&text, width, 3));
+        let trials = count(left_out, "more trial");
+        blocks.push(Block::Remark(format!("{trials} {verb} into several heaps too")));
     }
-    lines
+    blocks
 }
 
 /// How a run of trials ended, where that matters to a reader.
-pub(super) fn ending(
-    report: &RunReport,
-    series: &SeriesReport,
-    saved: Saved<'_>,
-    width: usize,
-) -> Vec<String> {
+pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
     let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
     // What is said of the map holds for the whole run.
-    let mut lines =
-        if beside_a_map { Vec::new() } else { words::departed(&report.header, saved.name(), width) };
-    let text = if !series.result.complete && report.header.departed.is_empty() {
-        if beside_a_map {
-            return Vec::new();
-        }
+    let departed = words::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
+    let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
+    if !series.result.complete && report.header.departed.is_empty() {
         let how = match saved {
             Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
             Saved::Not => String::new(),
         };
-        format!(" Interrupted: not everything was measured{how}")
+        let text = format!("Interrupted: not everything was measured{how}");
+        blocks.extend((!beside_a_map).then_some(Block::Prose(text)));
     } else if series.result.budget_ended {
-        format!(
-            " The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
+        blocks.push(Block::Prose(format!(
+            "The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
              longer --budget.",
             duration(report.budget().secs())
-        )
-    } else {
-        return lines;
-    };
-    lines.extend(wrap(&text, width, 1));
-    lines
+        )));
+    }
+    blocks
 }
 
-pub(super) fn next(series: &SeriesReport, saved: Saved<'_>, width: usize) -> Vec<String> {
-    let Saved::As(id) = saved else { return vec![" not saved (--no-save)".to_owned()] };
-    let id = plain(id);
-    let mut parts = vec![
-        format!(" saved as {id}"),
-        format!("to share: coretalk report {id} -o z.html"),
-        format!("as data: coretalk export {id} --format csv"),
-    ];
+pub(super) fn next(series: &SeriesReport, saved: Saved<'_>) -> Block<'static> {
+    let mut next =
+        vec!["to share: coretalk report {id} -o z.html", "as data: coretalk export {id} --format csv"];
     if series.result.trials.iter().any(|trial| !trial.histograms.is_empty()) {
-        parts.push(format!("distributions: coretalk export {id} --format hgrm -o DIR"));
+        next.push("distributions: coretalk export {id} --format hgrm -o DIR");
     }
-    flow(parts.iter().map(String::as_str), " · ", width, 1)
+    Block::Parts(words::saved_as(saved, &next))
 }

@@ -295,7 +295,7 @@ pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, style: &St
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut lines = wrap(&change_of_map(watch, measured), style.width, 1);
+    let mut lines = wrap(&format!(" {}", change_of_map(watch, measured)), style.width, 1);
     if !levels_changed(watch) {
         return lines;
     }
@@ -320,10 +320,10 @@ pub fn change_of_map(watch: &StateWatch, measured: u64) -> String {
     let shown = "Each cell shows its most frequent state; the rest is in the JSON document.";
     if levels_changed(watch) {
         format!(
-            " The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
+            "The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
         )
     } else {
-        format!(" {how_many} changed level for a while as the machine was watched ({watched}). {shown}")
+        format!("{how_many} changed level for a while as the machine was watched ({watched}). {shown}")
     }
 }
 

@@ -22,6 +22,13 @@ impl Default for Style {
     }
 }
 
+impl Style {
+    /// So many columns without colour.
+    pub fn of_width(width: usize) -> Style {
+        Style { width, ..Style::default() }
+    }
+}
+
 /// Order of rows and columns (`--order`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {

@@ -31,7 +31,7 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) ->
         let trials: Vec<&TrialResult> =
             series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
         lines.push(String::new());
-        lines.extend(question(probe, style.width));
+        lines.extend(terminal::lines(&[question(probe)], style));
         if *name == coretalk_model::jitter::names::PROBE {
             lines.extend(terminal::lines(jitter::in_short(&trials).as_slice(), style));
             continue;
@@ -44,10 +44,10 @@ pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) ->
             lines.extend(wrap(text, style.width, 1));
         }
         if *name == coretalk_model::wait::names::PROBE {
-            lines.extend(crossovers(report, series, style.width));
+            lines.extend(terminal::lines(&crossovers(report, series), style));
         }
         if *name == coretalk_model::queue::names::PROBE {
-            lines.extend(queue::words(report, series, style.width));
+            lines.extend(terminal::lines(&queue::words(report, series), style));
         }
     }
     lines

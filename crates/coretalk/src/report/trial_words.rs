@@ -1,7 +1,7 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::ladder::relation_words;
-use super::text::{percent, plain, wrap};
+use super::text::{percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use coretalk_measure::series::SeriesProbe;
@@ -10,20 +10,17 @@ use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
 
 /// The question that a probe answers, as a heading.
-pub fn question(probe: &dyn SeriesProbe, width: usize) -> Vec<String> {
+pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
     let question = probe.spec().question;
     let mut letters = question.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    wrap(&format!("{first}{}", letters.as_str()), width, 2)
+    Block::Question(format!("{first}{}", letters.as_str()))
 }
 
 /// What the probe has to say about these trials.
-pub fn remarks(
-    probe: &dyn SeriesProbe,
-    trials: &[&TrialResult],
-) -> impl Iterator<Item = Block<'static>> + use<> {
+pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    probe.remarks(&specs).into_iter().map(|remark| Block::Remark(plain(&remark)))
+    probe.remarks(&specs).iter().map(|remark| Block::Remark(plain(remark))).collect()
 }
 
 /// The CPUs in role order, and what two of them share.

@@ -2,10 +2,9 @@
 
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::saved::Screen;
-use super::text::{
-    count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, started, wrap,
-};
+use super::saved::{Saved, Screen};
+use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, started};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
@@ -23,8 +22,8 @@ pub fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
 }
 
-/// What was measured, in one line where it fits: tool, machine, size, system, time.
-pub fn title(report: &RunReport, width: usize) -> Vec<String> {
+/// What was measured: tool, machine, size, system, time.
+pub fn title(report: &RunReport) -> Vec<String> {
     let environment = &report.environment;
     // Whoever reads one line more has to know it.
     let mut parts: Vec<String> = disturbance(environment).into_iter().collect();
@@ -47,16 +46,16 @@ pub fn title(report: &RunReport, width: usize) -> Vec<String> {
     if !report.settings.ask_for_nothing() {
         parts.push(format!("watched for {}", duration(report.result.watched.secs())));
     }
-    flow(parts.iter().map(String::as_str), " · ", width, 2)
+    parts
 }
 
 /// How every screen of a run begins: its title, and of a run from a file when it was measured.
-pub fn heading(report: &RunReport, screen: Screen<'_>, width: usize) -> Vec<String> {
-    let mut lines = title(report, width);
+pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
+    let mut blocks = vec![Block::Title(title(report))];
     if let Screen::Shown(_) = screen {
-        lines.extend(wrap(&format!("measured {}", started(&report.header.started)), width, 2));
+        blocks.push(Block::Question(format!("measured {}", started(&report.header.started))));
     }
-    lines
+    blocks
 }
 
 /// What other programs or a CPU quota did to a run, where that casts doubt on it.
@@ -107,7 +106,7 @@ pub fn size(topology: &Topology) -> String {
 }
 
 /// What a map shows: the question, the quantity, the code and the regime.
-pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
+pub fn question(map: &LatencyMap) -> String {
     let what = match map.protocol {
         Protocol::Cas => "How soon another core has my cache line: half round trip in ns, CAS",
         Protocol::Store => "How soon another core sees my store: half round trip in ns, load and store",
@@ -128,7 +127,7 @@ pub fn question(map: &LatencyMap, width: usize) -> Vec<String> {
             format!(", up to {} at the same time", count(u64::from(*pairs), "pair"))
         }
     };
-    wrap(&format!("{what}{hint}{regime}"), width, 2)
+    format!("{what}{hint}{regime}")
 }
 
 /// What a cell is, and how exact.
@@ -191,21 +190,21 @@ pub enum Middle {
 }
 
 /// Least, most, mean and median with the CPUs of the extremes.
-pub fn extremes(all: &Overall, middle: Middle, width: usize) -> Vec<String> {
+pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
     let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
     else {
-        return wrap(" No cell has a value.", width, 1);
+        return Block::Prose("No cell has a value.".to_owned());
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
     let mut parts = vec![
-        format!(" least {} {}", ns(min.ns), pair(min.pair)),
+        format!("least {} {}", ns(min.ns), pair(min.pair)),
         format!("most {} {}", ns(max.ns), pair(max.pair)),
     ];
     if middle == Middle::Shown {
         parts.extend([format!("mean {}", ns(mean)), format!("median {} ns", ns(median))]);
     }
     parts.push(count(all.measured, "pair"));
-    flow(parts.iter().map(String::as_str), " · ", width, 1)
+    Block::Parts(parts)
 }
 
 /// Whether the cells kept their levels while they were watched.
@@ -226,25 +225,20 @@ pub fn groups(
     holding: Holding,
     apart: Option<Level>,
     by_distance: Option<Estimate>,
-    width: usize,
 ) -> Vec<String> {
-    let mut lines = Vec::new();
-    for contrast in contrasts {
-        let text = match holding {
-            Holding::Still => contrast_words(contrast),
-            Holding::Changed => contrast_values(contrast),
-        };
-        lines.extend(wrap(&format!(" {text}"), width, 1));
-    }
+    let words = match holding {
+        Holding::Still => contrast_words,
+        Holding::Changed => contrast_values,
+    };
     if all.measured < 2 || !contrasts.is_empty() || holding == Holding::Changed {
-        return lines;
+        return contrasts.iter().map(words).collect();
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
     let found = value_groups(&all.sorted_ns, GapRule::LATENCY_NS);
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
         [one] => format!(
-            " No groups: values range from {} to {} ns without a gap, and {}.{}",
+            "No groups: values range from {} to {} ns without a gap, and {}.{}",
             ns(one.min),
             ns(one.max),
             match apart {
@@ -255,10 +249,10 @@ pub fn groups(
             by_distance.map_or(String::new(), distance_words)
         ),
         _ if explained => {
-            " One group above the core, as the system reports; no other gap in the values.".to_owned()
+            "One group above the core, as the system reports; no other gap in the values.".to_owned()
         }
         several => format!(
-            " {} levels by value only, {}: {}.",
+            "{} levels by value only, {}: {}.",
             several.len(),
             match apart {
                 Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
@@ -267,8 +261,7 @@ pub fn groups(
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
         ),
     };
-    lines.extend(wrap(&text, width, 1));
-    lines
+    vec![text]
 }
 
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
@@ -341,29 +334,28 @@ fn contrast_words(contrast: &Contrast) -> String {
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
-pub fn class_table(classes: &[ClassPair], topology: &Topology, width: usize) -> Vec<String> {
-    use crate::blocks::Align;
-    use crate::render::terminal::Columns;
-    let mut table = Columns::new(&[
-        ("core classes, ns", Align::Left),
-        ("share", Align::Left),
-        ("pairs", Align::Right),
-        ("median", Align::Right),
-        ("range", Align::Right),
-    ]);
-    for pair in classes {
-        table.row(vec![
-            kind_words(&pair.classes),
-            shared_words(pair.relation, clustered(classes, pair), topology),
-            pair.pairs.to_string(),
-            ns(pair.median_ns),
-            match pair.pairs {
-                1 => String::new(),
-                _ => format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])),
-            },
-        ]);
-    }
-    table.lines(width)
+pub fn class_table(classes: &[ClassPair], topology: &Topology) -> Table {
+    let columns = [
+        Column::words("core classes, ns"),
+        Column::words("share"),
+        Column::numbers("pairs"),
+        Column::numbers("median"),
+        Column::numbers("range"),
+    ];
+    let rows = classes.iter().map(|pair| {
+        let range = match pair.pairs {
+            1 => Cell::Blank,
+            _ => format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])).into(),
+        };
+        [
+            kind_words(&pair.classes).into(),
+            shared_words(pair.relation, clustered(classes, pair), topology).into(),
+            pair.pairs.to_string().into(),
+            ns(pair.median_ns).into(),
+            range,
+        ]
+    });
+    Table::new(columns).with(rows)
 }
 
 fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
@@ -371,41 +363,40 @@ fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
 }
 
 /// Cells without a value by reason, and cells with a doubt by flag.
-pub fn cell_doubts(all: &Overall, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (reason, cells) in all.missing.iter().take(3) {
-        let text = format!(" · {} not measured: {}", count(*cells, "pair"), plain(reason));
-        lines.extend(wrap(&text, width, 3));
-    }
+pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
+    let told = all.missing.iter().take(3);
+    let mut missing: Vec<String> = told
+        .map(|(reason, cells)| format!("· {} not measured: {}", count(*cells, "pair"), plain(reason)))
+        .collect();
     if all.missing.len() > 3 {
         let rest: u64 = all.missing[3..].iter().map(|(_, cells)| cells).sum();
-        lines.extend(wrap(&format!(" · {} not measured for other reasons", count(rest, "pair")), width, 3));
+        missing.push(format!("· {} not measured for other reasons", count(rest, "pair")));
     }
+    let mut blocks: Vec<Block<'_>> = missing.into_iter().map(Block::Remark).collect();
     if all.doubtful > 0 {
         let flags: Vec<String> = all
             .doubts
             .iter()
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
-        let text = format!(
-            " ! {} of {} in doubt: {}",
+        blocks.push(Block::Doubt(format!(
+            "{} of {} in doubt: {}",
             grouped(all.doubtful as i64),
             count(all.measured, "pair"),
             flags.join(", ")
-        );
-        lines.extend(wrap(&text, width, 3));
+        )));
     }
-    lines
+    blocks
 }
 
 /// The gravest doubt about the machine with its fix; more are left to `doctor`.
-pub fn doubt(report: &RunReport, width: usize) -> Vec<String> {
+pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     let mut doubts: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.verdict >= Verdict::Warn).collect();
     // Stable: among equals the first check stands first.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
-    let Some((worst, rest)) = doubts.split_first() else { return Vec::new() };
-    let mut text = format!(" ! {}", plain(&worst.text).trim_end_matches('.'));
+    let (worst, rest) = doubts.split_first()?;
+    let mut text = plain(&worst.text).trim_end_matches('.').to_owned();
     if let Some(fix) = &worst.fix {
         text.push_str(&format!(" · fix: {}", plain(fix)));
     }
@@ -413,33 +404,32 @@ pub fn doubt(report: &RunReport, width: usize) -> Vec<String> {
         let command = if report.header.simulated { "" } else { ": coretalk doctor" };
         text.push_str(&format!(" · {} more{command}", rest.len()));
     }
-    wrap(&text, width, 3)
+    Some(Block::Doubt(text))
 }
 
 /// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
-pub fn isolated(report: &RunReport, width: usize) -> Vec<String> {
+pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     let measured: CpuSet = report.settings.cpus.iter().copied().collect();
     let left_out = report.environment.isolated.difference(&measured);
-    if left_out.is_empty() {
-        return Vec::new();
-    }
-    let text = if left_out.len() == 1 {
-        format!(" CPU {left_out} is isolated and was left out; to measure it: coretalk latency --cpus LIST")
-    } else {
-        format!(" CPUs {left_out} are isolated and were left out: coretalk latency --cpus {left_out}")
+    let text = match left_out.len() {
+        0 => return None,
+        1 => format!(
+            "CPU {left_out} is isolated and was left out; to measure it: coretalk latency --cpus LIST"
+        ),
+        _ => format!("CPUs {left_out} are isolated and were left out: coretalk latency --cpus {left_out}"),
     };
-    wrap(&text, width, 1)
+    Some(Block::Prose(text))
 }
 
 /// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
-pub fn departed(header: &RunHeader, saved_as: Option<&str>, width: usize) -> Vec<String> {
+pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
     let all: Vec<String> = header.departed.iter().map(ToString::to_string).collect();
-    let Some((last, others)) = all.split_last() else { return Vec::new() };
+    let (last, others) = all.split_last()?;
     let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     let back = if others.is_empty() { "it is" } else { "they are" };
     let how =
         saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
-    wrap(&format!(" ! {who}: what needs {} is not measured to the end{how}", pronoun(all.len())), width, 3)
+    Some(Block::Doubt(format!("{who}: what needs {} is not measured to the end{how}", pronoun(all.len()))))
 }
 
 fn pronoun(count: usize) -> &'static str {
@@ -447,33 +437,30 @@ fn pronoun(count: usize) -> &'static str {
 }
 
 /// How the run ended, where that matters to a reader.
-pub fn ending(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
+pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
     let result = &report.result;
-    let mut lines = departed(&report.header, saved_as, width);
+    let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
     let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
     let is_partial = !result.complete || (trials_left && report.gathering().is_some());
-    let text = if is_partial && lines.is_empty() {
+    if is_partial && blocks.is_empty() {
         let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));
-        format!(
-            " Interrupted after {}: not everything was measured{how}",
+        blocks.push(Block::Prose(format!(
+            "Interrupted after {}: not everything was measured{how}",
             count(u64::from(result.passes), "pass")
-        )
+        )));
     } else if result.budget_ended {
         let part = if report.series.is_some() { ", the map's part," } else { "" };
-        format!(
-            " The budget of {}{part} ended before every interval was as narrow as asked; try a longer --budget.",
+        blocks.push(Block::Prose(format!(
+            "The budget of {}{part} ended before every interval was as narrow as asked; try a longer --budget.",
             duration(report.settings.budget.secs())
-        )
-    } else {
-        return lines;
-    };
-    lines.extend(wrap(&text, width, 1));
-    lines
+        )));
+    }
+    blocks
 }
 
 /// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.
-pub fn regime(regime: &Regime, margin: f64, topology: &Topology, width: usize) -> Vec<String> {
-    let Regime::Parallel { gate, .. } = regime else { return Vec::new() };
+pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block<'static>> {
+    let Regime::Parallel { gate, .. } = regime else { return None };
     let within = format!("proven within ±{}", percent(margin));
     let parts: Vec<String> = gate
         .iter()
@@ -487,28 +474,27 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology, width: usize) -
             )
         })
         .collect();
-    if parts.is_empty() {
-        return Vec::new();
-    }
-    wrap(&format!(" at the same time: {}", parts.join(" · ")), width, 3)
+    (!parts.is_empty()).then(|| Block::Remark(format!("at the same time: {}", parts.join(" · "))))
+}
+
+/// Where a run lies, and what to type next: each with `{id}` in the place of its name.
+pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<String> {
+    let Saved::As(id) = saved else { return vec!["not saved (--no-save)".to_owned()] };
+    ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id))).collect()
 }
 
 /// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
-pub fn next(report: &RunReport, saved_as: Option<&str>, width: usize) -> Vec<String> {
-    let mut parts = match saved_as {
-        Some(id) => {
-            let id = plain(id);
-            vec![
-                format!(" saved as {id}"),
-                format!("picture: coretalk report {id} -o z.png"),
-                format!("to share: coretalk report {id} -o z.html"),
-                format!("as data: coretalk export {id} --format csv"),
-            ]
-        }
-        None => vec![" not saved (--no-save)".to_owned()],
-    };
+pub fn next(report: &RunReport, saved: Saved<'_>) -> Block<'static> {
+    let mut parts = saved_as(
+        saved,
+        &[
+            "picture: coretalk report {id} -o z.png",
+            "to share: coretalk report {id} -o z.html",
+            "as data: coretalk export {id} --format csv",
+        ],
+    );
     if !report.header.simulated {
         parts.push("this machine: coretalk doctor".to_owned());
     }
-    flow(parts.iter().map(String::as_str), " · ", width, 1)
+    Block::Parts(parts)
 }

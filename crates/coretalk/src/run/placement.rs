@@ -2,9 +2,8 @@
 
 use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
-use crate::report::place::place_screen;
 use crate::report::text::{cut, duration};
-use crate::report::{Saved, Screen, plain};
+use crate::report::{Saved, Screen, plain, screen};
 use crate::resolve::output::{self, OutputOptions};
 use crate::resolve::placement::Requested;
 use crate::resolve::verbosity::{self, Verbosity};
@@ -227,9 +226,9 @@ fn write(
     }
     match (options.format, &report.place) {
         (FormatWord::Jsonl, _) => Ok(()),
-        (FormatWord::Text, Some(place)) => {
+        (FormatWord::Text, Some(_)) => {
             let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&place_screen(report, place, Screen::Measured(saved), what.style.width))
+            outputs.result.text(&screen::of(report, Screen::Measured(saved), &what.style))
         }
         (format, _) => out::write_run(&mut outputs.result, format, &what),
     }

@@ -5,7 +5,7 @@ use super::machine::findings;
 use super::section::{Of, Section, WIDTH};
 use super::series;
 use crate::RunReport;
-use crate::blocks::{Cell, Column, Table};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, figure, paragraphs, table};
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
@@ -80,31 +80,27 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             None => body.push_str(&map_summary(report, map)),
         }
     }
-    match (&report.series, &report.place) {
+    let ending = || words::ending(report, Some(input.name));
+    let found = match (&report.series, &report.place) {
         (Some(series), _) => {
-            let saved = crate::report::Saved::As(input.name);
-            body.push_str(&paragraphs(crate::report::series::overview(
-                report,
-                series,
-                saved,
-                ONE_LINE.width,
-            )));
+            let mut found =
+                crate::report::series::overview(report, series, crate::report::Saved::As(input.name));
             if !report.settings.ask_for_nothing() {
-                body.push_str(&paragraphs(words::ending(report, Some(input.name), ONE_LINE.width)));
+                found.extend(ending());
             }
+            found
         }
-        (None, Some(place)) => {
-            body.push_str(&paragraphs(crate::report::place::overview(report, place, ONE_LINE.width)));
-        }
+        (None, Some(place)) => crate::report::place::overview(report, place),
         (None, None) => {
             if report.result.maps.is_empty() {
                 let imitates = !input.maps.is_empty();
                 let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
                 let _ = writeln!(body, "<p>{what}</p>");
             }
-            body.push_str(&paragraphs(words::ending(report, Some(input.name), ONE_LINE.width)));
+            ending()
         }
-    }
+    };
+    body.push_str(&html::blocks(&found));
     if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
         body.push_str("<h3>Doubts about the machine</h3>\n");
         body.push_str(&findings(report, Verdict::Warn));
@@ -156,13 +152,13 @@ fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
         count(u64::from(report.result.passes), "pass"),
     );
     body.push_str("</dl>\n");
-    let mut lines = screen::overview(report, map, &all, ONE_LINE.width);
+    let mut blocks = screen::overview(report, map, &all);
     if let Some(watch) = report.result.watch.as_ref().filter(|watch| watch.states.len() > 1) {
-        lines.push(states::change_of_map(watch, all.measured));
+        blocks.push(Block::Prose(states::change_of_map(watch, all.measured)));
     }
-    lines.extend(words::cell_doubts(&all, ONE_LINE.width));
-    lines.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology, ONE_LINE.width));
-    body + &paragraphs(lines)
+    blocks.extend(words::cell_doubts(&all));
+    blocks.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology));
+    body + &html::blocks(&blocks)
 }
 
 /// The value of a pair with half the width of its interval.

@@ -1,0 +1,29 @@
+//! Tables as Markdown, for pull requests and forums.
+
+use crate::blocks::{Align, Cell, Table};
+
+/// The table with a line end after each row.
+pub fn table(table: &Table) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = table.columns.iter().map(|column| match column.align {
+        Align::Left => "---|",
+        Align::Right => "---:|",
+    });
+    let heading = line(table.columns.iter().map(|column| escaped(&column.title)).collect());
+    let rows = table.rows.iter().map(|row| line(row.iter().map(text).collect()));
+    format!("{heading}|{}\n{}", rule.collect::<String>(), rows.collect::<String>())
+}
+
+fn text(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) => escaped(text),
+        Cell::Marked(text, mark) => escaped(format!("{text}{mark}").trim()),
+        Cell::Unknown => "·".to_owned(),
+        Cell::Blank => String::new(),
+    }
+}
+
+/// Text that neither ends its cell nor begins an element of HTML.
+pub fn escaped(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
