@@ -11,6 +11,8 @@ pub enum Block<'a> {
     Title(Vec<String>),
     /// The question that what follows answers.
     Question(String),
+    /// What a screen of one thing says first.
+    Headline(String),
     /// The name of what stands below.
     Heading(String),
     /// Sentences.

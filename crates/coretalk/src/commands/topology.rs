@@ -2,10 +2,12 @@
 
 use crate::args::TopologyArgs;
 use crate::args::options::Global;
+use crate::blocks::Block;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
-use crate::report;
+use crate::render::terminal;
+use crate::report::{self, Style};
 use crate::resolve::files;
 use crate::run::{saved, short};
 use crate::store::StoreError;
@@ -187,32 +189,30 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
 }
 
 fn screen(subject: &Subject, width: usize) -> String {
-    let mut text = String::new();
+    let mut blocks = Vec::new();
     if let Some(simulated) =
         subject.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
     {
-        let words = format!("SIMULATED {}: this says nothing about hardware", report::plain(simulated));
-        text.push_str(&(report::text::wrap(&words, width, 2).join("\n") + "\n"));
+        let simulated = report::plain(simulated);
+        blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
     }
-    if let Some(title) = &subject.title {
-        text.push_str(&(report::text::wrap(title, width, 2).join("\n") + "\n"));
-    }
-    match &subject.reported {
-        Some(reported) => text.push_str(&report::topology::topology(reported, width)),
-        None => {
-            let words = " The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies \
-                         against the XML of hwloc.";
-            text.push_str(&(report::text::wrap(words, width, 1).join("\n") + "\n"));
-        }
-    }
-    let mut lines = vec![String::new()];
+    blocks.extend(subject.title.clone().map(Block::Headline));
+    blocks.push(match &subject.reported {
+        Some(reported) => Block::drawing(|style| {
+            report::topology::topology(reported, style.width).lines().map(str::to_owned).collect()
+        }),
+        None => Block::Prose(
+            "The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies against the XML \
+             of hwloc."
+                .to_owned(),
+        ),
+    });
+    blocks.push(Block::Gap);
     if let Some(findings) = &subject.findings {
-        lines.extend(report::structure::table(findings, subject.unit, width));
+        blocks.extend(report::structure::blocks(findings, subject.unit));
     }
-    lines.extend(report::lint::remarks(&subject.doubts, subject.unit, width));
-    if let Some(note) = &subject.note {
-        lines.extend(report::text::wrap(&format!(" Nothing from latencies: {note}."), width, 1));
-    }
-    lines.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref(), width));
-    text + &lines.join("\n") + "\n"
+    blocks.extend(report::lint::remarks(&subject.doubts, subject.unit));
+    blocks.extend(subject.note.as_ref().map(|note| Block::Prose(format!("Nothing from latencies: {note}."))));
+    blocks.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref()));
+    terminal::screen(&blocks, &Style::of_width(width))
 }

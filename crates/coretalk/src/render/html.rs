@@ -19,6 +19,7 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     for block in blocks {
         html.push_str(&match block {
             Block::Question(text) => format!("<p class=\"question\">{}</p>\n", escaped(text)),
+            Block::Headline(text) => format!("<p><strong>{}</strong></p>\n", escaped(text)),
             Block::Heading(text) => {
                 name = text;
                 format!("<h4>{}</h4>\n", escaped(text))

@@ -13,7 +13,7 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |block: &Block<'_>| match block {
-        Block::Question(text) => wrap(text, width, 2),
+        Block::Question(text) | Block::Headline(text) => wrap(text, width, 2),
         Block::Heading(text) | Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
         Block::Remark(text) => wrap(&format!(" {text}"), width, 3),
         Block::Doubt(text) => wrap(&format!(" ! {text}"), width, 3),

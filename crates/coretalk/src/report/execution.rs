@@ -1,13 +1,13 @@
 //! Which CPUs share the units that execute, in words.
 
-use super::text::wrap;
+use crate::blocks::Block;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Relation, Topology};
 use std::fmt::Write;
 
 /// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
 /// nobody reports anything.
-pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: usize) -> Vec<String> {
+pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
     // A system that reports no cores says nothing that could be confirmed or contradicted.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
     let tested: Vec<(&ExecutionTest, Execution)> =
@@ -15,13 +15,13 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: us
     let with = |wanted: Execution| -> Vec<&ExecutionTest> {
         tested.iter().filter(|(_, verdict)| *verdict == wanted).map(|(test, _)| *test).collect()
     };
-    let mut lines = Vec::new();
+    let mut blocks = Vec::new();
     for verdict in [Execution::Shared, Execution::Apart] {
         let pairs = with(verdict);
         if !pairs.is_empty() {
-            lines.extend(wrap(&verdict_words(&pairs, verdict, reported), width, 1));
+            blocks.push(Block::Prose(verdict_words(&pairs, verdict, reported)));
         }
-        lines.extend(contradicted(&pairs, verdict, reported, width));
+        blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
     }
     let mut told: Vec<Unclear> = Vec::new();
     for (_, verdict) in &tested {
@@ -29,11 +29,11 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>, width: us
         if !told.contains(&why) {
             told.push(why);
             let pairs = pair_list(&with(*verdict));
-            let text = format!(" Whether CPUs {pairs} are threads of one core cannot be told: {why}.");
-            lines.extend(wrap(&text, width, 1));
+            let text = format!("Whether CPUs {pairs} are threads of one core cannot be told: {why}.");
+            blocks.push(Block::Prose(text));
         }
     }
-    lines
+    blocks
 }
 
 fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
@@ -49,7 +49,7 @@ fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<
         _ => ("Separate cores", kept(least_kept, f64::min).min(1.0)),
     };
     format!(
-        " {what} by their work{confirmed}: CPUs {} (each runs at {:.0} % while both work).",
+        "{what} by their work{confirmed}: CPUs {} (each runs at {:.0} % while both work).",
         pair_list(pairs),
         100.0 * kept
     )
@@ -65,33 +65,27 @@ fn least_kept(test: &ExecutionTest) -> Option<f64> {
     Unit::ALL.iter().filter_map(|&unit| Some(test.kept(unit)?[1])).reduce(f64::min)
 }
 
-fn contradicted(
-    pairs: &[&ExecutionTest],
-    verdict: Execution,
-    reported: Option<&Topology>,
-    width: usize,
-) -> Vec<String> {
-    let Some(topology) = reported else { return Vec::new() };
+fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> Option<String> {
+    let topology = reported?;
     let others: Vec<&ExecutionTest> = pairs
         .iter()
         .filter(|test| (relation(topology, test) == Relation::Smt) != (verdict == Execution::Shared))
         .copied()
         .collect();
     if others.is_empty() {
-        return Vec::new();
+        return None;
     }
     let cpus = pair_list(&others);
-    let text = match verdict {
+    Some(match verdict {
         Execution::Shared => format!(
-            " ! CONFLICT: the system reports CPUs {cpus} as different cores, and they share one: a guest is not told \
+            "CONFLICT: the system reports CPUs {cpus} as different cores, and they share one: a guest is not told \
              what its virtual CPUs share"
         ),
         _ => format!(
-            " ! CONFLICT: the system reports CPUs {cpus} as threads of one core, and they share no execution units: a \
+            "CONFLICT: the system reports CPUs {cpus} as threads of one core, and they share no execution units: a \
              guest is told what its host made up"
         ),
-    };
-    wrap(&text, width, 3)
+    })
 }
 
 fn relation(topology: &Topology, test: &ExecutionTest) -> Relation {
@@ -112,6 +106,8 @@ fn pair_list(pairs: &[&ExecutionTest]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::terminal;
+    use crate::report::style::Style;
     use coretalk_model::CpuId;
     use coretalk_model::latency::execution::ExecutionPass;
     use coretalk_model::topology::Domain;
@@ -126,6 +122,10 @@ mod tests {
         Topology::new("0-3".parse().unwrap(), cores.iter().map(core).collect(), Default::default())
     }
 
+    fn said(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<String> {
+        terminal::lines(&sentences(tests, reported), &Style::of_width(400))
+    }
+
     fn siblings() -> Topology {
         cores(&["0,2", "1,3"])
     }
@@ -134,32 +134,32 @@ mod tests {
     fn what_the_system_reports_is_confirmed_or_contradicted() {
         let tests = [test([0, 2], 0.52), test([1, 3], 0.5)];
         assert_eq!(
-            sentences(&tests, Some(&siblings()), 200),
+            said(&tests, Some(&siblings())),
             [
                 " Threads of one core by their work, as the system reports: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
             ]
         );
-        let hidden = sentences(&tests, Some(&cores(&["0", "1", "2", "3"])), 400);
+        let hidden = said(&tests, Some(&cores(&["0", "1", "2", "3"])));
         assert!(hidden[0].starts_with(" Threads of one core by their work: CPUs 0 and 2"), "{hidden:?}");
         assert!(
             hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0 and 2, 1 and 3 as different cores")
         );
         // Nothing is reported of cores, so nothing contradicts it.
         let flat = Topology::flat("0-3".parse().unwrap());
-        let untold = sentences(&tests, Some(&flat), 400);
+        let untold = said(&tests, Some(&flat));
         assert_eq!(
             untold,
             [
                 " Threads of one core by their work: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
             ]
         );
-        let made_up = sentences(&[test([0, 2], 0.99)], Some(&siblings()), 400);
+        let made_up = said(&[test([0, 2], 0.99)], Some(&siblings()));
         assert!(
             made_up[0].starts_with(" Separate cores by their work: CPUs 0 and 2 (each runs at 99 %"),
             "{made_up:?}"
         );
         assert!(made_up[1].contains("as threads of one core, and they share no execution units"));
-        let fits = sentences(&[test([0, 1], 1.02)], Some(&siblings()), 400);
+        let fits = said(&[test([0, 1], 1.02)], Some(&siblings()));
         assert_eq!(
             fits,
             [
@@ -171,13 +171,13 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_said_once_for_each_reason() {
         let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
-        let said = sentences(&tests, None, 400);
-        assert_eq!(said.len(), 1);
+        let told = said(&tests, None);
+        assert_eq!(told.len(), 1);
         assert!(
-            said[0].starts_with(
+            told[0].starts_with(
                 " Whether CPUs 0 and 2, 1 and 3 are threads of one core cannot be told: they slow"
             )
         );
-        assert!(sentences(&[], None, 80).is_empty());
+        assert!(said(&[], None).is_empty());
     }
 }

@@ -210,7 +210,7 @@ fn blocks(stub: &Column, shown: &[Column], width: usize) -> Vec<String> {
 }
 
 /// What the numbers are, those of other tools and those of a machine that changed its state.
-pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
+pub fn footnote(result: &LatencyResult) -> String {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
@@ -234,8 +234,5 @@ pub fn footnote(result: &LatencyResult, width: usize) -> Vec<String> {
     if rows.iter().any(|row| row.latency_ns.is_none()) {
         text.push_str(" (·: visited in others only)");
     }
-    super::text::wrap(&format!(" {text}"), width, 1)
-        .into_iter()
-        .map(|line| format!(" {}", line.trim()))
-        .collect()
+    text
 }

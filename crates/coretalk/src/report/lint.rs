@@ -1,9 +1,10 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
 use super::structure::unfit_words;
-use super::text::{count, ns, percent, plain, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::style::Style;
+use super::text::{count, ns, percent, plain};
+use crate::blocks::{Block, Column, Table};
+use crate::render::terminal;
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::Doubt;
@@ -24,28 +25,20 @@ const NAMED: usize = 6;
 
 /// The screen.
 pub fn screen(views: &[LintView<'_>], width: usize) -> String {
-    let mut lines = Vec::new();
+    let mut blocks = Vec::new();
     for view in views {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
         let title = view.matrix.title.as_ref().map_or(String::new(), |title| format!(" · {}", plain(title)));
         let cpus = count(view.matrix.matrix.len() as u64, "CPU");
-        let head =
-            format!("{}{title} · {} · {cpus} · {}", plain(view.name), view.matrix.format, view.matrix.unit);
-        lines.extend(wrap(&head, width, 2));
-        if view.doubts.is_empty() {
-            lines.extend(wrap(" nothing doubtful found", width, 1));
-            continue;
-        }
-        let mut table = Columns::new(&[("", Align::Left), ("", Align::Left)]);
         let unit = view.matrix.unit.to_string();
-        for doubt in &view.doubts {
-            table.row(vec![doubt.kind().name().to_owned(), words(doubt, &unit)]);
+        let head = format!("{}{title} · {} · {cpus} · {unit}", plain(view.name), view.matrix.format);
+        blocks.extend([Block::Gap, Block::Question(head)]);
+        if view.doubts.is_empty() {
+            blocks.push(Block::Prose("nothing doubtful found".to_owned()));
         }
-        lines.extend(table.lines(width));
+        let rows = view.doubts.iter().map(|doubt| [doubt.kind().name().into(), words(doubt, &unit).into()]);
+        blocks.push(Block::Table(Table::new(["", ""].map(Column::words)).with(rows)));
     }
-    lines.join("\n") + "\n"
+    terminal::screen(&blocks, &Style::of_width(width))
 }
 
 /// A doubt as a sentence.
@@ -130,10 +123,9 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
 }
 
 /// What is doubtful about the numbers whose structure is shown above, but for the pairs that it lists.
-pub fn remarks(doubts: &[Doubt], unit: &str, width: usize) -> Vec<String> {
+pub fn remarks(doubts: &[Doubt], unit: &str) -> Vec<Block<'static>> {
     let others = doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. }));
-    let said = |doubt: &Doubt| wrap(&format!(" ! {}: {}", doubt.kind(), words(doubt, unit)), width, 3);
-    others.flat_map(said).collect()
+    others.map(|doubt| Block::Doubt(format!("{}: {}", doubt.kind(), words(doubt, unit)))).collect()
 }
 
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.

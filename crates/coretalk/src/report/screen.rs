@@ -42,7 +42,7 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> 
 
 fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
-    blocks.push(Block::drawing(move |style| map_lines(report, style)));
+    blocks.extend(map_blocks(report));
     blocks.extend(report.series.as_ref().and_then(super::series::overview_beside));
     let saved = screen.saved();
     blocks.extend(words::ending(report, saved.name()));
@@ -57,7 +57,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     let mut blocks = words::heading(report, screen);
     let has_map = !report.settings.ask_for_nothing();
     if has_map {
-        blocks.push(Block::drawing(move |style| map_lines(report, style)));
+        blocks.extend(map_blocks(report));
     }
     blocks.push(Block::drawing(move |style| super::suite::lines(report, series, style)));
     blocks.push(Block::Gap);
@@ -74,71 +74,65 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
 }
 
 /// The maps, the ladder, and everything in words about them.
-fn map_lines(report: &RunReport, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
-    for map in &report.result.maps {
-        map_part(report, map, style, &mut lines);
-    }
-    if report.result.maps.is_empty() && report.result.imitated.is_empty() {
-        let text = match report.settings.cpus[..] {
+fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
+    let result = &report.result;
+    let mut blocks: Vec<Block<'_>> = result.maps.iter().flat_map(|map| map_part(report, map)).collect();
+    if result.maps.is_empty() && result.imitated.is_empty() {
+        blocks.push(Block::Prose(match report.settings.cpus[..] {
             [cpu] => format!(
-                " CPU {cpu} alone has no pair: no latency between CPUs can be measured. `coretalk wait`, `queue`, \
+                "CPU {cpu} alone has no pair: no latency between CPUs can be measured. `coretalk wait`, `queue`, \
                  `wake`, `contend` and `spawn` measure what one CPU can show."
             ),
-            _ => " This run holds no cell.".to_owned(),
-        };
-        lines.extend(super::text::wrap(&text, style.width, 1));
+            _ => "This run holds no cell.".to_owned(),
+        }));
     }
-    if !report.result.ladder.is_empty() {
-        lines.push(String::new());
-        let line = report.result.maps.first().map(|map| &map.kernel);
-        lines.extend(ladder::ladder(&report.result.ladder, line, &report.topology, style.width));
-        lines.extend(ladder::footnote(&report.result, style.width));
+    if !result.ladder.is_empty() {
+        let line = result.maps.first().map(|map| &map.kernel);
+        let drawn = move |style: &Style| ladder::ladder(&result.ladder, line, &report.topology, style.width);
+        blocks.extend([Block::Gap, Block::drawing(drawn), Block::Prose(ladder::footnote(result))]);
     }
-    if !report.result.tails.is_empty() {
-        lines.push(String::new());
-        lines.extend(tails::tail_table(&report.result.tails, style.width));
+    if !result.tails.is_empty() {
+        blocks.push(Block::Gap);
+        blocks.extend(tails::tail_table(&result.tails));
     }
-    lines.push(String::new());
-    for map in &report.result.maps {
-        summary_part(report, map, style, &mut lines);
-    }
+    blocks.push(Block::Gap);
+    blocks.extend(result.maps.iter().flat_map(|map| summary_part(report, map)));
     // Some pairs that were asked for say nothing about groups.
     if report.settings.pairs == PairChoice::All
-        && let Some(findings) = Findings::of_run(&report.result, &report.topology)
+        && let Some(findings) = Findings::of_run(result, &report.topology)
     {
-        lines.extend(structure::sentence(&findings, style.width));
+        blocks.extend(structure::sentence(&findings));
     }
-    lines.extend(execution::sentences(&report.result.execution, Some(&report.topology), style.width));
-    lines
+    blocks.extend(execution::sentences(&result.execution, Some(&report.topology)));
+    blocks
 }
 
-fn map_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
-    lines.extend(terminal::lines(&[Block::Question(words::question(map))], style));
+fn map_part<'a>(report: &'a RunReport, map: &'a LatencyMap) -> Vec<Block<'a>> {
+    let mut blocks = vec![Block::Question(words::question(map))];
     if let Some((pair, value)) = the_only_pair(map) {
-        lines.push(String::new());
-        lines.extend(states::pair(report, pair, value, style));
-        return;
+        blocks.push(Block::Gap);
+        blocks.extend(states::pair(report, pair, value));
+        return blocks;
     }
     if let Some(listed) = listed(report) {
-        lines.push(String::new());
-        lines.extend(pairs::pair_table(report, map, listed, style.width));
-        return;
+        blocks.extend([Block::Gap, Block::Table(pairs::pair_table(report, map, listed))]);
+        return blocks;
     }
     let classes = class_pairs(map, &report.topology);
     if !classes.is_empty() {
-        lines.push(String::new());
-        lines.extend(terminal::lines(&[Block::Table(words::class_table(&classes, &report.topology))], style));
+        blocks.extend([Block::Gap, Block::Table(words::class_table(&classes, &report.topology))]);
     }
-    let readings = readings(map);
-    let picture = HeatMap::new(&readings, &report.topology, style);
-    let (drawn, how) = picture.draw(style);
-    lines.extend(words::legend(report, map, picture.threads_per_core(), how, style.width));
-    lines.push(String::new());
-    lines.extend(drawn);
+    blocks.push(Block::drawing(move |style| {
+        let readings = readings(map);
+        let picture = HeatMap::new(&readings, &report.topology, style);
+        let (drawn, how) = picture.draw(style);
+        let legend = Block::Title(words::legend(report, map, picture.threads_per_core(), how));
+        [terminal::lines(&[legend], style), vec![String::new()], drawn].concat()
+    }));
+    blocks
 }
 
-fn summary_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut Vec<String>) {
+fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let all = overall(map);
     let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
@@ -149,14 +143,12 @@ fn summary_part(report: &RunReport, map: &LatencyMap, style: &Style, lines: &mut
         // What was watched is the first map: its pairs, its values.
         let is_first = report.result.maps.first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.result.watch.as_ref().filter(|_| is_first && map.protocol.is_latency()) {
-            let measured = all.measured;
-            blocks
-                .push(Block::drawing(move |style| states::of_map(watch, measured, &report.topology, style)));
+            blocks.extend(states::of_map(watch, all.measured, &report.topology));
         }
         blocks.extend(words::cell_doubts(&all));
     }
     blocks.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology));
-    lines.extend(terminal::lines(&blocks, style));
+    blocks
 }
 
 /// A whole map in sentences: its extremes and its groups.

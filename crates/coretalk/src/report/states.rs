@@ -4,8 +4,7 @@ use super::ladder::relation_words;
 use super::style::Style;
 use super::text::{HEIGHTS, count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
 use crate::RunReport;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
@@ -18,10 +17,10 @@ pub fn letter(index: usize) -> char {
 }
 
 /// The story of one pair: one number where it held still, else its states over time.
-pub fn pair(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue, style: &Style) -> Vec<String> {
+pub fn pair<'a>(report: &'a RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'a>> {
     match &report.result.watch {
-        Some(watch) if watch.states.len() > 1 => changing(report, [a, b], watch, style),
-        watch => still(report, [a, b], value, watch.as_ref(), style),
+        Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
+        watch => still(report, pair, value, watch.as_ref()),
     }
 }
 
@@ -30,15 +29,13 @@ fn still(
     [a, b]: [CpuId; 2],
     value: &CellValue,
     watch: Option<&StateWatch>,
-    style: &Style,
-) -> Vec<String> {
+) -> Vec<Block<'static>> {
     let latency = &value.latency_ns;
     let mark = if value.flags.has_doubt() { " !" } else { "" };
     let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", interval(latency));
     if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
         text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
     }
-    let mut lines = wrap(&text, style.width, 2);
     let shares = relation_words(report.topology.relation(a, b), &report.topology);
     // Passes that are disturbed, and too few for a state of their own.
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
@@ -61,49 +58,46 @@ fn still(
         0 | 1 => format!("{batches} in one pass, no interval"),
         few => format!("{batches} in {}, too few for an interval", count(few.into(), "pass")),
     };
-    lines.extend(wrap(
-        &format!(" {over}; fastest batch {} ns; the system reports: {shares}.", ns(value.min_ns)),
-        style.width,
-        1,
-    ));
-    lines.extend(wrap(&format!(" {held}."), style.width, 1));
-    if let Some(penalty) = value.home_penalty {
-        lines.extend(wrap(
-            &format!(
-                " Lines live on the better node ({}); on the other, {penalty:.2} × as long.",
-                value.home.0
-            ),
-            style.width,
-            1,
-        ));
-    }
-    lines.extend(doubts(value, style.width));
-    lines
+    let fastest = ns(value.min_ns);
+    let mut blocks = vec![
+        Block::Headline(text),
+        Block::Prose(format!("{over}; fastest batch {fastest} ns; the system reports: {shares}.")),
+        Block::Prose(format!("{held}.")),
+    ];
+    blocks.extend(value.home_penalty.map(|penalty| {
+        let node = value.home.0;
+        Block::Prose(format!("Lines live on the better node ({node}); on the other, {penalty:.2} × as long."))
+    }));
+    blocks.extend(doubts(value).map(Block::Doubt));
+    blocks
 }
 
 /// The story of one pair in sentences only, for a report that draws the plot and the table by itself.
-pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue, style: &Style) -> Vec<String> {
+pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'static>> {
     match &report.result.watch {
-        Some(watch) if watch.states.len() > 1 => {
-            [changes(report, pair, watch, style), conclusion(report, pair, watch, style)].concat()
-        }
-        watch => still(report, pair, value, watch.as_ref(), style),
+        Some(watch) if watch.states.len() > 1 => [Block::Headline(changes(report, pair, watch))]
+            .into_iter()
+            .chain(conclusion(report, pair, watch))
+            .collect(),
+        watch => still(report, pair, value, watch.as_ref()),
     }
 }
 
-fn changing(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
-    let mut lines = changes(report, pair, watch, style);
-    lines.push(String::new());
-    lines.extend(plot(watch, style));
-    lines.push(String::new());
-    lines.extend(state_table(watch, style.width));
-    lines.push(String::new());
-    lines.extend(conclusion(report, pair, watch, style));
-    lines
+fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> Vec<Block<'a>> {
+    let mut blocks = vec![
+        Block::Headline(changes(report, pair, watch)),
+        Block::Gap,
+        Block::drawing(|style| plot(watch, style)),
+        Block::Gap,
+        Block::Table(state_table(watch)),
+        Block::Gap,
+    ];
+    blocks.extend(conclusion(report, pair, watch));
+    blocks
 }
 
 /// How often the pair changed its level.
-fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
+fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch) -> String {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
         0 | 1 => "once".to_owned(),
@@ -121,36 +115,30 @@ fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch, style: &S
         }
         _ => String::new(),
     };
-    wrap(
-        &format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}."),
-        style.width,
-        2,
-    )
+    format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}.")
 }
 
 /// What the states contradict, and what to plan for.
-fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch, style: &Style) -> Vec<String> {
+fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch) -> Vec<Block<'static>> {
     let guest = match &report.environment.hypervisor {
         Some(_) => "; pinning inside the guest does not help",
         None => "",
     };
-    let mut lines = topology_words(&report.topology, pair, watch, style.width);
-    if let (Some(common), Some(worst)) = (line_ns(&watch.states[0]), worst(watch)) {
-        let text = if common.point == worst.point {
-            format!(
-                " Two threads that talk: plan for {} ns, the slowest and most frequent state{guest}.",
-                ns(worst.point)
-            )
-        } else {
-            format!(
-                " Two threads that talk: expect {} ns, plan for {}{guest}.",
-                ns(common.point),
-                ns(worst.point)
-            )
-        };
-        lines.extend(wrap(&text, style.width, 1));
-    }
-    lines
+    let plan = line_ns(&watch.states[0]).zip(worst(watch)).map(|(common, worst)| {
+        match common.point == worst.point {
+            true => {
+                let ns = ns(worst.point);
+                format!(
+                    "Two threads that talk: plan for {ns} ns, the slowest and most frequent state{guest}."
+                )
+            }
+            false => {
+                let [common, worst] = [common, worst].map(|of| ns(of.point));
+                format!("Two threads that talk: expect {common} ns, plan for {worst}{guest}.")
+            }
+        }
+    });
+    topology_words(&report.topology, pair, watch).into_iter().chain(plan).map(Block::Prose).collect()
 }
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
@@ -222,53 +210,47 @@ fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
 }
 
 /// Share, visits, longest stay and the line's time in each state.
-pub fn state_table(watch: &StateWatch, width: usize) -> Vec<String> {
-    let mut heading = vec![
-        ("state".to_owned(), Align::Left),
-        ("share of passes".to_owned(), Align::Right),
-        ("visits".to_owned(), Align::Right),
-        ("longest stay".to_owned(), Align::Right),
-    ];
-    let kernels: Vec<&str> =
-        watch.states.iter().flat_map(|state| &state.kernels).map(|(kernel, _)| kernel.as_str()).fold(
-            Vec::new(),
-            |mut known, kernel| {
-                if !known.contains(&kernel) {
-                    known.push(kernel);
-                }
-                known
-            },
-        );
+pub fn state_table(watch: &StateWatch) -> Table {
+    let mut kernels: Vec<&str> = Vec::new();
+    for (kernel, _) in watch.states.iter().flat_map(|state| &state.kernels) {
+        if !kernels.contains(&kernel.as_str()) {
+            kernels.push(kernel.as_str());
+        }
+    }
+    let mut columns = vec![Column::words("state")];
+    columns.extend(["share of passes", "visits", "longest stay"].map(Column::numbers));
     // What has no room is in the JSON document.
-    let room = width.saturating_sub(46) / 16;
-    let kernels = &kernels[..kernels.len().min(room)];
-    heading.extend(kernels.iter().map(|kernel| (format!("{} ns", plain(kernel)), Align::Right)));
-    let heading: Vec<(&str, Align)> = heading.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-    let mut table = Columns::new(&heading);
-    for (index, state) in watch.states.iter().enumerate() {
-        let mut row = vec![
-            letter(index).to_string(),
-            percent(state.share),
-            state.visits.to_string(),
-            duration(state.longest.secs()),
+    let widths = (1..).map(|number| 46 + 16 * number);
+    columns.extend(
+        kernels
+            .iter()
+            .zip(widths)
+            .map(|(kernel, least)| Column::numbers(format!("{} ns", plain(kernel))).from_width(least)),
+    );
+    let rows = watch.states.iter().enumerate().map(|(index, state)| {
+        let mut row: Vec<Cell> = vec![
+            letter(index).to_string().into(),
+            percent(state.share).into(),
+            state.visits.to_string().into(),
+            duration(state.longest.secs()).into(),
         ];
         row.extend(kernels.iter().map(|kernel| {
             let of_kernel = state.kernels.iter().find(|(name, _)| name.as_str() == *kernel);
-            of_kernel.map_or("·".to_owned(), |(_, latency)| interval(latency))
+            Cell::known(of_kernel.map(|(_, latency)| interval(latency)))
         }));
-        table.row(row);
-    }
-    table.lines(width)
+        row
+    });
+    Table::new(columns).with(rows)
 }
 
 /// "Cannot tell" comes before any guess; that the states contradict what the system reports is said only where no pair
 /// of that relation is known to be so slow.
-fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, width: usize) -> Vec<String> {
-    let Some(contrast) = state_contrast(watch) else { return Vec::new() };
+fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<String> {
+    let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
     let of = if contrast.of_headline { "" } else { ", which the headline does not show" };
     let differ = format!("the states differ by {:.1} ×{of}", contrast.ratio);
-    let text = match contradicting_state(watch, relation) {
+    Some(match contradicting_state(watch, relation) {
         Some(state) => {
             let who =
                 if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
@@ -279,37 +261,34 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch, w
                 _ => ("one L3", "its cores are not known to lie so far apart"),
             };
             format!(
-                " Topology: cannot tell; {differ}. The system reports {reported} for {who}; state {} contradicts it: \
+                "Topology: cannot tell; {differ}. The system reports {reported} for {who}; state {} contradicts it: \
                  {known}.",
                 letter(state)
             )
         }
-        None => format!(" Topology: cannot tell; {differ}."),
-    };
-    wrap(&text, width, 1)
+        None => format!("Topology: cannot tell; {differ}."),
+    })
 }
 
 /// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.
 /// `measured` is the number of pairs with a value.
-pub fn of_map(watch: &StateWatch, measured: u64, topology: &Topology, style: &Style) -> Vec<String> {
+pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> Vec<Block<'a>> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut lines = wrap(&format!(" {}", change_of_map(watch, measured)), style.width, 1);
+    let mut blocks = vec![Block::Prose(change_of_map(watch, measured))];
     if !levels_changed(watch) {
-        return lines;
+        return blocks;
     }
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
-        lines.extend(wrap(&format!(" The pair that changed most{who}:"), style.width, 1));
-        lines.extend(plot(watch, style));
+        blocks.push(Block::Prose(format!("The pair that changed most{who}:")));
+        blocks.push(Block::drawing(|style| plot(watch, style)));
     }
-    lines.extend(state_table(watch, style.width));
-    if let Some(pair) = watch.pair {
-        lines.extend(topology_words(topology, pair, watch, style.width));
-    }
-    lines
+    blocks.push(Block::Table(state_table(watch)));
+    blocks.extend(watch.pair.and_then(|pair| topology_words(topology, pair, watch)).map(Block::Prose));
+    blocks
 }
 
 /// How many pairs of a map changed their level, in a sentence or two; `measured` is the number of its pairs.
@@ -356,12 +335,9 @@ pub fn cell_interval(value: &CellValue) -> String {
 }
 
 /// The doubts about one value in words.
-pub fn doubts(value: &CellValue, width: usize) -> Vec<String> {
+pub fn doubts(value: &CellValue) -> Option<String> {
     let flags: Vec<&str> =
         value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
-    if flags.is_empty() {
-        return Vec::new();
-    }
     let reason = value.reason.as_deref().map_or(String::new(), |reason| format!(": {}", plain(reason)));
-    wrap(&format!(" ! grade {}, {}{reason}", value.grade, flags.join(", ")), width, 3)
+    (!flags.is_empty()).then(|| format!("grade {}, {}{reason}", value.grade, flags.join(", ")))
 }

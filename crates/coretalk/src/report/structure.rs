@@ -1,9 +1,8 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
 use super::ladder::level_words;
-use super::text::{count, flow, ns, percent, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::{count, flow, ns, percent};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{
     Agreement, Beside, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure, Suspect,
 };
@@ -17,15 +16,14 @@ const MOST_GROUPS: usize = 8;
 
 /// What follows from the latencies alone, and how it stands to what the system reports. Nothing where a run has too few
 /// values; a machine that changed its state says so elsewhere.
-pub fn sentence(findings: &Findings, width: usize) -> Vec<String> {
+pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
-        Err(refusal) => return wrap(&format!(" Structure: cannot tell: {refusal}."), width, 1),
+        Err(refusal) => return vec![Block::Prose(format!("Structure: cannot tell: {refusal}."))],
     };
-    let mut lines = wrap(&format!(" From the latencies alone: {}.", found(structure, findings)), width, 1);
-    lines.extend(doubts(findings, "ns", width));
-    lines
+    let found = Block::Prose(format!("From the latencies alone: {}.", found(structure, findings)));
+    [found].into_iter().chain(doubts(findings, "ns")).collect()
 }
 
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
@@ -141,7 +139,7 @@ fn groups_in_short(level: &InferredLevel) -> String {
 }
 
 /// What the system reports and the latencies contradict, one line each.
-fn doubts(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+fn doubts(findings: &Findings, unit: &str) -> impl Iterator<Item = Block<'static>> {
     let against = findings.agreement.iter().filter_map(|held| match held.standing {
         Standing::Conflict => Some(conflict(held, unit)),
         Standing::Coarser => {
@@ -149,7 +147,7 @@ fn doubts(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
         }
         _ => None,
     });
-    against.flat_map(|text| wrap(&format!(" ! {text}"), width, 3)).collect()
+    against.map(Block::Doubt)
 }
 
 fn conflict(held: &Agreement, unit: &str) -> String {
@@ -163,51 +161,49 @@ fn conflict(held: &Agreement, unit: &str) -> String {
 }
 
 /// Everything for the screen of `topology`. `unit` is that of the matrix.
-pub fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(refusal) => {
-            return wrap(&format!(" Structure from the latencies: cannot tell: {refusal}."), width, 1);
+            return vec![Block::Prose(format!("Structure from the latencies: cannot tell: {refusal}."))];
         }
     };
-    let mut lines = Vec::new();
+    let mut blocks = Vec::new();
     if structure.levels.is_empty() {
         let found = no_levels(structure, findings, unit);
-        lines.extend(wrap(&format!(" From the latencies alone: {found}."), width, 1));
+        blocks.push(Block::Prose(format!("From the latencies alone: {found}.")));
     } else {
-        lines.extend(level_table(structure, unit, width));
-        lines.extend(pairs_remark(structure, width));
+        blocks.push(Block::Table(level_table(structure, unit)));
     }
-    lines.extend(remarks(structure, findings, unit, width));
+    blocks.extend(remarks(structure, findings, unit).into_iter().map(Block::Prose));
     if !findings.agreement.is_empty() {
-        lines.push(String::new());
-        lines.extend(agreement_table(structure, &findings.agreement, unit, width));
-        lines.extend(doubts(findings, unit, width));
+        blocks.extend([Block::Gap, Block::Table(agreement_table(structure, &findings.agreement, unit))]);
+        blocks.extend(doubts(findings, unit).collect::<Vec<_>>());
     }
-    lines.extend(suspects(structure, width));
-    lines
+    blocks.push(Block::Gap);
+    blocks.push(Block::drawing(move |style| suspects(structure, style.width)));
+    blocks
 }
 
-fn level_table(structure: &Structure, unit: &str, width: usize) -> Vec<String> {
-    let inside = format!("inside, {unit}");
-    let across = format!("next out, {unit}");
-    let mut table = Columns::new(&[
-        ("from the latencies", Align::Left),
-        (&inside, Align::Right),
-        (&across, Align::Right),
-        ("same again", Align::Right),
-        ("groups", Align::Left),
-    ]);
-    for level in structure.levels.iter().rev() {
-        table.row(vec![
+fn level_table(structure: &Structure, unit: &str) -> Table {
+    let columns = [
+        Column::words("from the latencies"),
+        Column::numbers(format!("inside, {unit}")),
+        Column::numbers(format!("next out, {unit}")),
+        Column::numbers("same again"),
+        Column::words("groups"),
+    ];
+    let rows = structure.levels.iter().rev().map(|level| {
+        [
             level.name.clone(),
             level.inside.map_or("?".into(), |inside| ns(inside.point)),
             level.across.map_or("?".into(), ns),
             level.repeats.map_or(String::new(), percent),
             group_lists(level),
-        ]);
-    }
-    table.lines(width)
+        ]
+        .map(Cell::from)
+    });
+    Table::new(columns).with(rows)
 }
 
 fn group_lists(level: &InferredLevel) -> String {
@@ -222,76 +218,64 @@ fn group_lists(level: &InferredLevel) -> String {
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
-fn pairs_remark(structure: &Structure, width: usize) -> Vec<String> {
+fn pairs_remark(structure: &Structure) -> Option<String> {
     let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
     let untold =
         |level: &&InferredLevel| !matches!(level.execution, Some(Execution::Shared | Execution::Apart));
-    let Some(finest) = structure.levels.first().filter(are_pairs).filter(untold) else {
-        return Vec::new();
-    };
-    let text = format!(
-        " {} holds the closest pairs: threads of one core, or cores that share a cache; latency alone does not tell.",
+    let finest = structure.levels.first().filter(are_pairs).filter(untold)?;
+    Some(format!(
+        "{} holds the closest pairs: threads of one core, or cores that share a cache; latency alone does not tell.",
         finest.name
-    );
-    wrap(&text, width, 1)
+    ))
 }
 
-fn remarks(structure: &Structure, findings: &Findings, unit: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String> {
+    let mut sentences: Vec<String> = pairs_remark(structure).into_iter().collect();
     if !structure.levels.is_empty() {
-        let texts = all_but_one(findings, unit);
-        lines.extend(texts.iter().flat_map(|text| wrap(&format!(" {text}."), width, 1)));
+        sentences.extend(all_but_one(findings, unit).iter().map(|text| format!("{text}.")));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
-        let text = format!(" One group stands out alone, which is a hint and no level: {}.", hint.cpus);
-        lines.extend(wrap(&text, width, 1));
+        sentences.push(format!("One group stands out alone, which is a hint and no level: {}.", hint.cpus));
     }
     for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
         let pairs: Vec<String> = level.by_elimination.iter().map(|[a, b]| format!("{a} and {b}")).collect();
-        let text = format!(
-            " {}: {} put together by elimination, because their own latency is missing: {}.",
+        sentences.push(format!(
+            "{}: {} put together by elimination, because their own latency is missing: {}.",
             level.name,
             count(pairs.len() as u64, "pair"),
             pairs.join(", ")
-        );
-        lines.extend(wrap(&text, width, 1));
-    }
-    if !structure.left_out.is_empty() {
-        let cpus: CpuSet = structure.left_out.iter().copied().collect();
-        lines.extend(wrap(
-            &match cpus.len() {
-                1 => format!(" Nothing is known of CPU {cpus}: no pair of it has a value."),
-                _ => format!(" Nothing is known of CPUs {cpus}: no pair of theirs has a value."),
-            },
-            width,
-            1,
         ));
     }
-    lines
+    let cpus: CpuSet = structure.left_out.iter().copied().collect();
+    match cpus.len() {
+        0 => {}
+        1 => sentences.push(format!("Nothing is known of CPU {cpus}: no pair of it has a value.")),
+        _ => sentences.push(format!("Nothing is known of CPUs {cpus}: no pair of theirs has a value.")),
+    }
+    sentences
 }
 
-fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str, width: usize) -> Vec<String> {
-    let inside = format!("inside, {unit}");
-    let across = format!("outside, {unit}");
-    let mut table = Columns::new(&[
-        ("reported", Align::Left),
-        ("groups", Align::Right),
-        (&inside, Align::Right),
-        (&across, Align::Right),
-        ("Rand index", Align::Right),
-        ("the latencies", Align::Left),
-    ]);
-    for held in agreement.iter().rev() {
-        table.row(vec![
+fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str) -> Table {
+    let columns = [
+        Column::words("reported"),
+        Column::numbers("groups"),
+        Column::numbers(format!("inside, {unit}")),
+        Column::numbers(format!("outside, {unit}")),
+        Column::numbers("Rand index"),
+        Column::words("the latencies"),
+    ];
+    let rows = agreement.iter().rev().map(|held| {
+        [
             held.level.name().to_owned(),
             held.groups.len().to_string(),
             held.inside.map_or(String::new(), ns),
             held.across.map_or(String::new(), ns),
             held.rand_index.map_or(String::new(), |index| format!("{index:.2}")),
             standing_words(held, structure),
-        ]);
-    }
-    table.lines(width)
+        ]
+        .map(Cell::from)
+    });
+    Table::new(columns).with(rows)
 }
 
 fn standing_words(held: &Agreement, structure: &Structure) -> String {
@@ -335,9 +319,7 @@ fn suspects(structure: &Structure, width: usize) -> Vec<String> {
     if off.len() > MOST_SUSPECTS {
         parts.push("…".into());
     }
-    let mut text = flow(parts.iter().map(String::as_str), "  ", width, 3);
-    text.insert(0, String::new());
-    text
+    flow(parts.iter().map(String::as_str), "  ", width, 3)
 }
 
 /// How many pairs do not fit, and what.
@@ -354,10 +336,20 @@ pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::terminal;
+    use crate::report::style::Style;
     use crate::report::text::columns;
     use coretalk_model::infer::Observation;
     use coretalk_model::topology::Domain;
     use coretalk_model::{CpuId, Matrix, Topology};
+
+    fn sentence(findings: &Findings, width: usize) -> Vec<String> {
+        terminal::lines(&super::sentence(findings), &Style::of_width(width))
+    }
+
+    fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+        terminal::lines(&blocks(findings, unit), &Style::of_width(width))
+    }
 
     /// Two halves of 8 CPUs, 20 ns inside and 85 ns across; `reported` as last-level caches.
     fn findings(reported: &[&str]) -> Findings {

@@ -3,7 +3,7 @@
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
 use super::saved::{Saved, Screen};
-use super::text::{count, duration, flow, grouped, ns, percent, plain, short_ns, signed_percent, started};
+use super::text::{count, duration, grouped, ns, percent, plain, short_ns, signed_percent, started};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
@@ -136,7 +136,6 @@ pub fn legend(
     map: &LatencyMap,
     threads_per_core: usize,
     format: MapFormat,
-    width: usize,
 ) -> Vec<String> {
     let precision = report.settings.precision_of(map.protocol);
     let mut parts = Vec::new();
@@ -165,7 +164,7 @@ pub fn legend(
             format!("fixed counts: {samples} of {trips}; {doubtful}")
         }
     });
-    flow(parts.iter().map(String::as_str), " · ", width, 2)
+    parts
 }
 
 /// The reported levels whose groups are so small that no pixel shows what is inside one.

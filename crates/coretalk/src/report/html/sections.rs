@@ -13,20 +13,12 @@ use crate::report::input::ReportInput;
 use crate::report::structure::{far_inside, why_alone};
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
-use crate::report::{Style, screen, states, words};
+use crate::report::{screen, states, words};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Relation, Verdict};
 use std::fmt::Write;
-
-/// Sentences are not wrapped: the page does that.
-const ONE_LINE: Style = Style {
-    width: 100_000,
-    depth: crate::report::ColorDepth::None,
-    order: crate::report::Order::Topology,
-    by: crate::report::By::Core,
-};
 
 /// Whether the heat maps of a run stand among its sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +68,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
-            Some((pair, value)) => body.push_str(&paragraphs(states::story(report, pair, value, &ONE_LINE))),
+            Some((pair, value)) => body.push_str(&html::blocks(&states::story(report, pair, value))),
             None => body.push_str(&map_summary(report, map)),
         }
     }
