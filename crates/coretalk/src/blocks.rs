@@ -60,6 +60,8 @@ pub struct Column {
     pub least_width: usize,
     /// Whether each cell keeps a place for a mark behind its value.
     pub is_marked: bool,
+    /// Whether cells are cut where they would take more than half of a terminal.
+    pub is_cut: bool,
     /// What it means, as a part of the legend; empty where its title says it.
     pub meaning: &'static str,
 }
@@ -68,7 +70,7 @@ impl Column {
     /// A column of words.
     pub fn words(title: impl Into<String>) -> Column {
         let title = title.into();
-        Column { title, align: Align::Left, least_width: 0, is_marked: false, meaning: "" }
+        Column { title, align: Align::Left, least_width: 0, is_marked: false, is_cut: false, meaning: "" }
     }
 
     /// A column of numbers.
@@ -84,6 +86,11 @@ impl Column {
     /// The same with a place for a mark behind each value.
     pub fn marked(self) -> Column {
         Column { is_marked: true, ..self }
+    }
+
+    /// The same, cut where it would leave no room for the columns beside it.
+    pub fn cut(self) -> Column {
+        Column { is_cut: true, ..self }
     }
 
     /// The same, explained in the legend of its table.

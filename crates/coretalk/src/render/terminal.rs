@@ -2,7 +2,7 @@
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::style::Style;
-use crate::report::text::{columns, flow, left, right, spaced, wrap};
+use crate::report::text::{columns, cut, flow, left, right, spaced, wrap};
 
 /// A whole screen, with a line end after each line.
 pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
@@ -37,7 +37,11 @@ fn table_lines(table: &Table, width: usize) -> Vec<String> {
         table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
     for row in &table.rows {
-        columns.row(row.iter().zip(&table.columns).map(|(cell, column)| cell_text(cell, column)).collect());
+        let text = |(cell, column): (&Cell, &Column)| match column.is_cut {
+            true => cut(&cell_text(cell, column), width / 2),
+            false => cell_text(cell, column),
+        };
+        columns.row(row.iter().zip(&table.columns).map(text).collect());
     }
     let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
     legend.into_iter().chain(columns.lines(width)).collect()

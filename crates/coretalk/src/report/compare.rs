@@ -3,10 +3,12 @@
 use super::alignment::{groups, pairing_words};
 use super::labels::Labels;
 use super::ladder::relation_words;
-use super::text::{count, cut, figure, ns, percent, plain, signed_percent, wrap};
+use super::style::Style;
+use super::text::{count, cut, figure, ns, percent, plain, signed_percent};
 use super::view::series_words;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::render::markdown::{self, escaped};
+use crate::render::terminal;
 use coretalk_model::compare::{
     Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
     LevelDifference, Mismatch, Subject, Verdict,
@@ -57,34 +59,25 @@ const CLOCK_SHIFT: f64 = 0.01;
 
 /// The screen.
 pub fn screen(view: &CompareView<'_>, width: usize) -> String {
-    let mut lines = wrap("Is B faster or slower than A?", width, 2);
-    for (letter, side) in ["A", "B"].into_iter().zip(&view.sides) {
-        lines.extend(wrap(&format!(" {letter}  {}", side_words(side)), width, 4));
-    }
-    for mismatch in view.mismatches {
-        lines.extend(wrap(&format!(" ! {}", mismatch_words(mismatch)), width, 3));
-    }
-    if let Some(words) = pairing_words(view.alignment) {
-        lines.extend(wrap(&format!(" ! {words}"), width, 3));
-    }
-    lines.extend(groups(view.alignment).iter().flat_map(|text| wrap(&format!(" {text}"), width, 3)));
+    let mut blocks = vec![Block::Question("Is B faster or slower than A?".to_owned())];
+    let sides = ["A", "B"].into_iter().zip(&view.sides);
+    blocks.extend(sides.map(|(letter, side)| Block::Remark(format!("{letter}  {}", side_words(side)))));
+    blocks.extend(view.mismatches.iter().map(mismatch_words).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment).map(Block::Doubt));
+    blocks.extend(groups(view.alignment).into_iter().map(Block::Remark));
     for dataset in &view.comparison.datasets {
-        lines.push(String::new());
-        lines.extend(wrap(&heading(dataset), width, 2));
-        if !(dataset.levels.is_empty() && dataset.alone.is_empty()) {
-            lines.extend(levels(dataset, view.topology(), width).lines(width));
-        }
-        lines.extend(remarks(dataset).iter().flat_map(|text| wrap(&format!(" {text}"), width, 1)));
-        lines.extend(cells(dataset, view.topology(), width));
+        blocks.extend([Block::Gap, Block::Question(heading(dataset))]);
+        blocks.push(Block::Table(in_sections(dataset, view.topology())));
+        blocks.extend(remarks(dataset).into_iter().map(Block::Prose));
+        blocks.extend(cells(dataset, view.topology()));
     }
-    lines.push(String::new());
-    lines.extend(wrap(&format!(" {}", conclusion(view)), width, 1));
+    blocks.extend([Block::Gap, Block::Prose(conclusion(view))]);
     if view.files {
-        let text = " Files say neither their conditions nor what their groups are: a shift common to all pairs (core clock, other kernel, other \
+        let text = "Files say neither their conditions nor what their groups are: a shift common to all pairs (core clock, other kernel, other \
                     lines) looks like a change of the machine.";
-        lines.extend(wrap(text, width, 1));
+        blocks.push(Block::Prose(text.to_owned()));
     }
-    lines.join("\n") + "\n"
+    terminal::screen(&blocks, &Style::of_width(width))
 }
 
 /// The same as Markdown, for pull requests and forums.
@@ -100,38 +93,19 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         text.push_str(&format!("- {}\n", escaped(&words)));
     }
     for dataset in &view.comparison.datasets {
-        text.push_str(&format!("\n{}\n\n", escaped(&heading(dataset))));
-        text.push_str(&format!("| level | pairs | A {0} | B {0} | shift | 95 % | verdict |\n", dataset.unit));
-        text.push_str("|---|---:|---:|---:|---:|---:|---|\n");
-        let labels = labels(dataset);
-        for level in in_order(dataset, &labels) {
-            text.push_str(&format!(
-                "| {} |\n",
-                level_row(level, dataset, view.topology(), &labels).join(" | ")
-            ));
-        }
-        for level in &dataset.alone {
-            text.push_str(&format!("| {} |\n", alone_row(level, view.topology(), &labels).join(" | ")));
-        }
+        let levels = markdown::table(&levels(dataset, view.topology()));
+        text.push_str(&format!("\n{}\n\n{levels}", escaped(&heading(dataset))));
         let shown = standing_out(dataset);
         if !shown.is_empty() {
-            text.push_str(&format!(
-                "\n| pair | level | A {0} | B {0} | shift | 95 % | verdict |\n",
-                dataset.unit
-            ));
-            text.push_str("|---|---|---:|---:|---:|---:|---|\n");
-            for cell in shown.iter().take(MOST_CELLS) {
-                text.push_str(&format!("| {} |\n", cell_row(cell, dataset, view.topology()).join(" | ")));
-            }
+            let titles = ["pair", "level"].map(Column::words);
+            let columns: Vec<Column> = titles.into_iter().chain(of_numbers(dataset)).collect();
+            let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
+            text.push_str(&format!("\n{}", markdown::table(&Table::new(columns).with(rows.map(of_text)))));
         }
         text.extend(tally(dataset).map(|tally| format!("\n{tally}\n")));
     }
     text.push_str(&format!("\n**{}**\n", conclusion(view)));
     text
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
 }
 
 pub(super) fn side_words(side: &SideView) -> String {
@@ -160,80 +134,78 @@ pub(super) fn heading(dataset: &DatasetComparison) -> String {
 }
 
 /// What the rows of a dataset are called.
-pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
+fn labels(dataset: &DatasetComparison) -> Labels {
     let alone = dataset.alone.iter().map(|level| level.level.as_str());
     Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
 /// The rows of a dataset as a reader looks for them; levels of a matrix as they are.
-pub(super) fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
+fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
     let mut levels: Vec<&LevelDifference> = dataset.levels.iter().collect();
     levels.sort_by_key(|level| labels.rank(&level.level));
     levels
 }
 
-fn levels(dataset: &DatasetComparison, topology: Option<&Topology>, width: usize) -> Columns {
-    let (a, b) = (format!("A {}", dataset.unit), format!("B {}", dataset.unit));
-    let mut heading = vec![
-        ("level", Align::Left),
-        ("pairs", Align::Right),
-        (&a, Align::Right),
-        (&b, Align::Right),
-        ("shift", Align::Right),
-        ("95 %", Align::Right),
-        ("verdict", Align::Left),
-    ];
-    // A series is no group of pairs: its rows have the room.
-    let mut names =
-        dataset.levels.iter().map(|level| &level.level).chain(dataset.alone.iter().map(|level| &level.level));
-    let are_series = names.all(|name| name.contains('='));
-    if are_series {
-        heading.remove(1);
-    }
+/// The columns of [`numbers`].
+fn of_numbers(dataset: &DatasetComparison) -> [Column; 5] {
+    [
+        Column::numbers(format!("A {}", dataset.unit)),
+        Column::numbers(format!("B {}", dataset.unit)),
+        Column::numbers("shift"),
+        Column::numbers("95 %"),
+        Column::words("verdict"),
+    ]
+}
+
+fn of_text(row: Vec<String>) -> Vec<Cell> {
+    row.into_iter().map(Cell::from).collect()
+}
+
+/// A row for each level.
+pub(super) fn levels(dataset: &DatasetComparison, topology: Option<&Topology>) -> Table {
+    let columns =
+        [Column::words("level").cut(), Column::numbers("pairs")].into_iter().chain(of_numbers(dataset));
     let labels = labels(dataset);
-    let mut sections: Vec<(String, Vec<&LevelDifference>)> = Vec::new();
-    for level in in_order(dataset, &labels) {
+    let shared = in_order(dataset, &labels).into_iter();
+    let shared = shared.map(|level| level_row(level, dataset, topology, &labels));
+    let alone = dataset.alone.iter().map(|level| alone_row(level, topology, &labels));
+    Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone).map(of_text))
+}
+
+/// The same with the rows that begin alike below what they have in common.
+fn in_sections(dataset: &DatasetComparison, topology: Option<&Topology>) -> Table {
+    let labels = labels(dataset);
+    let mut table = levels(dataset, topology);
+    let mut rows = std::mem::take(&mut table.rows).into_iter();
+    let mut sections: Vec<(String, Vec<Vec<Cell>>)> = Vec::new();
+    for (level, mut row) in in_order(dataset, &labels).into_iter().zip(&mut rows) {
         let section = labels.section(&level.level);
+        if !section.is_empty() {
+            row[0] = format!("  {}", labels.row(&level.level)).into();
+        }
         match sections.iter_mut().find(|(known, _)| *known == section) {
-            Some((_, levels)) => levels.push(level),
-            None => sections.push((section, vec![level])),
+            Some((_, levels)) => levels.push(row),
+            None => sections.push((section, vec![row])),
         }
     }
-    let mut table = Columns::new(&heading);
     for (section, levels) in sections {
-        let below = !section.is_empty();
-        if below {
-            table.row(
-                [cut(&section, width / 2)]
-                    .into_iter()
-                    .chain(heading[1..].iter().map(|_| String::new()))
-                    .collect(),
-            );
+        if !section.is_empty() {
+            let blank = vec![Cell::Blank; table.columns.len() - 1];
+            table.row([section.into()].into_iter().chain(blank).collect::<Vec<_>>());
         }
-        for level in levels {
-            let mut row = level_row(level, dataset, topology, &labels);
-            if below {
-                row[0] = format!("  {}", labels.row(&level.level));
-            }
-            // The CPUs of a large placement would leave no room for the numbers.
-            row[0] = cut(&row[0], width / 2);
-            if are_series {
-                row.remove(1);
-            }
-            table.row(row);
-        }
+        table.rows.extend(levels);
     }
-    for level in &dataset.alone {
-        let mut row = alone_row(level, topology, &labels);
-        if are_series {
-            row.remove(1);
-        }
-        table.row(row);
+    table.rows.extend(rows);
+    // A series is no group of pairs: its rows have the room.
+    let names = dataset.levels.iter().map(|level| &level.level);
+    if names.chain(dataset.alone.iter().map(|level| &level.level)).all(|name| name.contains('=')) {
+        table.columns.remove(1);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
     table
 }
 
-pub(super) fn level_row(
+fn level_row(
     level: &LevelDifference,
     dataset: &DatasetComparison,
     topology: Option<&Topology>,
@@ -249,7 +221,7 @@ pub(super) fn level_row(
 }
 
 /// The row of a level that has nothing to be held against.
-pub(super) fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -> Vec<String> {
+fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -> Vec<String> {
     let (letter, other) = if level.of == Letter::A { ("A", "B") } else { ("B", "A") };
     let mut medians = [number(level.median), "–".to_owned()];
     if level.of == Letter::B {
@@ -391,26 +363,19 @@ pub(super) fn tally(dataset: &DatasetComparison) -> Option<String> {
     ))
 }
 
-fn cells(dataset: &DatasetComparison, topology: Option<&Topology>, width: usize) -> Vec<String> {
+fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<Block<'static>> {
     if !dataset.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
         return Vec::new();
     }
-    let mut lines: Vec<String> =
-        tally(dataset).iter().flat_map(|tally| wrap(&format!(" {tally}"), width, 1)).collect();
     let shown = standing_out(dataset);
-    if shown.is_empty() {
-        return lines;
-    }
-    let mut table = Columns::new(&[("", Align::Left); 7].map(|column| column));
-    for cell in shown.iter().take(MOST_CELLS) {
-        table.row(cell_row(cell, dataset, topology));
-    }
-    lines.extend(table.lines(width));
+    let rows = shown.iter().take(MOST_CELLS).map(|cell| of_text(cell_row(cell, dataset, topology)));
+    let mut blocks: Vec<Block<'_>> = tally(dataset).map(Block::Prose).into_iter().collect();
+    blocks.push(Block::Table(Table::new([""; 7].map(Column::words)).with(rows)));
     if shown.len() > MOST_CELLS {
-        let text = format!(" … and {} more; --format json has them all", shown.len() - MOST_CELLS);
-        lines.extend(wrap(&text, width, 1));
+        let more = shown.len() - MOST_CELLS;
+        blocks.push(Block::Prose(format!("… and {more} more; --format json has them all")));
     }
-    lines
+    blocks
 }
 
 fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<String> {

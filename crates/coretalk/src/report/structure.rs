@@ -180,8 +180,9 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
         blocks.extend([Block::Gap, Block::Table(agreement_table(structure, &findings.agreement, unit))]);
         blocks.extend(doubts(findings, unit).collect::<Vec<_>>());
     }
-    blocks.push(Block::Gap);
-    blocks.push(Block::drawing(move |style| suspects(structure, style.width)));
+    if structure.unfit().next().is_some() {
+        blocks.extend([Block::Gap, Block::drawing(move |style| suspects(structure, style.width))]);
+    }
     blocks
 }
 
@@ -308,9 +309,6 @@ fn cpus_words(moved: &CpuSet, level: Level) -> String {
 /// Cells that a file cannot measure again.
 fn suspects(structure: &Structure, width: usize) -> Vec<String> {
     let off: Vec<&Suspect> = structure.unfit().collect();
-    if off.is_empty() {
-        return Vec::new();
-    }
     let mut parts = vec![format!(" {}:", unfit_words(off.len(), !structure.levels.is_empty()))];
     parts.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
         let [a, b] = suspect.pair;

@@ -6,9 +6,7 @@ use super::sections::{Maps, heat_map_body, results};
 use crate::blocks::{Cell, Column, Table};
 use crate::render::html::{paragraphs, table};
 use crate::report::alignment::pairing_words;
-use crate::report::compare::{
-    alone_row, conclusion, heading, in_order, labels, level_row, mismatch_words, remarks, side_words, tally,
-};
+use crate::report::compare::{conclusion, heading, levels, mismatch_words, remarks, side_words, tally};
 use crate::report::difference::Differing;
 use crate::report::input::ReportInput;
 use crate::report::overview::{about, group_words, kinds_words, makeup};
@@ -80,22 +78,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     lines.extend(pairing_words(view.alignment).map(|words| format!("! {words}")));
     let mut body = paragraphs(lines);
     for dataset in &view.comparison.datasets {
-        let labels = labels(dataset);
-        let levels = in_order(dataset, &labels)
-            .into_iter()
-            .map(|level| level_row(level, dataset, view.topology(), &labels));
-        let alone = dataset.alone.iter().map(|level| alone_row(level, view.topology(), &labels));
-        let rows = levels.chain(alone).map(|row| row.into_iter().map(Cell::from).collect::<Vec<_>>());
-        let columns = [
-            Column::words("level"),
-            Column::numbers("pairs"),
-            Column::numbers(format!("A {}", dataset.unit)),
-            Column::numbers(format!("B {}", dataset.unit)),
-            Column::numbers("shift"),
-            Column::numbers("95 %"),
-            Column::words("verdict"),
-        ];
-        body.push_str(&table(&heading(dataset), &Table::new(columns).with(rows)));
+        body.push_str(&table(&heading(dataset), &levels(dataset, view.topology())));
         body.push_str(&paragraphs(remarks(dataset).into_iter().chain(tally(dataset))));
     }
     Section::new("difference", "Difference", None, body)
