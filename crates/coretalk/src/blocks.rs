@@ -19,6 +19,8 @@ pub enum Block<'a> {
     Prose(String),
     /// Sentences that explain what stands above.
     Remark(String),
+    /// One of several below a sentence.
+    Item(String),
     /// A reason not to trust something.
     Doubt(String),
     /// What follows from what stands above.

@@ -9,6 +9,8 @@ use crate::report::text::columns;
 
 /// Drawings of characters are as wide as a section has room for.
 const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order::Topology, by: By::Core };
+/// Small and faint.
+const NOTE: &str = " class=\"note\"";
 /// Columns of words with longer cells than this wrap them.
 const MOST_UNBROKEN: usize = 40;
 
@@ -17,37 +19,51 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     let mut html = String::new();
     let mut name = "";
     for block in blocks {
-        html.push_str(&match block {
-            Block::Question(text) => format!("<p class=\"question\">{}</p>\n", escaped(text)),
-            Block::Headline(text) => format!("<p><strong>{}</strong></p>\n", escaped(text)),
+        match block {
+            Block::Question(text) => html.push_str(&paragraph(" class=\"question\"", text)),
+            Block::Headline(text) => html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(text))),
             Block::Heading(text) => {
                 name = text;
-                format!("<h4>{}</h4>\n", escaped(text))
+                html.push_str(&format!("<h4>{}</h4>\n", escaped(text)));
             }
-            Block::Prose(text) => paragraph(text),
-            Block::Remark(text) => note(text),
+            Block::Prose(text) => html.push_str(&paragraph("", text)),
+            Block::Remark(text) => html.push_str(&paragraph(NOTE, text)),
+            Block::Item(text) => item(&mut html, "<ul>", &format!("<li>{}</li>", escaped(text))),
             Block::Doubt(text) => {
-                format!("<ul class=\"doubts\"><li class=\"warn\">{}</li></ul>\n", escaped(text))
+                let text = format!("<li class=\"warn\">{}</li>", escaped(text));
+                item(&mut html, "<ul class=\"doubts\">", &text);
             }
-            Block::Conclusion(text) => paragraph(&format!("→ {text}")),
-            Block::Title(parts) | Block::Parts(parts) => paragraph(&parts.join(" · ")),
-            Block::Table(table) if table.rows.is_empty() => String::new(),
+            Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {text}"))),
+            Block::Title(parts) | Block::Parts(parts) => html.push_str(&paragraph("", &parts.join(" · "))),
+            Block::Table(table) if table.rows.is_empty() => {}
             Block::Table(table) => {
-                table.legend().map_or(String::new(), |text| note(&text)) + &framed(name, "", table)
+                html.extend(table.legend().map(|legend| paragraph(NOTE, &legend)));
+                html.push_str(&framed(name, "", table));
             }
-            Block::Drawing(lines) => drawing(&lines(&DRAWING)),
-            Block::Gap => String::new(),
-        });
+            Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
+            Block::Gap => {}
+        }
     }
     html
 }
 
-fn note(text: &str) -> String {
-    format!("<p class=\"note\">{}</p>\n", escaped(text))
+/// Items that follow each other are one list.
+fn item(html: &mut String, open: &str, item: &str) {
+    const END: &str = "</ul>\n";
+    let last = html.rfind("<ul").map_or("", |at| &html[at..]);
+    match last.starts_with(open) && last.ends_with(END) {
+        true => html.truncate(html.len() - END.len()),
+        false => html.push_str(open),
+    }
+    html.push_str(item);
+    html.push_str(END);
 }
 
-fn paragraph(text: &str) -> String {
-    format!("<p>{}</p>\n", escaped(text))
+fn paragraph(class: &str, text: &str) -> String {
+    match escaped(text).as_str() {
+        "" => String::new(),
+        text => format!("<p{class}>{text}</p>\n"),
+    }
 }
 
 fn drawing(lines: &[String]) -> String {
@@ -134,7 +150,7 @@ pub fn facts(rows: &[(&str, Option<String>)]) -> String {
 
 /// Sentences, a paragraph each.
 pub fn paragraphs(lines: impl IntoIterator<Item = String>) -> String {
-    lines.into_iter().filter(|line| !line.trim().is_empty()).map(|line| paragraph(&line)).collect()
+    lines.into_iter().map(|line| paragraph("", &line)).collect()
 }
 
 /// A drawing inside the page.
@@ -166,5 +182,8 @@ mod tests {
             assert!(html.contains(part), "{part} in {html}");
         }
         assert_eq!(blocks(&[Block::Table(Table::new([Column::words("x")]).about("y")), Block::Gap]), "");
+        let list = [Block::Item("a".into()), Block::Doubt("b".into()), Block::Doubt("c".into())];
+        let doubts = "<ul class=\"doubts\"><li class=\"warn\">b</li><li class=\"warn\">c</li></ul>";
+        assert_eq!(blocks(&list), format!("<ul><li>a</li></ul>\n{doubts}\n"));
     }
 }

@@ -14,8 +14,11 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |block: &Block<'_>| match block {
         Block::Question(text) | Block::Headline(text) => wrap(text, width, 2),
-        Block::Heading(text) | Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
+        // A list of a thousand CPUs is no name.
+        Block::Heading(text) => wrap(&cut(&format!(" {text}"), 3 * width.saturating_sub(4)), width, 1),
+        Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
         Block::Remark(text) => wrap(&format!(" {text}"), width, 3),
+        Block::Item(text) => wrap(&format!("  {text}"), width, 4),
         Block::Doubt(text) => wrap(&format!(" ! {text}"), width, 3),
         Block::Conclusion(text) => wrap(&format!(" → {text}"), width, 2),
         Block::Title(parts) => flow(parts.iter().map(String::as_str), " · ", width, 2),

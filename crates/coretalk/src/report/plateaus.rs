@@ -1,8 +1,9 @@
 //! Trials that were in several states of the machine: their plateaus side by side.
 
 use super::doubts::named;
-use super::text::{count, ns, percent, plain, wrap};
+use super::text::{count, ns, percent, plain};
 use crate::SeriesReport;
+use crate::blocks::Block;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
@@ -10,8 +11,8 @@ use coretalk_model::stats::Estimate;
 /// Trials whose plateaus are told one by one; more are counted.
 const MOST_LISTED: usize = 6;
 
-/// A line for each of the trials that changed state most, and how many there are besides.
-pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize) -> Vec<String> {
+/// An item for each of the trials that changed state most, and how many there are besides.
+pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let mut changed: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| !trial.states.is_empty()).collect();
     if changed.is_empty() {
@@ -19,11 +20,11 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
     }
     let many = count(trials.len() as u64, "trial");
     let text = format!(
-        " The machine changed its state: {} of {many} fall onto plateaus. What is shown of them is of the largest, and never \
+        "The machine changed its state: {} of {many} fall onto plateaus. What is shown of them is of the largest, and never \
          an average.",
         changed.len()
     );
-    let mut lines = wrap(&text, width, 1);
+    let mut blocks = vec![Block::Prose(text)];
     changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
     for trial in changed.iter().take(MOST_LISTED) {
         // The number that the table shows.
@@ -40,13 +41,13 @@ pub(super) fn lines(series: &SeriesReport, trials: &[&TrialResult], width: usize
                 format!("{} of the passes {}", percent(state.share), value_words(unit, &value(state)))
             })
             .collect();
-        lines.extend(wrap(&format!("  {}: {}", named(trial), states.join(", ")), width, 4));
+        blocks.push(Block::Item(format!("{}: {}", named(trial), states.join(", "))));
     }
     if changed.len() > MOST_LISTED {
         let more = count((changed.len() - MOST_LISTED) as u64, "more trial");
-        lines.extend(wrap(&format!("  {more} with plateaus; see `states` in the data"), width, 4));
+        blocks.push(Block::Item(format!("{more} with plateaus; see `states` in the data")));
     }
-    lines
+    blocks
 }
 
 /// How far the plateaus of a trial lie apart.

@@ -59,7 +59,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     if has_map {
         blocks.extend(map_blocks(report));
     }
-    blocks.push(Block::drawing(move |style| super::suite::lines(report, series, style)));
+    blocks.extend(super::suite::blocks(report, series));
     blocks.push(Block::Gap);
     blocks.extend(super::doubts::of_trials(&series.result.trials));
     let saved = screen.saved();

@@ -11,7 +11,6 @@ use super::plateaus;
 use super::queue;
 use super::saved::{Saved, Screen};
 use super::spawn;
-use super::style::Style;
 use super::text::{count, duration, ns, percent, plain};
 use super::trial_maps::map;
 use super::trial_words::{placement_words, question, remarks};
@@ -26,7 +25,7 @@ use coretalk_model::queue::{QueueCell, names};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
-use rows::{table, times_beside};
+use rows::{tables, times_beside};
 
 /// Trials whose times fall into modes that are told one by one; more are counted.
 const MOST_MODES: usize = 4;
@@ -81,7 +80,7 @@ fn found_with<'a>(
         }
         _ => body(report, series, probe, &listed),
     };
-    blocks.push(Block::drawing(move |style| plateaus::lines(series, &trials, style.width)));
+    blocks.extend(plateaus::blocks(series, &trials));
     blocks
 }
 
@@ -107,26 +106,24 @@ pub(super) fn overview_beside(series: &SeriesReport) -> Option<Block<'static>> {
 fn body<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
-    probe: &'a dyn SeriesProbe,
+    probe: &dyn SeriesProbe,
     trials: &[&'a TrialResult],
 ) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
     for kind in alike(trials.iter().copied()) {
         match kind.is_map() {
-            true => blocks.push(Block::drawing(move |style| map(report, series, &kind, style))),
+            true => blocks.extend(map(report, series, &kind)),
             false => listed.extend(kind.trials),
         }
     }
-    let modes = modes_of(report, series, trials, &listed);
     if !listed.is_empty() {
-        let of = move |style: &Style| table(report, &series.settings, probe, &listed, style.width);
-        blocks.push(Block::drawing(of));
+        blocks.extend(tables(report, &series.settings, probe, &listed));
     }
     blocks.extend(remarks(probe, trials));
     blocks.extend(idle::sentence(trials).map(Block::Prose));
     blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
-    blocks.extend(modes);
+    blocks.extend(modes_of(report, series, trials, &listed));
     blocks
 }
 

@@ -1,13 +1,11 @@
 //! A run of everything: a short table for each probe, and its extremes in words.
 
 use super::ladder::relation_words;
-use super::style::Style;
-use super::text::{chosen_time, count, ns, plain, wrap};
+use super::text::{chosen_time, count, ns, plain};
 use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
-use crate::blocks::Align;
-use crate::render::terminal::{self, Columns};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
@@ -24,33 +22,32 @@ const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", M
 const MASK: &str = "mask";
 
 /// A table and some words for each probe of a run.
-pub(super) fn lines(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
+pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
     for name in &series.settings.probes {
         let Some(probe) = probes::series_by_id(name) else { continue };
         let trials: Vec<&TrialResult> =
             series.result.trials.iter().filter(|trial| trial.spec.probe == *name).collect();
-        lines.push(String::new());
-        lines.extend(terminal::lines(&[question(probe)], style));
+        blocks.extend([Block::Gap, question(probe)]);
         if *name == coretalk_model::jitter::names::PROBE {
-            lines.extend(terminal::lines(jitter::in_short(&trials).as_slice(), style));
+            blocks.extend(jitter::in_short(&trials));
             continue;
         }
-        lines.extend(table(report, series, &trials, probe, style.width));
-        lines.extend(plateaus::lines(series, &trials, style.width));
+        blocks.extend(of_probe(report, series, &trials, probe));
+        blocks.extend(plateaus::blocks(series, &trials));
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
-            let text = " s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
-            lines.extend(wrap(text, style.width, 1));
+            let text = "s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
+            blocks.push(Block::Prose(text.to_owned()));
         }
         if *name == coretalk_model::wait::names::PROBE {
-            lines.extend(terminal::lines(&crossovers(report, series), style));
+            blocks.extend(crossovers(report, series));
         }
         if *name == coretalk_model::queue::names::PROBE {
-            lines.extend(terminal::lines(&queue::words(report, series), style));
+            blocks.extend(queue::words(report, series));
         }
     }
-    lines
+    blocks
 }
 
 /// A number of a table, and what it is.
@@ -63,13 +60,12 @@ struct DisplayedValue<'a> {
     trial: &'a TrialResult,
 }
 
-fn table(
+fn of_probe(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
     probe: &dyn SeriesProbe,
-    width: usize,
-) -> Vec<String> {
+) -> Vec<Block<'static>> {
     // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut placements): (Vec<String>, Vec<String>) = Default::default();
@@ -91,16 +87,15 @@ fn table(
         let unit = declared.map_or(Unit::Number, |quantity| quantity.unit);
         Some(DisplayedValue { value: trial.number_of(name)?, name, unit, trial })
     };
-    let mut heading = vec![("", Align::Left)];
-    heading.extend(placements.iter().map(|placement| (placement.as_str(), Align::Right)));
-    let mut table = Columns::new(&heading);
+    let titles = placements.iter().map(Column::numbers);
+    let mut table = Table::new([Column::words("")].into_iter().chain(titles).collect::<Vec<_>>());
     for row in rows.iter().take(MOST_ROWS) {
         let cell = |placement: &String| match displayed(row, placement) {
             // That is no rate of the pair.
             Some(DisplayedValue { trial, .. })
                 if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
             {
-                "s".to_owned()
+                "s".into()
             }
             Some(DisplayedValue { value, trial, unit, .. }) => {
                 let mark = match (of_slices(trial), trial.flags.has_doubt()) {
@@ -108,36 +103,33 @@ fn table(
                     (false, true) => " !",
                     (false, false) => "",
                 };
-                format!("{}{mark}", value_words(value, unit))
+                format!("{}{mark}", value_words(value, unit)).into()
             }
-            None => "·".to_owned(),
+            None => Cell::Unknown,
         };
-        table.row([row.clone()].into_iter().chain(placements.iter().map(cell)).collect());
+        table.row([row.into()].into_iter().chain(placements.iter().map(cell)).collect::<Vec<_>>());
     }
     let every =
         rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
-    let mut lines = quantities(probe, every, width);
-    lines.extend(table.lines(width));
+    let what = quantities(probe, every);
+    let mut blocks = vec![Block::Prose(what), Block::Table(table)];
     if rows.len() > MOST_ROWS {
         let more = count((rows.len() - MOST_ROWS) as u64, "more row");
-        lines.extend(wrap(&format!(" {more} in the data"), width, 1));
+        blocks.push(Block::Prose(format!("{more} in the data")));
     }
     // Only what stands alike in one column can be said to be more or less.
     let told = |placement: &&String| rows.iter().filter_map(|row| displayed(row, placement)).count();
     if let Some(placement) = placements.iter().max_by_key(told) {
         let column = rows.iter().filter_map(|row| displayed(row, placement));
-        lines.extend(extremes(placement, column.filter(|displayed| displayed.unit == Unit::Ns), width));
+        let extremes = extremes(placement, column.filter(|displayed| displayed.unit == Unit::Ns));
+        blocks.extend(extremes.into_iter().map(Block::Prose));
     }
-    lines
+    blocks
 }
 
 /// What the numbers of a table are, by the names that they have in the table of their probe. Where they are several
 /// things, that of the most rows is named first, and the others with their rows.
-fn quantities<'a>(
-    probe: &dyn SeriesProbe,
-    every: impl Iterator<Item = DisplayedValue<'a>>,
-    width: usize,
-) -> Vec<String> {
+fn quantities<'a>(probe: &dyn SeriesProbe, every: impl Iterator<Item = DisplayedValue<'a>>) -> String {
     let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
     for displayed in every {
         let row = first_word(displayed.trial);
@@ -153,8 +145,7 @@ fn quantities<'a>(
         let of = if index == 0 { String::new() } else { format!("of {}: ", rows.join(", ")) };
         format!("{of}{}", quantity(probe, name))
     });
-    let text = parts.collect::<Vec<_>>().join("; ");
-    if text.is_empty() { Vec::new() } else { wrap(&format!(" {text}"), width, 1) }
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
@@ -170,11 +161,7 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
 }
 
 /// The least and the most of rows that are the same thing under the same numbers.
-fn extremes<'a>(
-    placement: &str,
-    column: impl Iterator<Item = DisplayedValue<'a>>,
-    width: usize,
-) -> Vec<String> {
+fn extremes<'a>(placement: &str, column: impl Iterator<Item = DisplayedValue<'a>>) -> Vec<String> {
     let mut alike: Vec<(&str, String, Vec<DisplayedValue<'a>>)> = Vec::new();
     for displayed in column.filter(|displayed| !of_slices(displayed.trial)) {
         let numbers = numbers(displayed.trial);
@@ -194,9 +181,9 @@ fn extremes<'a>(
         let one = |displayed: &DisplayedValue<'_>| {
             format!("{}, {}", value_words(displayed.value, displayed.unit), names(displayed.trial))
         };
-        Some(format!(" {placement}{of}: least {}; most {}.", one(first), one(last)))
+        Some(format!("{placement}{of}: least {}; most {}.", one(first), one(last)))
     };
-    alike.into_iter().filter_map(sentence).flat_map(|text| wrap(&text, width, 1)).collect()
+    alike.into_iter().filter_map(sentence).collect()
 }
 
 /// Whether threads that poll instead of sleeping shared a CPU.

@@ -2,9 +2,9 @@
 
 use super::heat_map::HeatMap;
 use super::ladder::relation_words;
-use super::style::Style;
-use super::text::{count, ns, plain, wrap};
+use super::text::{count, ns, plain};
 use super::view::{parameters, title_of};
+use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::Probe;
 use coretalk_measure::probes::spawn::Spawn;
@@ -57,7 +57,7 @@ pub fn number_of_map<'a>(
 }
 
 /// The headlines of one kind of trial over many pairs, and what they are by relation.
-pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, style: &Style) -> Vec<String> {
+pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>) -> Vec<Block<'a>> {
     let unit = kind.unit(&series.settings);
     let told: Vec<&TrialResult> = kind.with_value().collect();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
@@ -68,8 +68,6 @@ pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, style: &
         let doubtful = trial.flags.has_doubt();
         Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
-    let mut lines = wrap(&format!(" {}", map_words(series, kind)), style.width, 1);
-    lines.extend(HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0);
     let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
         .into_iter()
         .map(|(relation, value, pairs)| {
@@ -78,7 +76,12 @@ pub fn map(report: &RunReport, series: &SeriesReport, kind: &Alike<'_>, style: &
             format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
         })
         .collect();
-    lines.extend(wrap(&format!(" {}", relations.join(", ")), style.width, 1));
-    lines.push(String::new());
-    lines
+    vec![
+        Block::Prose(map_words(series, kind)),
+        Block::drawing(move |style| {
+            HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0
+        }),
+        Block::Prose(relations.join(", ")),
+        Block::Gap,
+    ]
 }

@@ -25,7 +25,7 @@ pub(super) fn blocks<'a>(
     let mut listed: Vec<&TrialResult> = Vec::new();
     for kind in alike(trials.iter().copied()) {
         match kind.is_map() {
-            true => blocks.push(Block::drawing(move |style| map(report, series, &kind, style))),
+            true => blocks.extend(map(report, series, &kind)),
             false => listed.extend(kind.trials),
         }
     }

@@ -1,9 +1,8 @@
 //! Tables of trials: a row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
-use crate::report::text::{chosen_time, count, cut, grouped, ns, plain};
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::text::{chosen_time, count, grouped, ns, plain};
 use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
@@ -12,10 +11,9 @@ use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
-/// From this width on a table has every percentile.
+/// From this width on a terminal shows every percentile.
 const ROOMY: usize = 90;
-const SHARES: [(&str, f64); 1] = [("p90", 0.9)];
-const TAIL: [(&str, f64); 3] = [("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+const TAIL: [(&str, f64); 4] = [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
 /// CPUs of a trial that its row in a table is by: neighbours that keep busy, and readers, are told by its parameters.
 fn group(trial: &TrialResult) -> &[CpuId] {
@@ -31,20 +29,19 @@ fn group(trial: &TrialResult) -> &[CpuId] {
 
 /// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the
 /// same CPUs stand together.
-pub(super) fn table(
+pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
-    width: usize,
-) -> Vec<String> {
+) -> Vec<Block<'static>> {
     let mut placements: Vec<&[CpuId]> = Vec::new();
     for trial in trials {
         if !placements.contains(&group(trial)) {
             placements.push(group(trial));
         }
     }
-    let mut lines = Vec::new();
+    let mut blocks = Vec::new();
     for placement in placements {
         let here = trials.iter().copied().filter(|trial| group(trial) == placement);
         let most = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
@@ -54,21 +51,19 @@ pub(super) fn table(
             }
             _ => placement_words(report, placement),
         };
-        lines.push(cut(&format!(" {title}"), width));
-        for (times, alike) in by_unit(here, trials) {
-            lines.extend(part(settings, probe, &alike, times, width));
-        }
+        blocks.push(Block::Heading(title));
+        let parts = by_unit(here, trials).into_iter();
+        blocks.extend(parts.map(|(times, alike)| Block::Table(table(settings, probe, &alike, times))));
     }
-    lines
+    blocks
 }
 
-fn part(
+fn table(
     settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
     times: TimeUnit,
-    width: usize,
-) -> Vec<String> {
+) -> Table {
     // What none of them has is no column.
     let told = |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| tells(trial, quantity));
     let mut columns: Vec<&Quantity> = probe.quantities().iter().filter(told).collect();
@@ -80,33 +75,33 @@ fn part(
         columns.into_iter().partition(|quantity| quantity.aggregate == Aggregate::Events);
     let numbers_first = numbers.iter().any(|quantity| first.contains(&quantity.id));
     let has_views = !views.is_empty();
-    let shares = if width < ROOMY { &SHARES[..0] } else { &SHARES[..] };
-    let mut heading: Vec<(&str, Align)> = Vec::new();
     let has = |name: &str| trials.iter().any(|trial| trial.spec.parameters.0.contains_key(name));
     let parameters = probe.parameters().iter().filter(|parameter| has(parameter.id));
     let parameters: Vec<(&Parameter, &str)> =
         parameters.filter_map(|parameter| Some((parameter, parameter.title?))).collect();
-    heading.extend(parameters.iter().map(|(_, title)| (*title, Align::Left)));
-    let mut of_views: Vec<(&str, Align)> = Vec::new();
+    let mut columns: Vec<Column> = parameters.iter().map(|(_, title)| Column::words(*title)).collect();
+    let mut of_views = Vec::new();
     if has_views {
-        of_views.extend([(times.name, Align::Left), ("events", Align::Right), ("mean", Align::Right)]);
-        of_views.extend([("p50", Align::Right), ("±", Align::Right)]);
-        of_views.extend(shares.iter().map(|(title, _)| (*title, Align::Right)));
-        of_views.extend(TAIL.map(|(title, _)| (title, Align::Right)));
+        of_views.push(Column::words(times.name));
+        of_views.extend(["events", "mean", "p50", "±"].map(Column::numbers));
+        of_views.extend(TAIL.map(|(title, share)| match share {
+            0.9 => Column::numbers(title).from_width(ROOMY),
+            _ => Column::numbers(title),
+        }));
     }
-    let of_numbers = numbers.iter().map(|quantity| (quantity.title, Align::Right));
-    heading.extend(ordered(numbers_first, of_views, of_numbers.collect()));
-    let mut table = Columns::new(&heading);
+    let of_numbers = numbers.iter().map(|quantity| Column::numbers(quantity.title));
+    columns.extend(ordered(numbers_first, of_views, of_numbers.collect()));
+    let mut table = Table::new(columns);
     for trial in trials {
         let views: Vec<&Quantity> =
             views.iter().copied().filter(|quantity| trial.histogram(quantity.id).is_some()).collect();
         for index in 0..views.len().max(1) {
             let first = index == 0;
-            let blank = |text: String| if first { text } else { String::new() };
-            let mut row: Vec<String> =
+            let blank = |cell: Cell| if first { cell } else { Cell::Blank };
+            let mut row: Vec<Cell> =
                 parameters.iter().map(|(parameter, _)| blank(parameter_cell(trial, parameter))).collect();
             let of_views = match has_views {
-                true => view_cells(trial, views.get(index).copied(), times, shares),
+                true => view_cells(trial, views.get(index).copied(), times),
                 false => Vec::new(),
             };
             let of_numbers = numbers.iter().map(|quantity| blank(number(trial, quantity)));
@@ -114,7 +109,7 @@ fn part(
             table.row(row);
         }
     }
-    table.lines(width)
+    table
 }
 
 /// Percentiles and numbers of a row, or the other way about.
@@ -131,16 +126,15 @@ fn tells(trial: &TrialResult, quantity: &Quantity) -> bool {
     }
 }
 
-fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> String {
-    match trial.spec.parameters.0.get(parameter.id) {
-        Some(value) if parameter.id == under_load::WHERE => {
+fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
+    Cell::known(trial.spec.parameters.0.get(parameter.id).map(|value| match value {
+        value if parameter.id == under_load::WHERE => {
             let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
             format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
         }
-        Some(Value::Number(number)) if parameter.unit == Unit::Ns => chosen_time(*number),
-        Some(value) => plain(&value.to_string()),
-        None => "·".to_owned(),
-    }
+        Value::Number(number) if parameter.unit == Unit::Ns => chosen_time(*number),
+        value => plain(&value.to_string()),
+    }))
 }
 
 fn listed(cpus: &[CpuId]) -> String {
@@ -180,32 +174,24 @@ fn by_unit<'a>(
     if tables.is_empty() { vec![(TimeUnit::of(std::iter::empty()), before)] } else { tables }
 }
 
-fn view_cells(
-    trial: &TrialResult,
-    view: Option<&Quantity>,
-    times: TimeUnit,
-    shown: &[(&str, f64)],
-) -> Vec<String> {
-    let Some(Quantity { id: name, title, .. }) = view else {
-        return vec!["·".to_owned(); 5 + shown.len() + TAIL.len()];
-    };
+fn view_cells(trial: &TrialResult, view: Option<&Quantity>, times: TimeUnit) -> Vec<Cell> {
+    let Some(Quantity { id: name, title, .. }) = view else { return vec![Cell::Unknown; 5 + TAIL.len()] };
     let empty = Histogram::new();
     let histogram = trial.histogram(name).unwrap_or(&empty);
-    let time = |value: Option<f64>| value.map_or("·".to_owned(), |value| ns(value / times.ns));
-    let mut cells = vec![(*title).to_owned(), grouped(histogram.count() as i64), time(histogram.mean_ns())];
-    cells.push(time(histogram.percentile_ns(0.5)));
-    cells.push(median_width(trial, name));
-    cells.extend(shown.iter().chain(&TAIL).map(|(_, share)| time(histogram.telling_percentile_ns(*share))));
+    let time = |value: Option<f64>| Cell::known(value.map(|value| ns(value / times.ns)));
+    let mut cells =
+        vec![(*title).into(), grouped(histogram.count() as i64).into(), time(histogram.mean_ns())];
+    cells.extend([time(histogram.percentile_ns(0.5)), median_width(trial, name).into()]);
+    cells.extend(TAIL.map(|(_, share)| time(histogram.telling_percentile_ns(share))));
     cells
 }
 
-fn number(trial: &TrialResult, quantity: &Quantity) -> String {
-    let words = match quantity.aggregate {
+fn number(trial: &TrialResult, quantity: &Quantity) -> Cell {
+    Cell::known(match quantity.aggregate {
         Aggregate::Sum => trial.counts.get(quantity.id).map(|count| grouped(*count as i64)),
         _ => {
             let value = trial.values.get(quantity.id);
             value.map(|value| format!("{} ±{}", ns(value.point), half_width(value)))
         }
-    };
-    words.unwrap_or_else(|| "·".to_owned())
+    })
 }
