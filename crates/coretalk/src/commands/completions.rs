@@ -16,15 +16,6 @@ use coretalk_model::place::{Preset, WorkloadKind};
 /// Stands in generated scripts where the names of runs belong, which only the tool knows when a word is completed.
 const RUNS: &str = "CORETALK-RUNS";
 
-/// The options that take the variants of a probe, by its command.
-const VARIANTS: [(&str, &str); 5] = [
-    ("wait", "strategy"),
-    ("wake", "primitive"),
-    ("queue", "queue"),
-    ("contend", "method"),
-    ("spawn", "kind"),
-];
-
 /// Commands that take a run as their first word, and those below `runs`.
 const WITH_RUN: [&str; 3] = ["export", "report", "compare"];
 const BELOW_RUNS: [&str; 4] = ["show", "tag", "rm", "path"];
@@ -127,7 +118,6 @@ fn with_names(command: &Command, shell: Shell) -> Command {
 /// What may stand in an argument, where it is one of some names that its definition does not list.
 fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
     let asks_for_runs = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
-    let of_variants = VARIANTS.contains(&(command, argument));
     let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
     match (command, argument) {
         (_, "machine") => {
@@ -138,16 +128,18 @@ fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
         ("place", "placement") => owned(&Preset::ALL.map(Preset::name)),
         ("latency", "load") => owned(&Load::ALL.map(Load::name)),
         ("contend", "arrange") => owned(&contend::ARRANGEMENTS),
-        _ if of_variants => {
-            let probe = probes::REGISTRY.iter().find(|probe| probe.spec().id == command)?;
-            let variants = probe.series()?.variants().into_iter().map(|(name, _)| name);
-            // A form such as `pause:N` is no word to type.
-            Some(variants.filter(|name| !name.contains(|c: char| c.is_uppercase())).collect())
-        }
         (_, "resume" | "run" | "runs" | "sides" | "from" | "jitter") if asks_for_runs => {
             Some(vec![RUNS.to_owned()])
         }
-        _ => None,
+        _ => {
+            // What a probe can measure is told by the first of its parameters.
+            let probe = probes::series_by_id(command)?;
+            probe.parameters().first().filter(|parameter| parameter.id == argument)?;
+            let variants = probe.variants().into_iter().map(|(name, _)| name);
+            // A form such as `pause:N` is no word to type.
+            let words: Vec<String> = variants.filter(|name| !name.contains(char::is_uppercase)).collect();
+            (!words.is_empty()).then_some(words)
+        }
     }
 }
 
