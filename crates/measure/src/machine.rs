@@ -261,12 +261,26 @@ const COARSEST_STEP_NS: f64 = 1000.0;
 /// Refuses a counter that cannot time anything.
 ///
 /// # Errors
-/// A sentence about a counter whose smallest visible step is too long.
-pub(crate) fn fine_enough(step_ns: f64) -> Result<(), String> {
-    match step_ns > COARSEST_STEP_NS {
-        true => Err(format!("it moves in steps of {step_ns:.0} ns, too coarse to time anything")),
-        false => Ok(()),
-    }
+/// [`ClockError::Coarse`].
+pub(crate) fn fine_enough(step_ns: f64) -> Result<(), ClockError> {
+    if step_ns > COARSEST_STEP_NS { Err(ClockError::Coarse(step_ns)) } else { Ok(()) }
+}
+
+/// Why a counter cannot time anything.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ClockError {
+    /// Its smallest visible step, in nanoseconds, is too long.
+    #[error("it moves in steps of {0:.0} ns, too coarse to time anything")]
+    Coarse(f64),
+    /// A reading, in ticks, is less than the one before.
+    #[error("it ran backwards from {0} to {1}")]
+    Backwards(u64, u64),
+    /// All readings are this one.
+    #[error("it stands still at {0}")]
+    Still(u64),
+    /// From one reading to another it has not risen, or no time has passed, in nanoseconds.
+    #[error("it went from {0} to {1} in {2:.0} ns")]
+    NoRate(u64, u64, f64),
 }
 
 /// What can go wrong with a machine as a whole.
@@ -292,7 +306,7 @@ pub enum MachineError {
     #[error("use the clock of this machine: {reason}")]
     Clock {
         /// What is wrong with it.
-        reason: String,
+        reason: ClockError,
     },
     /// Memory for lines could not be had, or lies on the wrong node.
     #[error("get memory for measured lines on node {node}: {reason}")]

@@ -8,9 +8,11 @@ use crate::kernel::Kernel;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use coretalk_model::cpu::CpuSetError;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
+use std::borrow::Cow;
 
 /// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
 pub trait Probe: Sync {
@@ -49,14 +51,14 @@ pub trait SeriesProbe: Probe {
     /// Lists the trials of a request, in the order of reports.
     ///
     /// # Errors
-    /// One sentence for what makes no sense: an unknown name (with the nearest one), a number out of range.
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String>;
+    /// What makes no sense: an unknown name (with the nearest one), a number out of range.
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError>;
 
     /// The trials that speak for this probe in a run over all probes: no more than share its budget well.
     ///
     /// # Errors
     /// As [`trials`](SeriesProbe::trials).
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         self.trials(request)
     }
 
@@ -211,6 +213,80 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
     }
     found.sort_by_key(|(relation, _)| *relation);
     found.into_iter().map(|(_, pair)| pair).collect()
+}
+
+/// Why a request, or a trial of one, makes no sense: a whole sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// A name that stands for nothing.
+    #[error("there is no {what} `{typed}` (there are {known}){}", similar(*nearest))]
+    Unknown {
+        /// What it was taken for.
+        what: &'static str,
+        /// The name.
+        typed: String,
+        /// Those that stand for something.
+        known: String,
+        /// The one that was perhaps meant.
+        nearest: Option<&'static str>,
+    },
+    /// A name that no queue has.
+    #[error("no queue `{typed}`{}", match nearest { None => format!(": there are {known}"), near => similar(*near) })]
+    NoQueue {
+        /// The name.
+        typed: String,
+        /// Those that queues have.
+        known: String,
+        /// The one that was perhaps meant.
+        nearest: Option<&'static str>,
+    },
+    /// A number, or one of few values, that is none of those allowed.
+    #[error("{what}: {allowed}")]
+    OutOfRange {
+        /// What was asked for.
+        what: String,
+        /// What can be asked for.
+        allowed: String,
+    },
+    /// One thing is asked for twice.
+    #[error("{option} names {item} twice; name it once")]
+    Twice {
+        /// The option that lists it.
+        option: &'static str,
+        /// What it lists.
+        item: String,
+    },
+    /// A list of CPUs that cannot be read.
+    #[error(transparent)]
+    Cpus(#[from] CpuSetError),
+    /// There is no CPU.
+    #[error("there is no CPU to measure on")]
+    NoCpu,
+    /// Things that do not go together, as the probe says it that knows why.
+    #[error("{0}")]
+    Unfit(Cow<'static, str>),
+}
+
+impl RequestError {
+    /// None of these names is the one that was typed.
+    pub(crate) fn unknown(what: &'static str, typed: &str, names: &[&'static str]) -> RequestError {
+        let (typed, nearest) = (typed.to_owned(), nearest(typed, names));
+        RequestError::Unknown { what, typed, known: names.join(", "), nearest }
+    }
+
+    /// An option lists something twice.
+    pub(crate) fn twice(option: &'static str, item: impl ToString) -> RequestError {
+        RequestError::Twice { option, item: item.to_string() }
+    }
+
+    /// What was asked for, and what can be.
+    pub(crate) fn out_of_range(what: impl Into<String>, allowed: impl Into<String>) -> RequestError {
+        RequestError::OutOfRange { what: what.into(), allowed: allowed.into() }
+    }
+}
+
+fn similar(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |near| format!("; a similar name exists: `{near}`"))
 }
 
 /// The name that was perhaps meant: the one that fewest letters differ from, if these are few; else the one that shares

@@ -2,7 +2,7 @@
 //! `suite`, which asks every probe.
 
 use crate::probes::{self, jitter::Jitter, wake};
-use crate::series::{Probe, SeriesProbe, SeriesRequest, headlines, representative_pairs};
+use crate::series::{Probe, RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
 use coretalk_model::latency::Kinds;
 use coretalk_model::series::{Gathering, Headline, RUNGS, TrialSpec};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
@@ -40,7 +40,7 @@ const PAIRS_OF_A_LADDER: usize = 12;
 ///
 /// # Errors
 /// A probe does not know a name of [`RUNGS`].
-pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, String> {
+pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let pairs = pairs_of_the_ladder(topology, cpus);
     let names = RUNGS.iter().filter(|rung| rung.probe == wake::Wake.spec().id).map(|rung| rung.parameter);
@@ -78,7 +78,7 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
 ///
 /// # Errors
 /// What a probe says about the request.
-pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, String> {
+pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let (pairs, asked) = (representative_pairs(topology, cpus), Gathering::Suite.options());
     let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };

@@ -109,7 +109,7 @@ fn neighbours_are_others_and_no_place_is_asked_twice() {
     let alone = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
     let (topology, pair) = (alone.topology(), [[CpuId(0), CpuId(1)]]);
     let request = SeriesRequest { topology, cpus: &pair[0], pairs: &pair, asked: &asked };
-    let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err();
+    let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err().to_string();
     assert!(refused.contains("too few among those chosen for compute"), "{refused}");
 }
 

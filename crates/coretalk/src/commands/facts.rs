@@ -160,8 +160,8 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
 fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
     let shown = match (name.strip_prefix(WAIT), probes::kernel_by_id(name)) {
         (Some(strategy), _) => {
-            let meant =
-                coretalk_measure::strategies::catalogue::strategy_kind(strategy).map_err(Failure::Usage)?;
+            let meant = coretalk_measure::strategies::catalogue::strategy_kind(strategy)
+                .map_err(|error| Failure::Usage(error.to_string()))?;
             asm::disassemble_wait(meant).ok_or_else(|| {
                 Failure::Environment(format!("`{strategy}` is a way of waiting of another architecture"))
             })?

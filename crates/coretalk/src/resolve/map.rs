@@ -73,7 +73,7 @@ fn gathered(
         Measuring::QuickLook => (Gathering::QuickLook, suite::quick_look(topology, cpus)),
         Measuring::Suite => (Gathering::Suite, suite::everything(topology, cpus)),
     };
-    let gathered = gathered.map_err(Failure::Internal)?;
+    let gathered = gathered.map_err(|error| Failure::Internal(error.to_string()))?;
     let (trials, notices) = possible(machine, gathered.trials)?;
     let [map, beside] = match gathering {
         Gathering::QuickLook => suite::shares_of_quick_look(settings.budget),

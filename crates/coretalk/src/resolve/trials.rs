@@ -75,7 +75,7 @@ pub fn request(
     };
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked })
-        .map_err(Failure::Usage)?;
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let (trials, notices) = possible(machine, trials)?;
     let budget = family.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {

@@ -1,5 +1,7 @@
 //! The methods of `contend` by name: how each keeps others out, and how it waits.
 
+use crate::series::RequestError;
+
 /// How a thread waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waits {
@@ -172,18 +174,16 @@ pub const REPLACED_WIDE: &str =
 /// The method of a name.
 ///
 /// # Errors
-/// One sentence that says what is known, and what was perhaps meant.
+/// [`RequestError::Unknown`].
 ///
 /// ```
 /// # use coretalk_measure::counters::catalogue::method_by_id;
 /// assert!(method_by_id("mcs").unwrap().locks);
-/// assert!(method_by_id("fetch-ad").unwrap_err().ends_with("a similar name exists: `fetch-add`"));
+/// assert!(method_by_id("fetch-ad").unwrap_err().to_string().ends_with("a similar name exists: `fetch-add`"));
 /// ```
-pub fn method_by_id(name: &str) -> Result<&'static Method, String> {
+pub fn method_by_id(name: &str) -> Result<&'static Method, RequestError> {
     METHODS.iter().find(|method| method.id == name).ok_or_else(|| {
         let names: Vec<&'static str> = METHODS.iter().map(|method| method.id).collect();
-        let near = crate::series::nearest(name, &names);
-        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-        format!("there is no method `{name}` (there are {}){near}", names.join(", "))
+        RequestError::unknown("method", name, &names)
     })
 }

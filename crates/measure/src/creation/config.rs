@@ -1,5 +1,6 @@
 //! [`Config`]: the parameters of a trial of `spawn`, and the kinds of creations by name.
 
+use crate::series::RequestError;
 use coretalk_model::CpuSet;
 use coretalk_model::series::TrialSpec;
 
@@ -109,9 +110,9 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let text = |name| spec.parameters.text(name);
-        let mask = text("mask").map(CpuSet::from_list).transpose().map_err(|error| error.to_string())?;
+        let mask = text("mask").map(CpuSet::from_list).transpose()?;
         let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);
         Ok(Config { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
     }
@@ -120,12 +121,8 @@ impl Config {
 /// The kind of a name.
 ///
 /// # Errors
-/// There is none, and which there are.
-pub(crate) fn kind(name: &str) -> Result<Kind, String> {
-    KINDS.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let names = KINDS.map(Kind::name);
-        let near = crate::series::nearest(name, &names);
-        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-        format!("there is no kind `{name}` (there are {}){near}", names.join(", "))
-    })
+/// [`RequestError::Unknown`].
+pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
+    let known = KINDS.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| RequestError::unknown("kind", name, &KINDS.map(Kind::name)))
 }

@@ -2,7 +2,7 @@
 
 use super::core_clock;
 use crate::counter;
-use crate::machine::fine_enough;
+use crate::machine::{ClockError, fine_enough};
 use coretalk_model::{ClockFacts, CpuId, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,8 +85,8 @@ impl ClockReport {
     /// Measures the counter on the CPU of the calling thread, which should be pinned; takes 50 to 200 ms.
     ///
     /// # Errors
-    /// One sentence: the counter stands still, runs backwards, or is too coarse to time anything.
-    pub fn measure() -> Result<ClockReport, String> {
+    /// [`ClockError`]: the counter stands still, runs backwards, or is too coarse to time anything.
+    pub fn measure() -> Result<ClockReport, ClockError> {
         let begin = anchor();
         let (costs, gcd_ticks) = costs();
         let cost_ticks = median(&costs);
@@ -185,20 +185,17 @@ fn anchor() -> Vec<Bracket> {
 }
 
 /// The rate between `begin` and some 50 ms later, with the bound of its error in parts per million.
-fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), String> {
-    for span in [SPAN, LONG_SPAN] {
-        let origin = begin[0];
-        let left = |now: u64| (origin.ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
+fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
+    let over = |span: Duration| {
+        let left = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
         std::thread::sleep(Duration::from_nanos(left(os::monotonic_raw_ns())));
-        let (rate, error_ppm) = rate_between(begin, &anchor())?;
-        if error_ppm <= 10.0 || span == LONG_SPAN {
-            return Ok((rate, error_ppm));
-        }
-    }
-    Err("its rate could not be measured".to_owned())
+        rate_between(begin, &anchor())
+    };
+    let (rate, error_ppm) = over(SPAN)?;
+    if error_ppm <= 10.0 { Ok((rate, error_ppm)) } else { over(LONG_SPAN) }
 }
 
-fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), String> {
+fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
     // Means over the narrowest brackets of each end; differences to the first keep all digits.
     let mean = |brackets: &[Bracket], of: &dyn Fn(&Bracket) -> f64| {
         brackets.iter().map(of).sum::<f64>() / brackets.len() as f64
@@ -208,7 +205,7 @@ fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), S
     let ticks = mean(end, &ticks_since) - mean(begin, &ticks_since);
     let ns = mean(end, &|b| b.ns - first.ns) - mean(begin, &|b| b.ns - first.ns);
     if ticks <= 0.0 || ns <= 0.0 || last.ticks <= first.ticks {
-        return Err(format!("it went from {} to {} in {ns:.0} ns", first.ticks, last.ticks));
+        return Err(ClockError::NoRate(first.ticks, last.ticks, ns));
     }
     // Each mean lies within half a bracket of the truth; the clock itself is in whole nanoseconds.
     let error_ns = (mean(begin, &|b| b.width) + mean(end, &|b| b.width)) / 2.0 + 1.0;
@@ -230,21 +227,21 @@ fn costs() -> (BTreeMap<u64, u64>, u64) {
 }
 
 /// The smallest difference between two readings that is not zero.
-fn step() -> Result<u64, String> {
+fn step() -> Result<u64, ClockError> {
     let mut smallest = None;
     let mut last = counter::now_ticks();
     for _ in 0..100_000 {
         let now = counter::now_ticks();
         // Unfenced reads may swap by a few ticks on their way through the core; a real step backwards is longer.
         if now + 1000 < last {
-            return Err(format!("it ran backwards from {last} to {now}"));
+            return Err(ClockError::Backwards(last, now));
         }
         if now > last {
             smallest = Some(smallest.map_or(now - last, |least: u64| least.min(now - last)));
         }
         last = now;
     }
-    smallest.ok_or_else(|| format!("it stands still at {last}"))
+    smallest.ok_or(ClockError::Still(last))
 }
 
 /// Ticks of one wait hint, from the fastest of some loops of a thousand: an upper bound that contains the loop.

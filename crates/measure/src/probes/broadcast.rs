@@ -4,8 +4,7 @@
 mod perform;
 
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -69,7 +68,7 @@ impl Probe for Broadcast {
 }
 
 impl SeriesProbe for Broadcast {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let most = request.cpus.len().saturating_sub(1);
         let counts = match request.asked.text("readers") {
             Some(listed) => asked(listed, most)?,
@@ -141,7 +140,7 @@ pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
     [first, last]
 }
 
-fn asked(listed: &str, most: usize) -> Result<Vec<usize>, String> {
+fn asked(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> {
     let mut counts: Vec<usize> = Vec::new();
     for text in listed.split(',').map(str::trim) {
         let count = text.parse().ok().filter(|count| (1..=most).contains(count));
@@ -151,10 +150,11 @@ fn asked(listed: &str, most: usize) -> Result<Vec<usize>, String> {
                 1 => "there is 1 CPU".to_owned(),
                 most => format!("there are {most} CPUs"),
             };
-            format!("`{text}` readers: beside the writer {has} here, each for one reader")
+            let allowed = format!("beside the writer {has} here, each for one reader");
+            RequestError::out_of_range(format!("`{text}` readers"), allowed)
         })?;
         if counts.contains(&count) {
-            return Err(format!("--readers names {count} twice; name it once"));
+            return Err(RequestError::twice("--readers", count));
         }
         counts.push(count);
     }

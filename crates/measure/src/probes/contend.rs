@@ -11,8 +11,7 @@ mod work;
 
 use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
@@ -83,12 +82,12 @@ impl Probe for Contend {
 }
 
 impl SeriesProbe for Contend {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::trials(request)
     }
 
     /// One thread, two, one on each CPU, and twice as many.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let all = request.cpus.len().min(trials::MOST_THREADS as usize / 2);
         let mut counts = vec![1, 2, all, 2 * all];
         counts.sort_unstable();

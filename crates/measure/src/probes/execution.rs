@@ -5,8 +5,7 @@
 mod perform;
 
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
@@ -71,7 +70,7 @@ impl Probe for Execution {
 }
 
 impl SeriesProbe for Execution {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         Ok(request.pairs.iter().copied().map(trial).collect())
     }
 

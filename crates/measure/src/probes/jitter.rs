@@ -6,8 +6,7 @@ mod perform;
 mod price;
 
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
@@ -72,7 +71,7 @@ impl Probe for Jitter {
 }
 
 impl SeriesProbe for Jitter {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         // All CPUs at the same time: what disturbs them is then seen by each as it happens to the whole machine.
         Ok(vec![TrialSpec {
             probe: SPEC.id.to_owned(),

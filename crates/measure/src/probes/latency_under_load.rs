@@ -17,8 +17,7 @@ use super::wake;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::awake::{self, Awake};
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{SeriesProbe, SeriesRequest};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::Picos;
@@ -95,12 +94,12 @@ const QUANTITIES: &[Quantity] = &[
 ];
 
 impl SeriesProbe for Latency {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::trials(request)
     }
 
     /// Three idle gaps, and whatever neighbours can be had, on one pair of each relation.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::brief(request)
     }
 

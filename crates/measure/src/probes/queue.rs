@@ -8,8 +8,7 @@ mod trials;
 
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
-use crate::series::TrialOrder;
-use crate::series::{Concurrent, Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Concurrent, Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
@@ -70,12 +69,12 @@ impl Probe for Queue {
 }
 
 impl SeriesProbe for Queue {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::trials(request)
     }
 
     /// One pair of each relation, and both threads on one CPU.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let one = request.cpus.first().map(|&cpu| [cpu; 2]);
         let pairs: Vec<[CpuId; 2]> = one.into_iter().chain(request.pairs.iter().copied()).collect();
         let asked = request.asked.clone().with("pairs", "listed");

@@ -4,8 +4,7 @@
 mod perform;
 
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
@@ -85,17 +84,18 @@ impl Probe for Sharing {
 }
 
 impl SeriesProbe for Sharing {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let listed = request.asked.text("distance").unwrap_or(DISTANCES);
         let mut distances: Vec<u32> = Vec::new();
         for text in listed.split(',').map(str::trim) {
             let bytes =
                 text.parse().ok().filter(|bytes| *bytes % WORD == 0 && (WORD..=MOST_BYTES).contains(bytes));
             let bytes = bytes.ok_or_else(|| {
-                format!("a distance of `{text}` bytes: two words of 8 lie a multiple of 8 apart, 8 to {MOST_BYTES}")
+                let allowed = format!("two words of 8 lie a multiple of 8 apart, 8 to {MOST_BYTES}");
+                RequestError::out_of_range(format!("a distance of `{text}` bytes"), allowed)
             })?;
             if distances.contains(&bytes) {
-                return Err(format!("--distance names {bytes} twice; name it once"));
+                return Err(RequestError::twice("--distance", bytes));
             }
             distances.push(bytes);
         }

@@ -6,8 +6,7 @@ mod price;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
 use crate::pricing::Pricing;
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
@@ -67,12 +66,12 @@ impl Probe for Spawn {
 }
 
 impl SeriesProbe for Spawn {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         catalogue::trials(request)
     }
 
     /// Paced: what a program pays that starts one now and then.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
         Ok(trials)

@@ -14,8 +14,7 @@ mod task;
 pub mod trials;
 
 use crate::pricing::{Arch, Pricing};
-use crate::series::TrialOrder;
-use crate::series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest};
+use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -84,7 +83,7 @@ impl Probe for Wait {
 }
 
 impl SeriesProbe for Wait {
-    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+    fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::trials(request)
     }
 

@@ -1,6 +1,6 @@
 //! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
 
-use crate::series::nearest;
+use crate::series::{RequestError, nearest};
 
 /// The queues: each has a row in [`KINDS`], a constructor and a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,23 +83,24 @@ impl Payload {
     /// Reads `u64`, `bytes:64`, `string`.
     ///
     /// # Errors
-    /// What it can be.
-    pub fn parse(text: &str) -> Result<Payload, String> {
+    /// [`RequestError::OutOfRange`].
+    pub fn parse(text: &str) -> Result<Payload, RequestError> {
         let sizes = BLOCKS.map(|bytes| bytes.to_string()).join(", ");
-        match text {
-            "u64" => Ok(Payload::U64),
-            "string" => Ok(Payload::String),
-            _ => match text.strip_prefix("bytes:") {
-                Some(bytes) => {
-                    let known = bytes.parse().ok().filter(|bytes| BLOCKS.contains(bytes));
-                    known
-                        .map(Payload::Bytes)
-                        .ok_or_else(|| format!("a message of `{bytes}` bytes: there are {sizes}"))
-                }
-                None => {
-                    Err(format!("no payload `{text}`: there are u64, string and bytes:N (N one of {sizes})"))
-                }
-            },
+        let known =
+            |bytes: &str| bytes.parse().ok().filter(|bytes| BLOCKS.contains(bytes)).map(Payload::Bytes);
+        match (text, text.strip_prefix("bytes:")) {
+            ("u64", _) => Ok(Payload::U64),
+            ("string", _) => Ok(Payload::String),
+            (_, Some(bytes)) => known(bytes).ok_or_else(|| {
+                RequestError::out_of_range(
+                    format!("a message of `{bytes}` bytes"),
+                    format!("there are {sizes}"),
+                )
+            }),
+            (_, None) => {
+                let there_are = format!("there are u64, string and bytes:N (N one of {sizes})");
+                Err(RequestError::out_of_range(format!("no payload `{text}`"), there_are))
+            }
         }
     }
 
@@ -184,12 +185,14 @@ pub const DEFAULT_SPINS: u32 = 256;
 /// A queue by its name, with the looks of `semaphore-spin:N`.
 ///
 /// # Errors
-/// What there is.
-pub fn kind(name: &str) -> Result<(&'static Kind, u32), String> {
+/// [`RequestError`]: there is no such queue, or its number of looks is out of range.
+pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
     let (id, spins) = match name.split_once(':') {
         Some(("semaphore-spin", looks)) => {
             let looks = looks.parse().ok().filter(|looks| (1..=1_000_000).contains(looks));
-            let looks = looks.ok_or_else(|| format!("`{name}`: N is a number of looks from 1 to 1000000"))?;
+            let looks = looks.ok_or_else(|| {
+                RequestError::out_of_range(format!("`{name}`"), "N is a number of looks from 1 to 1000000")
+            })?;
             ("semaphore-spin", looks)
         }
         _ => (name, if name == "semaphore-spin" { DEFAULT_SPINS } else { 0 }),
@@ -197,9 +200,7 @@ pub fn kind(name: &str) -> Result<(&'static Kind, u32), String> {
     let found = KINDS.iter().find(|kind| kind.id == id);
     found.map(|kind| (kind, spins)).ok_or_else(|| {
         let names: Vec<&'static str> = KINDS.iter().map(|kind| kind.id).collect();
-        match nearest(id, &names) {
-            Some(near) => format!("no queue `{name}`; a similar name exists: `{near}`"),
-            None => format!("no queue `{name}`: there are {}", names.join(", ")),
-        }
+        let (typed, nearest) = (name.to_owned(), nearest(id, &names));
+        RequestError::NoQueue { typed, known: names.join(", "), nearest }
     })
 }

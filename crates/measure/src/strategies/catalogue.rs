@@ -1,7 +1,7 @@
 //! [`StrategyKind`]: the strategies by name, and what each does, in words and in events of the machine.
 
 use super::instructions::Instruction;
-use crate::series::nearest;
+use crate::series::RequestError;
 use crate::sim::wait::WaitCost;
 use std::fmt;
 
@@ -55,19 +55,22 @@ const NAMES: [&str; 12] = [
 /// The strategy of a name.
 ///
 /// # Errors
-/// One sentence that says what is known, and what was perhaps meant.
+/// [`RequestError`]: there is no such name, or its number is out of range.
 ///
 /// ```
 /// # use coretalk_measure::strategies::catalogue::{StrategyKind, strategy_kind};
 /// assert_eq!(strategy_kind("pause:8"), Ok(StrategyKind::Pauses(8)));
-/// assert!(strategy_kind("pauze").unwrap_err().ends_with("a similar name exists: `pause`"));
+/// assert!(strategy_kind("pauze").unwrap_err().to_string().ends_with("a similar name exists: `pause`"));
 /// ```
-pub fn strategy_kind(name: &str) -> Result<StrategyKind, String> {
+pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
     if let Some((of, number)) = name.split_once(':')
         && ["pause", "spin-futex"].contains(&of)
     {
         let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
-        let number = number.ok_or_else(|| format!("`{name}`: N of {of}:N is a number from 1 to {MOST}"))?;
+        let number = number.ok_or_else(|| {
+            let allowed = format!("N of {of}:N is a number from 1 to {MOST}");
+            RequestError::out_of_range(format!("`{name}`"), allowed)
+        })?;
         return Ok(if of == "pause" {
             StrategyKind::Pauses(number)
         } else {
@@ -85,11 +88,7 @@ pub fn strategy_kind(name: &str) -> Result<StrategyKind, String> {
         "tpause" => StrategyKind::Tpause,
         "mwaitx" => StrategyKind::Mwaitx,
         "wfe" => StrategyKind::Wfe,
-        _ => {
-            let near = nearest(name, &NAMES);
-            let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-            return Err(format!("there is no strategy `{name}` (there are {}){near}", NAMES.join(", ")));
-        }
+        _ => return Err(RequestError::unknown("strategy", name, &NAMES)),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The trials of `contend`: methods × sections × arrangements × numbers of threads.
 
 use crate::counters::catalogue::{Method, MethodKind, Waits, method_by_id};
-use crate::series::SeriesRequest;
+use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
@@ -35,7 +35,7 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
         Ok(Config {
@@ -52,13 +52,14 @@ impl Config {
 }
 
 /// The trials of a request, in the order of reports.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let asked = request.asked;
     let methods = list("--method", asked.text("method").unwrap_or(DEFAULT))?;
     let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
     let read_share = asked.number("read_share");
     if read_share.is_some() && !methods.iter().any(|method| method.kind == MethodKind::ReadersWriter) {
-        return Err("--read-ratio concerns the method `rwlock` only, and that is not asked for".into());
+        let sentence = "--read-ratio concerns the method `rwlock` only, and that is not asked for";
+        return Err(RequestError::Unfit(sentence.into()));
     }
     let counts = match asked.text("threads") {
         Some(text) => list("--threads", text)?.into_iter().map(threads).collect::<Result<_, _>>()?,
@@ -74,7 +75,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let orders = orders
         .into_iter()
         .map(|name| Ok((name, arranged(name, request.topology, request.cpus)?)))
-        .collect::<Result<Vec<_>, String>>()?;
+        .collect::<Result<Vec<_>, RequestError>>()?;
     let mut trials: Vec<TrialSpec> = Vec::new();
     for [critical_ns, parallel_ns] in sections {
         for (name, cpus) in &orders {
@@ -100,17 +101,18 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
 }
 
 /// A list in which nothing stands twice.
-fn list<'a>(option: &str, text: &'a str) -> Result<Vec<&'a str>, String> {
+fn list<'a>(option: &'static str, text: &'a str) -> Result<Vec<&'a str>, RequestError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     match items.iter().enumerate().find(|(index, item)| items[..*index].contains(item)) {
-        Some((_, twice)) => Err(format!("{option} names {twice} twice; name it once")),
+        Some((_, twice)) => Err(RequestError::twice(option, twice)),
         None => Ok(items),
     }
 }
 
-fn threads(text: &str) -> Result<u32, String> {
+fn threads(text: &str) -> Result<u32, RequestError> {
     let count = text.parse::<u32>().ok().filter(|count| (1..=MOST_THREADS).contains(count));
-    count.ok_or_else(|| format!("`{text}` threads: a counter is changed by 1 to {MOST_THREADS} threads"))
+    let allowed = || format!("a counter is changed by 1 to {MOST_THREADS} threads");
+    count.ok_or_else(|| RequestError::out_of_range(format!("`{text}` threads"), allowed()))
 }
 
 /// 1 to N threads (powers of two and N where there are many CPUs), one more than CPUs, and twice as many.
@@ -126,7 +128,7 @@ pub fn thread_counts(cpus: usize) -> Vec<u32> {
 }
 
 /// The CPUs in the order in which threads take them.
-fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId>, String> {
+fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId>, RequestError> {
     let set: CpuSet = cpus.iter().copied().collect();
     let packed = topology.order(&set);
     // First threads of all cores, then the second ones, …
@@ -142,11 +144,7 @@ fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId
         "compact-core" => Ok(compact),
         "scatter-l3" => Ok(scattered(topology, &[Level::L3, Level::Cluster], compact)),
         "scatter-node" => Ok(scattered(topology, &[Level::Node, Level::Package], compact)),
-        other => {
-            let near = crate::series::nearest(other, &ARRANGEMENTS);
-            let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-            Err(format!("there is no arrangement `{other}` (there are {}){near}", ARRANGEMENTS.join(", ")))
-        }
+        other => Err(RequestError::unknown("arrangement", other, &ARRANGEMENTS)),
     }
 }
 
@@ -171,7 +169,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Scenario, SimMachine};
 
-    fn of(scenario: &str, asked: Parameters) -> Result<Vec<TrialSpec>, String> {
+    fn of(scenario: &str, asked: Parameters) -> Result<Vec<TrialSpec>, RequestError> {
         let machine = SimMachine::open(Scenario::builtin(scenario).expect("a scenario"), 1);
         let topology = machine.topology();
         let cpus = topology.order(topology.cpus());
@@ -207,14 +205,14 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_in_a_sentence() {
-        let asked =
-            |name: &str, text: &str| of("chiplet-16", Parameters::default().with(name, text)).unwrap_err();
+        let refused = |asked| of("chiplet-16", asked).unwrap_err().to_string();
+        let asked = |name: &str, text: &str| refused(Parameters::default().with(name, text));
         assert!(asked("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
         assert_eq!(asked("method", "mcs,tas,mcs"), "--method names mcs twice; name it once");
         assert_eq!(asked("threads", "0"), "`0` threads: a counter is changed by 1 to 4096 threads");
         assert!(asked("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
         let ratio = Parameters::default().with("read_share", 0.9);
-        assert!(of("chiplet-16", ratio.clone()).unwrap_err().contains("`rwlock` only"));
+        assert!(refused(ratio.clone()).contains("`rwlock` only"));
         assert!(of("chiplet-16", ratio.with("method", "rwlock")).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! Which trials a request for idle gaps or loads means.
 
 use super::names;
-use crate::series::SeriesRequest;
+use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
@@ -89,7 +89,7 @@ impl Where {
 }
 
 /// Idle gaps × receivers × pairs, then loads × places × pairs.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let mut trials = Vec::new();
     let spec = |parameters: Parameters, placement: Vec<CpuId>| TrialSpec {
         probe: "latency".to_owned(),
@@ -142,17 +142,18 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     let homeless: Vec<&str> =
         busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
     if !homeless.is_empty() {
-        return Err(format!(
+        let sentence = format!(
             "--load keeps CPUs beside the pair busy, and there are too few among those chosen for {} (`pingpong` needs \
              two, others one); choose more CPUs, or leave that out",
             homeless.join(", ")
-        ));
+        );
+        return Err(RequestError::Unfit(sentence.into()));
     }
     Ok(trials)
 }
 
 /// The trials of a suite: no loads where there are no neighbours.
-pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let asked = request.asked.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
     let loaded = asked.clone().with(names::LOAD, "compute,stream");
     let first = request.pairs.first();
@@ -166,30 +167,26 @@ pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
 ///
 /// # Errors
 /// One that is too short or too long, or stands twice.
-pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, String> {
+pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
         let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
-        let gap = gap.ok_or("--gap: a silence takes 100ns to 1s")?;
+        let gap = gap.ok_or_else(|| RequestError::out_of_range("--gap", "a silence takes 100ns to 1s"))?;
         if gaps.contains(&gap) {
-            return Err("--gap names a silence twice; name it once".to_owned());
+            return Err(RequestError::twice("--gap", "a silence"));
         }
         gaps.push(gap);
     }
     Ok(gaps)
 }
 
-fn loads(listed: &str) -> Result<Vec<Load>, String> {
+fn loads(listed: &str) -> Result<Vec<Load>, RequestError> {
     let mut loads = Vec::new();
     for name in listed.split(',').map(str::trim) {
-        let load = Load::ALL.into_iter().find(|load| load.name() == name).ok_or_else(|| {
-            let names = Load::ALL.map(Load::name);
-            let near = crate::series::nearest(name, &names);
-            let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
-            format!("there is no load `{name}` (there are {}){near}", names.join(", "))
-        })?;
+        let known = Load::ALL.into_iter().find(|load| load.name() == name);
+        let load = known.ok_or_else(|| RequestError::unknown("load", name, &Load::ALL.map(Load::name)))?;
         if loads.contains(&load) {
-            return Err(format!("--load names {name} twice; name it once"));
+            return Err(RequestError::twice("--load", name));
         }
         loads.push(load);
     }

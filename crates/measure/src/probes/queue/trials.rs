@@ -1,7 +1,7 @@
 //! Which trials a request for queues means, and what one trial means.
 
 use crate::queues::catalogue::{Kind, Payload, Waits, kind};
-use crate::series::{Concurrent, SeriesRequest};
+use crate::series::{Concurrent, RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
@@ -48,7 +48,7 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(spec: &TrialSpec) -> Result<Config, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
         let count = |name| parameters.number(name).unwrap_or(1.0) as usize;
@@ -79,7 +79,7 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
 }
 
 /// The trials of a request, in the order of reports.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let asked = request.asked;
     let list = |name: &str, default: &'static str| -> Vec<String> {
         asked.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
@@ -97,7 +97,9 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     for (name, kind) in &kinds {
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
             if sides[index] > 1 && !kind.several[index] {
-                return Err(format!("the queue `{name}` takes one {side} only; leave it out or ask for one"));
+                let sentence =
+                    format!("the queue `{name}` takes one {side} only; leave it out or ask for one");
+                return Err(RequestError::Unfit(sentence.into()));
             }
         }
     }
@@ -120,7 +122,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         }
     }
     if let Some(twice) = shapes.iter().enumerate().find(|(index, shape)| shapes[..*index].contains(shape)) {
-        return Err(format!("the same queue is asked for twice ({})", label(twice.1)));
+        let sentence = format!("the same queue is asked for twice ({})", label(twice.1));
+        return Err(RequestError::Unfit(sentence.into()));
     }
     let placements = placements(request, sides, shapes.len());
     let trial = |shape: &Parameters, placement: &Vec<CpuId>| TrialSpec {
@@ -136,9 +139,10 @@ fn label(shape: &Parameters) -> String {
     spec.label()
 }
 
-fn capacity(text: &str) -> Result<u64, String> {
+fn capacity(text: &str) -> Result<u64, RequestError> {
     let capacity = text.parse::<u64>().ok().filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
-    capacity.ok_or_else(|| format!("a capacity of `{text}`: a queue holds 1 to {MOST_CAPACITY} messages"))
+    let allowed = || format!("a queue holds 1 to {MOST_CAPACITY} messages");
+    capacity.ok_or_else(|| RequestError::out_of_range(format!("a capacity of `{text}`"), allowed()))
 }
 
 /// The CPUs of each role, for every trial of one shape.

@@ -1,7 +1,7 @@
 //! The trials of `spawn` that follow from a request.
 
 use crate::creation::{KINDS, Kind, PARENT_MIB, kind};
-use crate::series::SeriesRequest;
+use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 
@@ -9,10 +9,10 @@ use coretalk_model::{CpuId, CpuSet};
 pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
 
 /// Kinds × pauses × places: the creator's own CPU, each pair that stands for a relation, anywhere.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let every = KINDS.map(Kind::name).join(",");
     let asked = request.asked.text("kind").unwrap_or(&every);
-    let first = *request.cpus.first().ok_or("there is no CPU to measure on")?;
+    let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mask: CpuSet = request.cpus.iter().copied().collect();
     let mut trials: Vec<TrialSpec> = Vec::new();
     for name in asked.split(',') {
@@ -33,7 +33,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
                 let trial =
                     TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement: placement.clone() };
                 if trials.contains(&trial) {
-                    return Err(format!("--kind names {name} twice; name it once"));
+                    return Err(RequestError::twice("--kind", name));
                 }
                 trials.push(trial);
             }
@@ -48,7 +48,7 @@ mod tests {
     use crate::creation::Config;
     use coretalk_model::Topology;
 
-    fn of(asked: &str, cpus: &str) -> Result<Vec<TrialSpec>, String> {
+    fn of(asked: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
         let set = CpuSet::from_list(cpus).expect("a list");
         let topology = Topology::flat(set.clone());
         let cpus: Vec<CpuId> = set.iter().collect();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_in_a_sentence() {
-        assert!(of("forks", "0-1").unwrap_err().ends_with("a similar name exists: `fork`"));
-        assert_eq!(of("pool,pool", "0-1").unwrap_err(), "--kind names pool twice; name it once");
+        assert!(of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`"));
+        assert_eq!(of("pool,pool", "0-1").unwrap_err().to_string(), "--kind names pool twice; name it once");
     }
 }

@@ -1,6 +1,6 @@
 //! The trials of `wait` that follow from a request.
 
-use crate::series::SeriesRequest;
+use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
@@ -71,11 +71,13 @@ impl Trial {
     ///
     /// # Errors
     /// A name of another version.
-    pub fn of(spec: &TrialSpec) -> Result<Trial, String> {
+    pub fn of(spec: &TrialSpec) -> Result<Trial, RequestError> {
         let text = |name: &str| spec.parameters.text(name);
         let mode = text("mode");
         let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
-        let mode = mode.ok_or_else(|| format!("there is no mode `{}`", text("mode").unwrap_or_default()))?;
+        let mode = mode.ok_or_else(|| {
+            RequestError::Unfit(format!("there is no mode `{}`", text("mode").unwrap_or_default()).into())
+        })?;
         let first = text("strategy").map(strategy_kind).transpose()?;
         let second = text("partner").map(strategy_kind).transpose()?.or(first);
         let sides = match mode {
@@ -108,7 +110,7 @@ impl Trial {
 ///
 /// # Errors
 /// A name that is unknown, twice, or makes no sense with the mode.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let mode = match request.asked.text("mode") {
         Some(names::ALTERNATE) => Mode::Alternate,
         Some(names::NO_CLOCK) => Mode::NoClock,
@@ -124,31 +126,34 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
     };
     let mut sides: Vec<[Option<StrategyKind>; 2]> = Vec::new();
     if asked.is_some_and(|asked| asked.split(',').any(|name| name.trim().is_empty())) {
-        return Err(
-            "--strategy holds an empty name: give it names such as `busy,pause`, without a comma too many"
-                .into(),
-        );
+        return Err(RequestError::out_of_range(
+            "--strategy holds an empty name",
+            "give it names such as `busy,pause`, without a comma too many",
+        ));
     }
     let names: Vec<&str> = asked.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
-            return Err(format!("--strategy names {name} twice; name it once"));
+            return Err(RequestError::twice("--strategy", name));
         }
         let known = if *name == CLOCK { None } else { Some(strategy_kind(name)?) };
         if (mode, known) == (Mode::Alternate, Some(StrategyKind::Busy)) {
-            return Err("--alternate switches between a strategy and `busy`: name another one".into());
+            let sentence = "--alternate switches between a strategy and `busy`: name another one";
+            return Err(RequestError::Unfit(sentence.into()));
         }
         // Where single calls or many trips are timed, the clock is no part of it.
         if known.is_some() || mode == Mode::Timed {
             sides.push([known; 2]);
         } else if asked.is_some() {
-            return Err("`clock` is the cost of timing a trip: it has no meaning here".into());
+            let sentence = "`clock` is the cost of timing a trip: it has no meaning here";
+            return Err(RequestError::Unfit(sentence.into()));
         }
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
         let pair = both(pair)?.map(Some);
         if sides.contains(&pair) {
-            return Err("--asym names the same sides twice, or twice the strategy of --strategy".into());
+            let sentence = "--asym names the same sides twice, or twice the strategy of --strategy";
+            return Err(RequestError::Unfit(sentence.into()));
         }
         sides.push(pair);
     }
@@ -157,7 +162,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
         ([], &[only]) => vec![[only, only]],
         (pairs, _) => pairs.to_vec(),
     };
-    let first = *request.cpus.first().ok_or("there is no CPU to measure on")?;
+    let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mut trials = Vec::new();
     for side in &sides {
         match (mode, side[0]) {
@@ -185,7 +190,7 @@ fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
 }
 
 /// `A:B`, where a name may itself hold a colon (`pause:8:futex`).
-fn both(pair: &str) -> Result<[StrategyKind; 2], String> {
+fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
     let splits = || pair.match_indices(':').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
     let known = splits().find_map(|(a, b)| Some([strategy_kind(a).ok()?, strategy_kind(b).ok()?]));
     if let Some(known) = known {
@@ -196,7 +201,8 @@ fn both(pair: &str) -> Result<[StrategyKind; 2], String> {
         (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
         _ => None,
     });
-    Err(wrong.unwrap_or_else(|| format!("--asym takes two strategies as A:B, not `{pair}`")))
+    let form = || RequestError::Unfit(format!("--asym takes two strategies as A:B, not `{pair}`").into());
+    Err(wrong.unwrap_or_else(form))
 }
 
 #[cfg(test)]
@@ -212,7 +218,7 @@ mod tests {
         for wrong in ["busy", "busy:", "busy:nap", ":", "a:b"] {
             assert!(both(wrong).is_err(), "{wrong}");
         }
-        assert!(both("busy:pauze").unwrap_err().contains("`pause`"));
+        assert!(both("busy:pauze").unwrap_err().to_string().contains("`pause`"));
     }
 
     #[test]

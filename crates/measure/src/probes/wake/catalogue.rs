@@ -2,7 +2,7 @@
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::probes::latency_under_load::gaps;
-use crate::series::SeriesRequest;
+use crate::series::{RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -205,39 +205,48 @@ pub enum Variant {
 /// What a name stands for.
 ///
 /// # Errors
-/// One sentence that says what is known, and what was perhaps meant.
-pub fn variant(name: &str) -> Result<Variant, String> {
+/// [`RequestError`]: there is no such name, or it is none that can be combined so.
+pub fn variant(name: &str) -> Result<Variant, RequestError> {
     if name == SLEEP {
         return Ok(Variant::Sleep);
     }
     if let Some(waiters) = name.strip_prefix("notify-all:") {
         return match waiters.parse() {
             Ok(waiters @ 1..=MOST_WAITERS) => Ok(Variant::NotifyAll(waiters)),
-            _ => Err(format!("`{name}` wakes no known number of waiters (expected 1 to {MOST_WAITERS})")),
+            _ => Err(RequestError::Unfit(
+                format!("`{name}` wakes no known number of waiters (expected 1 to {MOST_WAITERS})").into(),
+            )),
         };
     }
     if let Some(of) = name.strip_prefix("uncontended:") {
         return match entry_by_id(of)? {
             Entry { kind, purpose: Purpose::Lock, .. } => Ok(Variant::Uncontended(*kind)),
-            Entry { id: known, .. } => Err(format!("`{known}` is no lock, and so is never uncontended")),
+            Entry { id: known, .. } => {
+                Err(RequestError::Unfit(format!("`{known}` is no lock, and so is never uncontended").into()))
+            }
         };
     }
     if let Some(of) = name.strip_prefix("notify-idle:") {
         return match entry_by_id(of)? {
             Entry { kind, purpose: Purpose::Notice, .. } => Ok(Variant::NotifyIdle(*kind)),
-            Entry { id: known, .. } => Err(format!("`{known}` cannot be notified while nobody waits for it")),
+            Entry { id: known, .. } => Err(RequestError::Unfit(
+                format!("`{known}` cannot be notified while nobody waits for it").into(),
+            )),
         };
     }
     Ok(Variant::Wake(entry_by_id(name)?.kind))
 }
 
-fn entry_by_id(name: &str) -> Result<&'static Entry, String> {
+fn entry_by_id(name: &str) -> Result<&'static Entry, RequestError> {
     ENTRIES.iter().find(|entry| entry.id == name).ok_or_else(|| {
         let names: Vec<&'static str> = ENTRIES.iter().map(|entry| entry.id).collect();
-        let near = crate::series::nearest(name, &names);
-        let near = near.map_or(String::new(), |near| format!("; a similar name exists: `{near}`"));
         let more = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
-        format!("there is no primitive `{name}` (there are {}, {more}){near}", names.join(", "))
+        RequestError::Unknown {
+            what: "primitive",
+            typed: name.to_owned(),
+            known: format!("{}, {more}", names.join(", ")),
+            nearest: nearest(name, &names),
+        }
     })
 }
 
@@ -320,20 +329,20 @@ pub fn needs_one_cpu(name: &str) -> bool {
 }
 
 /// Primitives × gaps × pairs.
-pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let asked = request.asked.text("primitive").unwrap_or(DEFAULT);
     let primitives: Vec<&str> = asked.split(',').collect();
     let listed = gaps(request.asked.text(names::GAP_NS))?;
     if !listed.is_empty() && primitives.iter().all(|name| needs_one_cpu(name)) {
-        return Err(format!(
-            "--gap is a silence before a wake-up, and `{asked}` wakes nobody; leave --gap out"
-        ));
+        let sentence =
+            format!("--gap is a silence before a wake-up, and `{asked}` wakes nobody; leave --gap out");
+        return Err(RequestError::Unfit(sentence.into()));
     }
     let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };
     let mut trials = Vec::new();
     for (index, name) in primitives.iter().enumerate() {
         if primitives[..index].contains(name) {
-            return Err(format!("--primitive names {name} twice; name it once"));
+            return Err(RequestError::twice("--primitive", name));
         }
         let trial = |gap_ns: Option<f64>, placement: Vec<CpuId>| TrialSpec {
             probe: super::SPEC.id.to_owned(),
@@ -353,7 +362,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, String> {
                 trials.extend(request.cpus.first().map(|&cpu| trial(None, vec![cpu])));
             }
             Variant::NotifyAll(waiters) => {
-                let (waker, others) = request.cpus.split_first().ok_or("there is no CPU to measure on")?;
+                let (waker, others) = request.cpus.split_first().ok_or(RequestError::NoCpu)?;
                 let others = if others.is_empty() { std::slice::from_ref(waker) } else { others };
                 let placed = others.iter().cycle().take(waiters as usize);
                 let placement: Vec<CpuId> = [waker].into_iter().chain(placed).copied().collect();
@@ -385,7 +394,9 @@ mod tests {
             assert!(variant(name).is_err(), "{name}");
         }
         assert_eq!(every().len(), ENTRIES.len() + 4);
-        assert!(variant("parking-lot-mutx").unwrap_err().ends_with("exists: `parking-lot-mutex`"));
+        assert!(
+            variant("parking-lot-mutx").unwrap_err().to_string().ends_with("exists: `parking-lot-mutex`")
+        );
     }
 
     #[test]
