@@ -10,7 +10,7 @@ use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
 use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
 use coretalk::store::{NewRun, RunWriter};
-use coretalk::{RunHeader, RunReport};
+use coretalk::{Asked, LatencyReport, RunHeader, RunReport};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
@@ -49,8 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             environment: machine.environment(),
             findings: &[],
             topology: machine.topology(),
-            settings: &settings,
-            series: None,
+            asked: Asked { latency: Some(&settings), ..Asked::default() },
             allowed: machine.topology().cpus(),
         },
     )?;
@@ -72,8 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         environment: machine.environment().clone(),
         findings: Vec::new(),
         topology: machine.topology().clone(),
-        settings,
-        result,
+        latency: Some(LatencyReport { settings, result }),
         series: None,
         place: None,
     };

@@ -4,8 +4,8 @@
 //! clock by 0.5 %. `cargo run -p coretalk --example run_file_size [DIR]` prints bytes, rates and ratios from one run;
 //! DIR chooses the file system (the default is the temporary folder).
 
-use coretalk::RunHeader;
 use coretalk::store::{NewRun, RawTicks, RunFile, RunWriter};
+use coretalk::{Asked, RunHeader};
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{RecordedRound, Sink, Slot};
 use coretalk_model::latency::*;
@@ -75,8 +75,7 @@ fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
         environment: &environment,
         findings: &[],
         topology: &topology,
-        settings: &settings,
-        series: None,
+        asked: Asked { latency: Some(&settings), ..Asked::default() },
         allowed: &cpus,
     };
     let mut writer = RunWriter::create(place, &run)?;

@@ -155,9 +155,8 @@ impl DepartedDoc {
 impl<'a> Document<'a> {
     /// The document of a run.
     pub fn from_report(report: &'a RunReport, identity: Identity) -> Document<'a> {
-        let result = &report.result;
-        let mut matrices: Vec<MatrixDoc<'a>> = result.maps.iter().map(MatrixDoc::of_map).collect();
-        matrices.extend(result.imitated.iter().map(MatrixDoc::of_imitation));
+        let mut matrices: Vec<MatrixDoc<'a>> = report.maps().iter().map(MatrixDoc::of_map).collect();
+        matrices.extend(report.imitated().iter().map(MatrixDoc::of_imitation));
         if let Some(series) = &report.series {
             let queues = coretalk_model::queue::matrices(&series.result);
             let regime = &series.result.regime;
@@ -165,16 +164,17 @@ impl<'a> Document<'a> {
                 queues.into_iter().map(|matrix| MatrixDoc::of_queue(matrix, &series.settings.cpus, regime)),
             );
         }
+        let latency = report.latency.iter();
         Document {
             run: Some(RunDoc::of(report, identity)),
             environment: Some(EnvironmentDoc::of(&report.environment, &report.findings, identity)),
             topology: Some(TopologyDoc::of_run(report)),
-            ladder: result.ladder.iter().map(LadderDoc::of).collect(),
+            ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::of).collect(),
             matrices,
             series: series(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
             advice: spin::of_report(report).into_iter().map(AdviceEntry::Spin).collect(),
-            watch: result.watch.as_ref().map(WatchDoc::of),
+            watch: report.watch().map(WatchDoc::of),
             load: load(report),
             ..Document::empty()
         }
@@ -243,7 +243,8 @@ fn load(report: &RunReport) -> Option<LoadDoc> {
 
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
 fn series(report: &RunReport) -> Vec<SeriesDoc> {
-    let tails = report.result.tails.iter().flat_map(SeriesDoc::of_tails);
+    let latency = report.latency.iter();
+    let tails = latency.flat_map(|latency| &latency.result.tails).flat_map(SeriesDoc::of_tails);
     let trials = report.series.iter().flat_map(|series| {
         let listed = series.result.trials.iter();
         let listed = listed.filter(|trial| !coretalk_model::queue::QueueCell::holds(trial));
@@ -265,7 +266,7 @@ impl RunDoc {
             seed: header.seed,
             simulated: header.simulated,
             complete: header.complete,
-            budget_ended: report.result.budget_ended
+            budget_ended: report.latency.as_ref().is_some_and(|latency| latency.result.budget_ended)
                 || report.series.as_ref().is_some_and(|series| series.result.budget_ended)
                 || report.place.as_ref().is_some_and(|place| place.result.budget_ended),
             departed: header.departed.iter().map(DepartedDoc::of).collect(),

@@ -189,7 +189,7 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
             let has = has.unwrap_or_else(|| "none".into());
             return Err(ExportError::NoProbe { format, wanted: probe.to_owned(), has });
         }
-        (series, None) => series.is_some() && what.report.settings.ask_for_nothing(),
+        (series, None) => series.is_some() && what.report.latency.is_none(),
     };
     // Of a suite tables hold both its map and its trials, unless one of them was chosen. The quick look is a map: who
     // reads its square expects nothing behind it.
@@ -231,8 +231,8 @@ fn after_a_blank_line(out: &mut dyn Write) -> Result<&mut dyn Write, ExportError
 
 /// The map that a format for one map shows.
 fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, ExportError> {
-    let maps = &what.report.result.maps;
-    let kernels = || match maps.as_slice() {
+    let maps = what.report.maps();
+    let kernels = || match maps {
         [] => "none".to_owned(),
         maps => maps.iter().map(|map| map.protocol.name()).collect::<Vec<_>>().join(", "),
     };

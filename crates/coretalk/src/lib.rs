@@ -18,7 +18,8 @@ pub mod render {
 pub mod report;
 pub mod resolve;
 pub mod run;
+pub mod run_report;
 pub mod snippets;
 pub mod store;
 
-pub use run::{PlaceReport, RunHeader, RunReport, SeriesReport};
+pub use run_report::{Asked, LatencyReport, PlaceReport, RunHeader, RunReport, SeriesReport};

@@ -39,16 +39,11 @@ pub use resume::{Conditions, ResumeError, ResumeRefusal, Resumed, compatible};
 pub use run_file::{RunFile, Segment};
 pub use schema::{APPLICATION_ID, VERSION};
 pub use selector::{Found, find, short_name};
-pub use writer::{NewRun, RunWriter, fresh_id};
+pub use writer::{NewRun, RunWriter};
 
 /// The longest text or blob in a run file. A round of 512 pairs takes 24 kB, a distribution of single events less than
 /// 10 MB; a damaged file cannot ask for more.
 const BLOB_LIMIT_BYTES: i32 = 64 << 20;
-
-/// This moment in RFC 3339, UTC, whole milliseconds.
-pub fn now() -> String {
-    format!("{:.3}", jiff::Timestamp::now())
-}
 
 /// The ending of run files.
 pub const ENDING: &str = "coretalk";

@@ -128,9 +128,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
 
 fn everything() -> RunReport {
     let mut report = samples::tails();
-    report.result.watch = samples::floating_guest().result.watch;
-    report.result.maps = samples::floating_guest().result.maps;
-    report.result.imitated = vec![Imitated {
+    report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
+    report.latency.as_mut().unwrap().result.maps = samples::floating_guest().latency.unwrap().result.maps;
+    report.latency.as_mut().unwrap().result.imitated = vec![Imitated {
         tool: Tool::C2clat,
         cells: Matrix::directed(vec![CpuId(0), CpuId(1)], |row, column| match row < column {
             true => Ok(ImitatedCell { value_ns: 45.0, spread_ns: None }),
@@ -265,7 +265,8 @@ fn a_document_reads_as_the_contract_says() {
 #[test]
 fn unknown_is_null_and_never_zero() {
     let mut report = samples::still_guest();
-    *report.result.maps[0].cells.get_mut(1, 0).unwrap() = Cell::Missing { reason: "interrupted".into() };
+    *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
+        Cell::Missing { reason: "interrupted".into() };
     report.environment.clock.cost_ns = None;
     report.environment.clock.hz = 0.0;
     let document = json(&report, Identity::Hidden);
@@ -279,7 +280,7 @@ fn unknown_is_null_and_never_zero() {
 #[test]
 fn an_endless_interval_is_null() {
     let mut report = samples::still_guest();
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
         value.latency_ns.high = f64::INFINITY;
         value.flags.set(Flag::FewPasses);
     }
@@ -391,7 +392,7 @@ fn our_csv_reads_back_as_the_same_matrix() {
     let csv = exported(Format::Csv, &report, None).unwrap();
     assert!(csv.contains("# kernel: cas+pause\n") && csv.contains("# simulated: false\n"), "{csv}");
     let read = read_matrices(csv.as_bytes()).unwrap();
-    let (ours, theirs) = (&report.result.maps[0].cells, &read[0].matrix);
+    let (ours, theirs) = (&report.maps()[0].cells, &read[0].matrix);
     for (row, column, cell) in ours.iter() {
         let value = cell.value().map(|value| value.latency_ns.point);
         assert_eq!(theirs.get(row, column).copied().flatten(), value, "{row}, {column}");
@@ -418,9 +419,9 @@ fn markdown_holds_every_map_under_its_title() {
 #[test]
 fn a_format_for_one_map_asks_which_of_several() {
     let mut report = samples::laptop();
-    let mut second = report.result.maps[0].clone();
+    let mut second = report.maps()[0].clone();
     second.protocol = Protocol::Store;
-    report.result.maps.push(second);
+    report.latency.as_mut().unwrap().result.maps.push(second);
     let error = exported(Format::Csv, &report, None).unwrap_err().to_string();
     assert_eq!(error, "write `csv`: it holds one map and the run has cas, store; choose one with --protocol");
     assert!(exported(Format::Csv, &report, Some(Protocol::Store)).unwrap().contains("protocol: store"));

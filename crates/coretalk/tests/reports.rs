@@ -47,7 +47,8 @@ fn hostile() -> RunReport {
     report.findings[0].fix = Some(evil.into());
     report.header.tags = vec![evil.into()];
     report.header.command = vec!["latency".into(), evil.into()];
-    *report.result.maps[0].cells.get_mut(5, 1).unwrap() = Cell::Missing { reason: evil.into() };
+    *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =
+        Cell::Missing { reason: evil.into() };
     report
 }
 
@@ -153,7 +154,7 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     let columns = &map["columns"];
     assert_eq!(columns["cells"], 512 * 511 / 2);
     let cell = |row: usize, column: usize| row * (row - 1) / 2 + column;
-    let Some(Cell::Measured(value)) = report.result.maps[0].cells.get(300, 17) else { panic!("measured") };
+    let Some(Cell::Measured(value)) = report.maps()[0].cells.get(300, 17) else { panic!("measured") };
     let hundredths = |name: &str| columns[name][cell(300, 17)].as_f64().unwrap() / 100.0;
     assert!((hundredths("median") - value.latency_ns.point).abs() < 0.0051);
     assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
@@ -202,19 +203,19 @@ fn the_same_run_gives_the_same_bytes() {
 #[test]
 fn runs_without_values_are_said_to_be_so() {
     let mut none = samples::desktop();
-    none.result.maps.clear();
-    none.result.ladder.clear();
+    none.latency.as_mut().unwrap().result.maps.clear();
+    none.latency.as_mut().unwrap().result.ladder.clear();
     assert!(page_of(&none).contains("This run holds no map."));
     assert_eq!(picture_file(&input(&none), DRAWING), None);
 
     let mut missing = samples::laptop();
     for row in 0..8 {
         for column in 0..row {
-            *missing.result.maps[0].cells.get_mut(row, column).unwrap() =
+            *missing.latency.as_mut().unwrap().result.maps[0].cells.get_mut(row, column).unwrap() =
                 Cell::Missing { reason: "no permission".into() };
         }
     }
-    missing.result.ladder.clear();
+    missing.latency.as_mut().unwrap().result.ladder.clear();
     let page = page_of(&missing);
     assert!(page.contains("28 pairs not measured: no permission"), "every reason is told");
     let svg = picture_file(&input(&missing), DRAWING).unwrap().to_svg(Medium::File);
@@ -228,7 +229,7 @@ fn runs_without_values_are_said_to_be_so() {
 fn one_absurd_value_leaves_the_others_their_colours() {
     let mut report = samples::laptop();
     let plain = picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(7, 2) {
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(7, 2) {
         value.latency_ns = samples::estimate(1e9, 0.1);
     }
     let absurd =
@@ -246,7 +247,7 @@ fn one_absurd_value_leaves_the_others_their_colours() {
 fn what_must_not_be_overlooked_is_marked() {
     let mut incomplete = samples::desktop();
     incomplete.header.complete = false;
-    incomplete.result.complete = false;
+    incomplete.latency.as_mut().unwrap().result.complete = false;
     let simulated = samples::laptop();
     assert!(page_of(&incomplete).contains("<span>INCOMPLETE</span>"));
     assert!(page_of(&simulated).contains("<span>SIMULATED</span>"));
@@ -309,7 +310,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
 /// The laptop with its first pair a fifth slower and one that was not measured; in cycles, for the clock may differ.
 fn altered() -> RunReport {
     let mut report = samples::laptop();
-    let cells = &mut report.result.maps[0].cells;
+    let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;
     if let Some(Cell::Measured(value)) = cells.get_mut(1, 0) {
         for estimate in [Some(&mut value.latency_ns), value.cycles.as_mut()].into_iter().flatten() {
             (estimate.point, estimate.low, estimate.high) =

@@ -99,7 +99,8 @@ fn hostile_names_cannot_steer_the_terminal() {
     report.environment.kernel = Some(hostile.clone());
     report.findings[0].text = hostile.clone();
     report.findings[0].fix = Some(hostile.clone());
-    *report.result.maps[0].cells.get_mut(1, 0).unwrap() = Cell::Missing { reason: hostile.clone() };
+    *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
+        Cell::Missing { reason: hostile.clone() };
     let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
 }
@@ -129,20 +130,20 @@ fn a_pair_that_changed_level_has_no_single_number() {
 #[test]
 fn a_map_of_a_machine_that_changed_state_says_so() {
     let mut report = samples::laptop();
-    report.result.watch = samples::floating_guest().result.watch;
-    report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+    report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
+    report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
     let text = screen(&report, &at(100));
     assert!(text.contains("3 of 28 pairs changed level") && text.contains("116 ┤"), "{text}");
 }
 
 #[test]
 fn where_cells_changed_state_nothing_is_concluded_about_groups() {
-    let watch = samples::floating_guest().result.watch;
+    let watch = samples::floating_guest().latency.unwrap().result.watch;
     for (name, mut report) in
         [("laptop", samples::laptop()), ("mesh", samples::mesh()), ("desktop", samples::desktop())]
     {
-        report.result.watch = watch.clone();
-        report.result.watch.as_mut().unwrap().cells_changed = 0.12;
+        report.latency.as_mut().unwrap().result.watch = watch.clone();
+        report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
         let text = screen(&report, &at(160));
         let says =
             "the states differ by 5.1 ×. The system reports one L3 for CPUs 0 and 1; state B contradicts it";
@@ -154,8 +155,8 @@ fn where_cells_changed_state_nothing_is_concluded_about_groups() {
     }
     // No state contradicts anything where the states are close.
     let mut report = samples::laptop();
-    report.result.watch = watch;
-    let states = &mut report.result.watch.as_mut().unwrap().states;
+    report.latency.as_mut().unwrap().result.watch = watch;
+    let states = &mut report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().states;
     states[1].kernels[0].1 = samples::estimate(30.0, 0.02);
     let text = screen(&report, &at(160));
     assert!(text.contains("Topology: cannot tell; the states differ by 1.3 ×."), "{text}");
@@ -193,8 +194,8 @@ fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
 #[test]
 fn a_few_pairs_that_changed_level_leave_the_groups_as_they_are() {
     let mut report = samples::epyc();
-    report.result.watch = samples::floating_guest().result.watch;
-    report.result.watch.as_mut().unwrap().cells_changed = 26.0 / 18_336.0;
+    report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
+    report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 26.0 / 18_336.0;
     let text = screen(&report, &at(160));
     assert!(text.contains("26 of 18 336 pairs changed level for a while"), "{text}");
     assert!(text.contains("Talk inside one group") && !text.contains("Topology:"), "{text}");
@@ -209,7 +210,7 @@ fn states_whose_ratio_alone_is_known_contradict_nothing() {
         }
     };
     let mut report = samples::floating_guest();
-    let watch = report.result.watch.as_mut().unwrap();
+    let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
     // Near cores, then threads of one core: nothing is known of either but how far they lie apart.
     level(watch, 0, 35.0);
     level(watch, 1, 13.0);
@@ -221,7 +222,7 @@ fn states_whose_ratio_alone_is_known_contradict_nothing() {
 #[test]
 fn what_slows_one_kernel_alone_is_not_called_another_place() {
     let mut report = samples::floating_guest();
-    let watch = report.result.watch.as_mut().unwrap();
+    let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
     watch.states[1].kernels[1].1 = watch.states[0].kernels[1].1;
     let text = screen(&report, &at(160));
     assert!(text.contains("twice, but only for 1 of 2 kinds of exchange."), "{text}");
@@ -247,7 +248,8 @@ fn groups_that_only_values_show_are_labelled_so() {
 #[test]
 fn a_reported_group_that_values_do_not_show_is_not_praised() {
     let mut report = samples::desktop();
-    report.result.maps = vec![samples::map(32, |a, b| if a % 16 == b % 16 { 7.8 } else { 40.0 })];
+    report.latency.as_mut().unwrap().result.maps =
+        vec![samples::map(32, |a, b| if a % 16 == b % 16 { 7.8 } else { 40.0 })];
     let text = screen(&report, &at(100));
     assert!(text.contains("The values do not show them") && !text.contains("× faster"), "{text}");
 }
@@ -261,8 +263,11 @@ fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
     let is_line = |kernel: &str| kernel == "cas+pause";
     // Tools first, and the threads of a core without the code of the map.
     let mut report = samples::laptop();
-    report.result.ladder.reverse();
+    report.latency.as_mut().unwrap().result.ladder.reverse();
     report
+        .latency
+        .as_mut()
+        .unwrap()
         .result
         .ladder
         .retain(|row| row.relation != coretalk_model::Relation::Smt || !is_line(row.kernel.as_str()));
@@ -272,7 +277,7 @@ fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
     assert_eq!(words[..6], ["threads", "of", "a", "core", "4", "·"], "{threads}");
     assert!(same_l3.contains("24.0 ±0.2") && same_l3.contains("23–25"), "{same_l3}");
 
-    report.result.ladder.retain(|row| !is_line(row.kernel.as_str()));
+    report.latency.as_mut().unwrap().result.ladder.retain(|row| !is_line(row.kernel.as_str()));
     let [heading, _, threads, _] = &ladder_of(&report)[..] else { panic!("{report:?}") };
     assert!(!heading.contains("line") && heading.contains("~core-to-"), "{heading}");
     assert!(!threads.contains('±') && !threads.contains('–'), "{threads}");
@@ -287,21 +292,21 @@ fn one_pair_has_no_range() {
 #[test]
 fn one_pass_has_no_interval() {
     let mut report = samples::still_guest();
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
         value.passes = 1;
         value.batches = 1;
         value.latency_ns.confidence = 0.0;
         value.cycles.as_mut().unwrap().confidence = 0.0;
     }
-    report.result.watch = None;
-    for row in &mut report.result.ladder {
+    report.latency.as_mut().unwrap().result.watch = None;
+    for row in &mut report.latency.as_mut().unwrap().result.ladder {
         row.latency_ns.as_mut().unwrap().confidence = 0.0;
     }
     let text = screen(&report, &at(100));
     assert!(text.contains("1 batch in one pass, no interval") && !text.contains('±'), "{text}");
     let mut report = samples::desktop();
-    report.settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+    report.latency.as_mut().unwrap().settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
         value.passes = 1;
         value.latency_ns.confidence = 0.0;
     }
@@ -314,13 +319,13 @@ fn one_pass_has_no_interval() {
 fn the_legend_counts_in_plain_english_and_promises_marks_only_where_they_fit() {
     let mut report = samples::laptop();
     let fixed = |samples, iterations| coretalk_model::latency::Counts::Fixed { samples, iterations };
-    report.settings.counts = fixed(1, 1);
+    report.latency.as_mut().unwrap().settings.counts = fixed(1, 1);
     assert!(screen(&report, &at(160)).contains("fixed counts: 1 sample of 1 round trip; ! is doubtful"));
-    report.settings.counts = fixed(300, 1000);
+    report.latency.as_mut().unwrap().settings.counts = fixed(300, 1000);
     assert!(screen(&report, &at(160)).contains("300 samples of 1 000 round trips"));
     let mut report = samples::mesh();
     assert!(!screen(&report, &at(100)).contains('!'));
-    report.settings.counts = fixed(1, 1);
+    report.latency.as_mut().unwrap().settings.counts = fixed(1, 1);
     assert!(!screen(&report, &at(100)).contains('!'));
 }
 
@@ -356,7 +361,8 @@ fn isolated_cpus_come_with_the_command_that_measures_them() {
 #[test]
 fn a_few_pairs_are_a_list() {
     let mut report = samples::desktop();
-    report.settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)], [CpuId(8), CpuId(9)]]);
+    report.latency.as_mut().unwrap().settings.pairs =
+        PairChoice::Listed(vec![[CpuId(0), CpuId(1)], [CpuId(8), CpuId(9)]]);
     let text = screen(&report, &at(100));
     assert!(text.contains("0 ↔ 1") && text.contains("8 ↔ 9") && !text.contains("core CPUs"), "{text}");
 }
@@ -364,7 +370,7 @@ fn a_few_pairs_are_a_list() {
 #[test]
 fn an_interrupted_run_says_how_to_go_on() {
     let mut report = samples::laptop();
-    report.result.complete = false;
+    report.latency.as_mut().unwrap().result.complete = false;
     assert!(screen(&report, &at(100)).contains("coretalk --resume k3f9"));
 }
 
@@ -405,7 +411,7 @@ fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
 #[test]
 fn flags_that_only_remark_leave_no_mark() {
     let mut report = samples::laptop();
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
         value.flags.set(Flag::HomeSpread);
     }
     assert!(!screen(&report, &at(100)).contains(" ! "));

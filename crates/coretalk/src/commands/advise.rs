@@ -26,7 +26,7 @@ use coretalk_model::infer::{
 use coretalk_model::latency::{Execution, ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
 use coretalk_model::topology::Domain;
-use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Protocol, Topology};
+use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Topology};
 use noise::Noise;
 
 /// `advise`.
@@ -140,7 +140,7 @@ impl Known {
         let measured = short::measure(global, "advise", 2)?;
         let result = measured.result.map_err(Failure::Environment)?;
         let reported = reported.unwrap_or(measured.topology);
-        let known = Known::of_result(Origin::Measurement, &result, &measured.environment, reported)?;
+        let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
         Ok((Known { spent: measured.took, ..known }, Some(measured.environment)))
     }
 
@@ -152,8 +152,8 @@ impl Known {
         match source {
             Source::Run(report, _) => {
                 let reported = reported.unwrap_or(report.topology);
-                let known =
-                    Known::of_result(Origin::Run(name), &report.result, &report.environment, reported)?;
+                let result = report.latency.as_ref().map(|latency| &latency.result);
+                let known = Known::of_result(Origin::Run(name), result, &report.environment, reported)?;
                 Ok((known, Some(report.environment)))
             }
             Source::File(matrices, path) => {
@@ -180,11 +180,11 @@ impl Known {
 
     fn of_result(
         origin: Origin,
-        result: &LatencyResult,
+        result: Option<&LatencyResult>,
         environment: &Environment,
         reported: Topology,
     ) -> Result<Known, Failure> {
-        let Some(map) = result.maps.iter().find(|map| map.protocol != Protocol::OneWay) else {
+        let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
             return Err(Failure::Usage(
                 "this run holds no round trips, and a placement needs them; `coretalk latency` measures some"
                     .into(),

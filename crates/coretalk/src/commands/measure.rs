@@ -5,13 +5,11 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::resolve::verbosity::{self, Verbosity};
-use crate::run::map::{RunPlan, sit};
+use crate::run::measure::{RunPlan, perform};
+use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
-use crate::run::trial_outputs::outputs;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
-use coretalk_measure::session::latency::Past;
-use coretalk_measure::session::series::SeriesPast;
 use coretalk_model::latency::cells;
 
 /// Measures, or goes on with a run.
@@ -26,19 +24,16 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     }
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
-    let request = map::request(&*machine, global, measuring, seed)?;
-    enough_memory(cells(machine.topology(), &request.settings).len())?;
-    let Request { settings, series, notices, options } = request;
-    let mut outputs = outputs(measuring, &options.output, series.as_ref(), &stop)?;
+    let Request { latency, series, notices, options } = map::request(&*machine, global, measuring, seed)?;
+    enough_memory(latency.as_ref().map_or(0, |settings| cells(machine.topology(), settings).len()))?;
+    let outputs = Outputs::open(&options.output, Measured::of(measuring, series.as_ref()), &stop)?;
     for notice in &notices {
         verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
-    let opening =
-        Opening { invocation, options: &options, settings: &settings, series: series.as_ref(), stop: &stop };
+    let plan = RunPlan::fresh(latency, series);
+    let opening = Opening { invocation, options: &options, asked: plan.asked(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
-    let series = series.map(|series| (series, SeriesPast::default()));
-    let plan = RunPlan { settings, past: Past::default(), series };
-    sit(&mut *machine, segment, plan, &mut *outputs, &options, &stop)
+    perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.

@@ -1,5 +1,6 @@
 //! `place`: the same work on several placements.
 
+use crate::Asked;
 use crate::args::parse::Invocation;
 use crate::args::place::PlaceArgs;
 use crate::exit::{ExitCode, Failure};
@@ -8,10 +9,10 @@ use crate::resolve::placement::request;
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{machine, output};
 use crate::run::out::Out;
-use crate::run::outputs::Outputs;
-use crate::run::placement::{one_format, sit};
+use crate::run::outputs::{Measured, Outputs};
+use crate::run::placement::perform;
 use crate::run::segment::Opening;
-use crate::run::{resume, signals, trials};
+use crate::run::{resume, signals};
 use coretalk_measure::session::series::SeriesPast;
 
 /// Compares placements, or goes on with a comparison.
@@ -28,18 +29,11 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, args, seed)?;
     let options = RunOptions::of(global, None);
-    one_format(&options.output, &requested.works)?;
-    let outputs = Outputs::open(&options.output, &stop)?;
-    let asked = requested.settings.to_series();
-    let opening = Opening {
-        invocation,
-        options: &options,
-        settings: &trials::nothing(&asked),
-        series: Some(&asked),
-        stop: &stop,
-    };
+    let outputs = Outputs::open(&options.output, Measured::Placements(&requested.works), &stop)?;
+    let asked = Asked { place: Some(&requested.settings), ..Asked::default() };
+    let opening = Opening { invocation, options: &options, asked, stop: &stop };
     let segment = opening.open(&mut *machine)?;
-    sit(&mut *machine, segment, requested, SeriesPast::default(), &options.output, outputs, &stop)
+    perform(&mut *machine, segment, requested, SeriesPast::default(), &options.output, outputs, &stop)
 }
 
 /// `plan` of a comparison.

@@ -44,13 +44,11 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
         request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
     let words_beside =
         |width| beside.as_ref().map_or(String::new(), |it| report::plan::gathered_plan(it, width));
-    if request.settings.ask_for_nothing() {
-        return say(global, words_beside);
-    }
+    let Some(settings) = &request.latency else { return say(global, words_beside) };
     if let Some(workers) = &request.options.workers {
         machine.engage(workers)?;
     }
-    let mut plan = latency::plan(&mut *machine, &request.settings, &stop)?;
+    let mut plan = latency::plan(&mut *machine, settings, &stop)?;
     match shape {
         Shape::Text => say(global, |width| {
             report::plan::plan(&plan, machine.topology(), width) + "\n" + &words_beside(width)
@@ -58,7 +56,7 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
         Shape::Json(identity) => {
             // One number for all of it, as the budget is one.
             plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);
-            let document = Document::of_plan(&plan, &*machine, &request.settings.cpus, identity);
+            let document = Document::of_plan(&plan, &*machine, &settings.cpus, identity);
             hand_over(global, &document)
         }
     }

@@ -59,7 +59,7 @@ fn row(listed: &Listed) -> RunRow {
     let bytes = std::fs::metadata(&listed.path).map_or(0, |metadata| metadata.len());
     let stem = listed.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let opened = RunFile::open(&listed.path).ok();
-    let settings = opened.as_ref().and_then(|file| file.settings().ok());
+    let cpus = opened.as_ref().and_then(|file| file.cpus().ok());
     let environment = opened.and_then(|file| file.environment().ok());
     let machine = environment
         .and_then(|it| it.label.or(it.simulated.map(|name| format!("sim:{name}"))).or(it.cpu_model));
@@ -70,7 +70,7 @@ fn row(listed: &Listed) -> RunRow {
             tags: header.tags.clone(),
             command: if header.command.is_empty() { "quick look".into() } else { header.command.join(" ") },
             machine: machine.unwrap_or_else(|| "unknown machine".into()),
-            cpus: settings.map(|settings| settings.cpus.len()),
+            cpus: cpus.map(|cpus| cpus.len()),
             standing: if header.complete { Standing::Complete } else { Standing::Partial },
             bytes,
         },

@@ -15,7 +15,7 @@ use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
-use coretalk_model::{CpuId, Environment, Matrix, Protocol, Topology};
+use coretalk_model::{CpuId, Environment, Matrix, Topology};
 use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
@@ -98,14 +98,14 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Fa
     match measured.result {
         Ok(result) => {
             subject.cpus = measured.cpus;
-            Ok(with_latencies(subject, &result))
+            Ok(with_latencies(subject, Some(&result)))
         }
         Err(note) => Ok(Subject { note: Some(note), ..subject }),
     }
 }
 
-fn with_latencies(mut subject: Subject, result: &LatencyResult) -> Subject {
-    let Some(map) = result.maps.iter().find(|map| map.protocol != Protocol::OneWay) else {
+fn with_latencies(mut subject: Subject, result: Option<&LatencyResult>) -> Subject {
+    let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
         subject.note = Some("this run holds no round trips".into());
         return subject;
     };
@@ -130,18 +130,19 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     match saved::open(global, from) {
         Ok(file) => {
             let report = file.report()?;
+            let cpus = report.cpus();
             let subject = Subject {
                 title: None,
                 reported: Some(reported.unwrap_or(report.topology)),
                 environment: Some(report.environment),
-                cpus: report.settings.cpus,
+                cpus,
                 unit: "ns",
                 findings: None,
                 note: None,
                 execution: Vec::new(),
                 doubts: Vec::new(),
             };
-            return Ok(with_latencies(subject, &report.result));
+            return Ok(with_latencies(subject, report.latency.as_ref().map(|latency| &latency.result)));
         }
         // A file that is no run may be a matrix.
         Err(Failure::Store(StoreError::Foreign { .. })) => {}

@@ -7,13 +7,12 @@ use crate::report;
 use crate::resolve::trials::{SeriesRequested, request};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{machine, output};
+use crate::run::measure::{RunPlan, perform};
 use crate::run::out::Out;
+use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
-use crate::run::trial_outputs::TrialOutputs;
-use crate::run::trials::{nothing, sit};
 use crate::run::{resume, signals};
 use coretalk_measure::session::series;
-use coretalk_measure::session::series::SeriesPast;
 
 /// Measures, or goes on with a run.
 ///
@@ -28,19 +27,14 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     let SeriesRequested { settings, notices, options } = request(&*machine, global, family, seed)?;
-    let outputs = TrialOutputs::open(&options.output, &settings, &stop)?;
+    let outputs = Outputs::open(&options.output, Measured::Trials(&settings), &stop)?;
     for notice in &notices {
         verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
-    let opening = Opening {
-        invocation,
-        options: &options,
-        settings: &nothing(&settings),
-        series: Some(&settings),
-        stop: &stop,
-    };
+    let plan = RunPlan::fresh(None, Some(settings));
+    let opening = Opening { invocation, options: &options, asked: plan.asked(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
-    sit(&mut *machine, segment, settings, SeriesPast::default(), outputs, &options, &stop)
+    perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }
 
 /// `plan` of a family.

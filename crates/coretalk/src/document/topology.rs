@@ -255,13 +255,14 @@ impl TopologyDoc {
     }
 
     pub(super) fn of_run(report: &RunReport) -> TopologyDoc {
+        let result = report.latency.as_ref().map(|latency| &latency.result);
         TopologyDoc::of_view(&StructureView {
             reported: Some(&report.topology),
-            cpus: &report.settings.cpus,
+            cpus: &report.cpus(),
             unit: "ns",
-            findings: Findings::of_run(&report.result, &report.topology).as_ref(),
+            findings: result.and_then(|result| Findings::of_run(result, &report.topology)).as_ref(),
             reason: None,
-            execution: &report.result.execution,
+            execution: result.map_or(&[], |result| &result.execution),
             doubts: &[],
         })
     }

@@ -19,7 +19,7 @@ pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Export
 
 /// Every distribution of a run that holds something: the name of its file and its text, in the order of the plan.
 pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
-    let tails = report.result.tails.iter().flat_map(|tails| {
+    let tails = report.latency.iter().flat_map(|latency| &latency.result.tails).flat_map(|tails| {
         let spec = spec_of(tails);
         [("closed-loop", &tails.raw), ("at-rate", &tails.at_rate)]
             .map(|(view, counts)| (hgrm_name(&spec, view), table(report, &spec, view, &histogram(counts))))

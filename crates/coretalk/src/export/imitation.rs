@@ -24,7 +24,7 @@ pub fn write_imitations(
     for departure in &report.header.departed {
         writeln!(out, "! {departure}: pairs with it are not measured to the end")?;
     }
-    for imitated in &report.result.imitated {
+    for imitated in report.imitated() {
         out.write_all(render(imitated).as_bytes())?;
     }
     Ok(())

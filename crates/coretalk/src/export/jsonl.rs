@@ -12,7 +12,8 @@ use std::io::Write;
 /// # Errors
 /// Those of the file and of the writer.
 pub fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
-    let cells = cells(&file.topology()?, &file.settings()?);
+    let topology = file.topology()?;
+    let cells = file.settings()?.map_or_else(Vec::new, |settings| cells(&topology, &settings));
     let mut failed = None;
     let trials = file.series_settings()?.map_or(Vec::new(), |settings| settings.trials);
     file.each_round(RawTicks::Leave, |segment, round| {

@@ -8,7 +8,7 @@ use std::io::Write;
 pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let report = what.report;
     let maps =
-        || report.result.maps.iter().filter(|map| what.protocol.is_none_or(|wanted| map.protocol == wanted));
+        || report.maps().iter().filter(|map| what.protocol.is_none_or(|wanted| map.protocol == wanted));
     writeln!(out, "{}", escaped(&words::title(report).join(" · ")))?;
     for map in maps() {
         writeln!(out, "\n{}\n", escaped(&words::question(map)))?;

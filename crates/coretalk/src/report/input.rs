@@ -148,7 +148,7 @@ impl<'a> ReportInput<'a> {
 
     /// The latency maps that were measured.
     pub fn latencies(&self) -> &'a [LatencyMap] {
-        self.run().map_or(&[], |report| &report.result.maps)
+        self.run().map_or(&[], RunReport::maps)
     }
 
     /// Whether the machine is simulated, as far as is known.
@@ -169,9 +169,9 @@ impl<'a> ReportInput<'a> {
     /// Its latencies in the form in which they are compared.
     pub fn side(&self) -> Side {
         match self.origin {
-            Origin::Run(report) => {
-                of_latency(&report.environment, &report.topology, &report.settings, &report.result)
-            }
+            Origin::Run(report) => report.latency.as_ref().map_or_else(Side::default, |latency| {
+                of_latency(&report.environment, &report.topology, &latency.settings, &latency.result)
+            }),
             Origin::File(file) => file.side(),
         }
     }
@@ -359,7 +359,7 @@ pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>)
 /// What a matrix shows: the words of the screen where it has some, else those of its document.
 fn question(report: &RunReport, index: usize, about: &MatrixView) -> String {
     if about.protocol.is_some()
-        && let Some(map) = report.result.maps.get(index)
+        && let Some(map) = report.maps().get(index)
     {
         return words::question(map);
     }

@@ -16,10 +16,11 @@ const MOST_PASSES: usize = 400;
 /// The passes over the pairs of every map of a run.
 pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
     let Some(report) = input.run() else { return Vec::new() };
-    let pairs = cells(&report.topology, &report.settings);
+    let Some(latency) = &report.latency else { return Vec::new() };
+    let pairs = cells(&report.topology, &latency.settings);
     let numbers: BTreeMap<[CpuId; 2], usize> = pairs.iter().copied().zip(0..).collect();
     let mut found = Vec::new();
-    for (map, latency) in report.result.maps.iter().enumerate() {
+    for (map, latency) in latency.result.maps.iter().enumerate() {
         let Some(columns) = input.maps.get(map).map(|map| &map.columns) else { continue };
         let wanted = wanted(input, map, &pairs);
         for (cell, &[row, column]) in columns.positions.iter().enumerate() {

@@ -8,13 +8,13 @@ use super::style::Style;
 use super::{execution, ladder, pairs, states, structure, tails, words};
 use crate::blocks::Block;
 use crate::render::terminal;
-use crate::{RunReport, SeriesReport};
+use crate::{LatencyReport, RunReport, SeriesReport};
 use coretalk_model::CpuId;
 use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
     Overall, all_apart, class_pairs, contrasts, id_distance_correlation, overall, readings,
 };
-use coretalk_model::latency::{LatencyMap, PairChoice};
+use coretalk_model::latency::{LatencyMap, LatencySettings, PairChoice};
 use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
 
@@ -55,7 +55,7 @@ fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a
 /// The screen of a run of everything.
 fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
-    let has_map = !report.settings.ask_for_nothing();
+    let has_map = report.latency.is_some();
     if has_map {
         blocks.extend(map_blocks(report));
     }
@@ -75,16 +75,19 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
 
 /// The maps, the ladder, and everything in words about them.
 fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
-    let result = &report.result;
-    let mut blocks: Vec<Block<'_>> = result.maps.iter().flat_map(|map| map_part(report, map)).collect();
-    if result.maps.is_empty() && result.imitated.is_empty() {
-        blocks.push(Block::Prose(match report.settings.cpus[..] {
+    let Some(LatencyReport { settings, result }) = &report.latency else {
+        return vec![Block::Prose(match report.cpus()[..] {
             [cpu] => format!(
                 "CPU {cpu} alone has no pair: no latency between CPUs can be measured. `coretalk wait`, `queue`, \
                  `wake`, `contend` and `spawn` measure what one CPU can show."
             ),
             _ => "This run holds no cell.".to_owned(),
-        }));
+        })];
+    };
+    let mut blocks: Vec<Block<'_>> =
+        result.maps.iter().flat_map(|map| map_part(report, settings, map)).collect();
+    if result.maps.is_empty() && result.imitated.is_empty() {
+        blocks.push(Block::Prose("This run holds no cell.".to_owned()));
     }
     if !result.ladder.is_empty() {
         let line = result.maps.first().map(|map| &map.kernel);
@@ -98,7 +101,7 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
     blocks.push(Block::Gap);
     blocks.extend(result.maps.iter().flat_map(|map| summary_part(report, map)));
     // Some pairs that were asked for say nothing about groups.
-    if report.settings.pairs == PairChoice::All
+    if settings.pairs == PairChoice::All
         && let Some(findings) = Findings::of_run(result, &report.topology)
     {
         blocks.extend(structure::sentence(&findings));
@@ -107,7 +110,7 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
     blocks
 }
 
-fn map_part<'a>(report: &'a RunReport, map: &'a LatencyMap) -> Vec<Block<'a>> {
+fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a LatencyMap) -> Vec<Block<'a>> {
     let mut blocks = vec![Block::Question(words::question(map))];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
@@ -126,7 +129,8 @@ fn map_part<'a>(report: &'a RunReport, map: &'a LatencyMap) -> Vec<Block<'a>> {
         let readings = readings(map);
         let picture = HeatMap::new(&readings, &report.topology, style);
         let (drawn, how) = picture.draw(style);
-        let legend = Block::Title(words::legend(report, map, picture.threads_per_core(), how));
+        let legend =
+            Block::Title(words::legend(settings, &report.topology, map, picture.threads_per_core(), how));
         [terminal::lines(&[legend], style), vec![String::new()], drawn].concat()
     }));
     blocks
@@ -136,13 +140,13 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let all = overall(map);
     let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
-        if report.result.maps.len() > 1 {
+        if report.maps().len() > 1 {
             blocks.push(Block::Heading(format!("{}:", map.kernel)));
         }
         blocks.extend(overview(report, map, &all));
         // What was watched is the first map: its pairs, its values.
-        let is_first = report.result.maps.first().is_some_and(|first| first.protocol == map.protocol);
-        if let Some(watch) = report.result.watch.as_ref().filter(|_| is_first && map.protocol.is_latency()) {
+        let is_first = report.maps().first().is_some_and(|first| first.protocol == map.protocol);
+        if let Some(watch) = report.watch().filter(|_| is_first && map.protocol.is_latency()) {
             blocks.extend(states::of_map(watch, all.measured, &report.topology));
         }
         blocks.extend(words::cell_doubts(&all));
@@ -159,7 +163,7 @@ pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Bloc
     let mut blocks = vec![words::extremes(all, middle)];
     if listed(report).is_none() && !hybrid {
         let contrasts = contrasts(map, &report.topology);
-        let holding = match &report.result.watch {
+        let holding = match report.watch() {
             Some(watch) if levels_changed(watch) => words::Holding::Changed,
             _ => words::Holding::Still,
         };
@@ -180,7 +184,7 @@ pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::l
 }
 
 fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
-    match &report.settings.pairs {
+    match &report.latency.as_ref()?.settings.pairs {
         PairChoice::Listed(pairs) if pairs.len() <= MOST_LISTED => Some(pairs),
         _ => None,
     }

@@ -195,7 +195,7 @@ fn modes_of(
 
 /// How a run of trials ended, where that matters to a reader.
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
-    let beside_a_map = report.gathering().is_some() && !report.settings.ask_for_nothing();
+    let beside_a_map = report.gathering().is_some() && report.latency.is_some();
     // What is said of the map holds for the whole run.
     let departed = words::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();

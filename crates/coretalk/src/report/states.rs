@@ -18,9 +18,9 @@ pub fn letter(index: usize) -> char {
 
 /// The story of one pair: one number where it held still, else its states over time.
 pub fn pair<'a>(report: &'a RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'a>> {
-    match &report.result.watch {
+    match report.watch() {
         Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
-        watch => still(report, pair, value, watch.as_ref()),
+        watch => still(report, pair, value, watch),
     }
 }
 
@@ -74,12 +74,12 @@ fn still(
 
 /// The story of one pair in sentences only, for a report that draws the plot and the table by itself.
 pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'static>> {
-    match &report.result.watch {
+    match report.watch() {
         Some(watch) if watch.states.len() > 1 => [Block::Headline(changes(report, pair, watch))]
             .into_iter()
             .chain(conclusion(report, pair, watch))
             .collect(),
-        watch => still(report, pair, value, watch.as_ref()),
+        watch => still(report, pair, value, watch),
     }
 }
 

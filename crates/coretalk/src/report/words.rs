@@ -8,7 +8,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
-use coretalk_model::latency::{Counts, LatencyMap, Regime};
+use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
 use coretalk_model::{CpuSet, Environment, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
@@ -43,9 +43,8 @@ pub fn title(report: &RunReport) -> Vec<String> {
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
-    if !report.settings.ask_for_nothing() {
-        parts.push(format!("watched for {}", duration(report.result.watched.secs())));
-    }
+    let watched = report.latency.as_ref().map(|latency| latency.result.watched.secs());
+    parts.extend(watched.map(|secs| format!("watched for {}", duration(secs))));
     parts
 }
 
@@ -132,12 +131,13 @@ pub fn question(map: &LatencyMap) -> String {
 
 /// What a cell is, and how exact.
 pub fn legend(
-    report: &RunReport,
+    settings: &LatencySettings,
+    topology: &Topology,
     map: &LatencyMap,
     threads_per_core: usize,
     format: MapFormat,
 ) -> Vec<String> {
-    let precision = report.settings.precision_of(map.protocol);
+    let precision = settings.precision_of(map.protocol);
     let mut parts = Vec::new();
     if threads_per_core > 1 {
         parts.push("cell: median over the pairs of threads".to_owned());
@@ -148,11 +148,11 @@ pub fn legend(
     {
         let what = if rows == columns { "pixel" } else { "glyph" };
         parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
-        parts.extend(hidden_words(&report.topology, rows, what));
+        parts.extend(hidden_words(topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
     let marked = format == MapFormat::Numbers;
-    parts.push(match report.settings.counts {
+    parts.push(match settings.counts {
         Counts::Adaptive => {
             let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
             let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
@@ -408,7 +408,7 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
 
 /// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
 pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
-    let measured: CpuSet = report.settings.cpus.iter().copied().collect();
+    let measured: CpuSet = report.cpus().into_iter().collect();
     let left_out = report.environment.isolated.difference(&measured);
     let text = match left_out.len() {
         0 => return None,
@@ -437,21 +437,22 @@ fn pronoun(count: usize) -> &'static str {
 
 /// How the run ended, where that matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
-    let result = &report.result;
+    let latency = report.latency.as_ref();
     let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
     let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
-    let is_partial = !result.complete || (trials_left && report.gathering().is_some());
+    let map_left = latency.is_some_and(|latency| !latency.result.complete);
+    let is_partial = map_left || (trials_left && report.gathering().is_some());
     if is_partial && blocks.is_empty() {
         let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));
         blocks.push(Block::Prose(format!(
             "Interrupted after {}: not everything was measured{how}",
-            count(u64::from(result.passes), "pass")
+            count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
         )));
-    } else if result.budget_ended {
+    } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
         let part = if report.series.is_some() { ", the map's part," } else { "" };
         blocks.push(Block::Prose(format!(
             "The budget of {}{part} ended before every interval was as narrow as asked; try a longer --budget.",
-            duration(report.settings.budget.secs())
+            duration(latency.settings.budget.secs())
         )));
     }
     blocks

@@ -34,8 +34,8 @@ pub enum Measuring<'a> {
 /// What is meant by a command that measures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What to measure.
-    pub settings: LatencySettings,
+    /// Which latencies; `None` on one CPU, which has no pair.
+    pub latency: Option<LatencySettings>,
     /// Which trials beside it.
     pub series: Option<SeriesSettings>,
     /// What the user should know before it begins: trials that this machine cannot perform.
@@ -58,7 +58,8 @@ pub fn request(
     let (series, notices) = gathered(machine, measuring, &mut settings)?;
     let options = RunOptions::of(global, Some(settings.cpus.clone()));
     one_map_per_file(&settings, &options.output)?;
-    Ok(Request { settings, series, notices, options })
+    let latency = has_pairs(&settings).then_some(settings);
+    Ok(Request { latency, series, notices, options })
 }
 
 /// The trials of a run of several probes; its budget is shared between them and the map.
@@ -77,7 +78,7 @@ fn gathered(
     let (trials, notices) = possible(machine, gathered.trials)?;
     let [map, beside] = match gathering {
         Gathering::QuickLook => suite::shares_of_quick_look(settings.budget),
-        Gathering::Suite if settings.ask_for_nothing() => [settings.budget; 2],
+        Gathering::Suite if !has_pairs(settings) => [settings.budget; 2],
         Gathering::Suite => {
             let (alone, _) = budget(Measuring::Latency(&LatencyArgs::default()), settings.cpus.len(), false);
             suite::shares_of_suite(settings.budget, alone, gathered.probes.len())
@@ -96,6 +97,10 @@ fn gathered(
     };
     settings.budget = map;
     Ok((Some(series), notices))
+}
+
+fn has_pairs(settings: &LatencySettings) -> bool {
+    settings.cpus.len() > 1
 }
 
 fn settings(
@@ -139,10 +144,6 @@ fn settings(
     let counts = counts(args);
     let guest = machine.environment().hypervisor.is_some();
     let (budget, spacing) = budget(measuring, cpus.len(), guest);
-    if cpus.len() < 2 {
-        let precision = global.precision.unwrap_or(PRECISION);
-        return Ok(LatencySettings::nothing(cpus, precision, global.budget.unwrap_or(budget), seed));
-    }
     Ok(LatencySettings {
         pairs,
         protocols,

@@ -80,25 +80,25 @@ impl Source {
         match self {
             Source::Run(report, _) => {
                 let (environment, topology) = (&report.environment, &report.topology);
-                let of_map = || of_latency(environment, topology, &report.settings, &report.result);
-                match (&report.series, &report.place) {
-                    (Some(series), _) => {
-                        let of_trials = || of_series(environment, topology, &series.settings, &series.result);
-                        match series.settings.gathering() {
-                            None => of_trials(),
-                            // What stands beside the map is a glance: too short to be held against another.
-                            Some(Gathering::QuickLook) => of_map(),
-                            Some(Gathering::Suite) if report.settings.ask_for_nothing() => of_trials(),
-                            Some(Gathering::Suite) => {
-                                let mut side = of_map();
-                                side.datasets.extend(of_trials().datasets);
-                                side
-                            }
-                        }
+                let latency = report.latency.as_ref();
+                let of_map = latency.map(|it| of_latency(environment, topology, &it.settings, &it.result));
+                let of_trials = report.series.as_ref().map(|it| {
+                    let mut side = of_series(environment, topology, &it.settings, &it.result);
+                    if it.settings.gathering() == Some(Gathering::QuickLook) {
+                        // What stands beside the map is a glance: too short to be held against another.
+                        side.datasets.clear();
                     }
-                    (_, Some(place)) => of_places(environment, topology, &place.settings, &place.result),
-                    _ => of_map(),
-                }
+                    side
+                });
+                let place = report.place.as_ref();
+                let of_placements =
+                    place.map(|it| of_places(environment, topology, &it.settings, &it.result));
+                let parts = of_map.into_iter().chain(of_trials).chain(of_placements);
+                let join = |mut side: Side, more: Side| {
+                    side.datasets.extend(more.datasets);
+                    side
+                };
+                parts.reduce(join).unwrap_or_default()
             }
             Source::File(matrices, _) => of_import(matrices),
         }
@@ -108,8 +108,9 @@ impl Source {
     pub fn cpus(&self) -> CpuSet {
         match self {
             Source::Run(report, _) => {
-                let of_trials = report.series.iter().flat_map(|series| &series.settings.cpus);
-                report.settings.cpus.iter().chain(of_trials).copied().collect()
+                let latency = report.latency.iter().flat_map(|latency| &latency.settings.cpus);
+                let series = report.series.iter().flat_map(|series| &series.settings.cpus);
+                latency.chain(series).copied().collect()
             }
             Source::File(matrices, _) => {
                 matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect()

@@ -198,7 +198,7 @@ pub fn measured<'a>(report: &'a RunReport, name: Option<&'a str>, options: &Outp
 /// # Errors
 /// The output cannot be written, or the format cannot hold the run.
 pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
-    if format == FormatWord::Text && !what.report.result.imitated.is_empty() {
+    if format == FormatWord::Text && !what.report.imitated().is_empty() {
         let cpu_model = what.report.environment.cpu_model.as_deref();
         let render = |imitated: &Imitated| as_the_tool_prints(imitated, cpu_model);
         return out.write(|out| export::write_imitations(what.report, &render, out));

@@ -1,85 +1,198 @@
-//! Where the results of a run go, opened before anything is measured.
+//! [`Outputs`]: where the results of a run go, opened before anything is measured.
 
 use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
+use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
-use crate::resolve::output::{OutputOptions, in_files_of_their_own};
+use crate::resolve::map::Measuring;
+use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
-use crate::run::watcher::line_outputs;
-use coretalk_measure::Stop;
-use std::path::PathBuf;
+use coretalk_measure::{Stop, Work, probes};
+use coretalk_model::series::{SeriesSettings, TrialSpec};
+use std::path::{Path, PathBuf};
 
-/// Where results go, opened before anything is measured.
-pub trait Results {
-    /// The outputs that get a line for each trial as it completes.
-    fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out>;
+/// What is about to be measured, as far as formats care.
+#[derive(Debug, Clone, Copy)]
+pub enum Measured<'a> {
+    /// A map, with trials beside a quick look or not.
+    Latency,
+    /// Trials of a probe or of a suite.
+    Trials(&'a SeriesSettings),
+    /// The same work on several placements.
+    Placements(&'a [Work]),
+}
 
-    /// Writes what came out, but for what was streamed. `name` is what output calls the run.
-    ///
-    /// # Errors
-    /// An output cannot be written, or its format cannot hold the run.
-    fn write(
-        &mut self,
-        report: &RunReport,
-        name: Option<&str>,
-        options: &OutputOptions,
-    ) -> Result<(), Failure>;
+impl<'a> Measured<'a> {
+    /// What a command with a map measures: a suite has distributions, which a directory can hold, and a map has none.
+    pub fn of(measuring: Measuring<'_>, series: Option<&'a SeriesSettings>) -> Measured<'a> {
+        match (measuring, series) {
+            (Measuring::Suite, Some(series)) => Measured::Trials(series),
+            _ => Measured::Latency,
+        }
+    }
 }
 
 /// Where the results go, opened before anything is measured.
 pub struct Outputs {
-    pub(super) result: Out,
-    pub(super) exports: Vec<(FormatWord, Out)>,
+    result: Destination,
+    exports: Vec<(FormatWord, Destination)>,
+}
+
+enum Destination {
+    One(Out),
+    /// A directory of percentile tables.
+    Folder(PathBuf),
 }
 
 impl Outputs {
     /// Opens them.
     ///
     /// # Errors
-    /// A file cannot be written.
-    pub fn open(options: &OutputOptions, stop: &Stop) -> Result<Outputs, Failure> {
+    /// A format cannot hold what is about to be measured, or a file or directory cannot be written.
+    pub fn open(options: &OutputOptions, measured: Measured<'_>, stop: &Stop) -> Result<Outputs, Failure> {
+        refuse_formats(options, measured)?;
         in_files_of_their_own(options)?;
-        let result = Out::open_unless(options.output.as_deref(), Some(stop))?;
-        let open =
-            |(format, path): &(FormatWord, PathBuf)| Ok((*format, Out::open_unless(Some(path), Some(stop))?));
+        let destination = |format, path: Option<&Path>| match path {
+            Some(path) if format == FormatWord::Hgrm && is_folder(path) => {
+                std::fs::create_dir_all(path)
+                    .map_err(|source| Failure::Write { to: Some(path.to_owned()), source })?;
+                Ok(Destination::Folder(path.to_owned()))
+            }
+            path => Ok::<_, Failure>(Destination::One(Out::open_unless(path, Some(stop))?)),
+        };
+        let result = destination(options.format, options.output.as_deref())?;
+        let open = |(format, path): &(FormatWord, PathBuf)| Ok((*format, destination(*format, Some(path))?));
         let exports = options.exports.iter().map(open).collect::<Result<_, Failure>>()?;
         Ok(Outputs { result, exports })
     }
-}
 
-impl Results for Outputs {
-    fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
-        line_outputs(options, &mut self.result, &mut self.exports)
+    /// The outputs that get a line for each trial as it completes.
+    pub fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
+        let result = (options.format == FormatWord::Jsonl).then_some(&mut self.result);
+        let streamed = self.exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
+        let mut lines = Vec::new();
+        for destination in streamed.map(|(_, destination)| destination).chain(result) {
+            if let Destination::One(out) = destination {
+                lines.push(out);
+            }
+        }
+        lines
     }
 
-    fn write(
+    /// Writes what came out, but for JSON lines, which were written while it was measured. `name` is what output calls
+    /// the run.
+    ///
+    /// # Errors
+    /// An output cannot be written, or its format cannot hold the run.
+    pub fn write(
         &mut self,
         report: &RunReport,
         name: Option<&str>,
         options: &OutputOptions,
     ) -> Result<(), Failure> {
-        write(report, name, options, self)
+        let what = out::measured(report, name, options);
+        let whole = |(format, _): &&mut (FormatWord, Destination)| *format != FormatWord::Jsonl;
+        for (format, destination) in self.exports.iter_mut().filter(whole) {
+            destination.write(*format, &what)?;
+        }
+        match (&mut self.result, options.format) {
+            (_, FormatWord::Jsonl) => Ok(()),
+            (Destination::One(out), FormatWord::Text) if report.imitated().is_empty() => {
+                let saved = name.map_or(Saved::Not, Saved::As);
+                out.text(&screen::of(report, Screen::Measured(saved), &what.style))
+            }
+            (destination, format) => destination.write(format, &what),
+        }
     }
 }
 
-fn write(
-    report: &RunReport,
-    name: Option<&str>,
-    options: &OutputOptions,
-    outputs: &mut Outputs,
-) -> Result<(), Failure> {
-    let what = out::measured(report, name, options);
-    // JSON lines were written while the trials were made.
-    for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
-        out::write_run(out, *format, &what)?;
-    }
-    match options.format {
-        FormatWord::Jsonl => Ok(()),
-        FormatWord::Text if report.result.imitated.is_empty() => {
-            let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&screen::of(report, Screen::Measured(saved), &what.style))
+impl Destination {
+    fn write(&mut self, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
+        match self {
+            Destination::One(out) => out::write_run(out, format, what),
+            Destination::Folder(folder) => write_folder(what.report, folder),
         }
-        format => out::write_run(&mut outputs.result, format, &what),
     }
+}
+
+/// Formats that cannot hold what is about to be measured are refused before it is.
+fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(), Failure> {
+    let asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
+    let refuse = |reason: &str| Err(Failure::Usage(reason.to_owned()));
+    match measured {
+        Measured::Latency => match options.format {
+            FormatWord::Hgrm => refuse(
+                "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
+                 --format hgrm -o DIR`",
+            ),
+            FormatWord::HyperfineJson => refuse(
+                "`hyperfine-json` holds comparisons of a command, and this measures a map; use json, csv or markdown",
+            ),
+            _ => Ok(()),
+        },
+        Measured::Trials(settings) => {
+            if asked().any(|format| format == FormatWord::C2cCsv) && settings.gathering().is_none() {
+                return refuse(
+                    "`c2c-csv` holds a latency map, and this measures series; use `csv`, `json` or `hgrm`",
+                );
+            }
+            let views = distributions(settings);
+            if asked().any(|format| format == FormatWord::Hgrm) && views == 0 {
+                return refuse(&ExportError::NoSeries.to_string());
+            }
+            if options.format == FormatWord::Hgrm && options.output.is_none() && views > 1 {
+                return refuse(&format!(
+                    "`hgrm` holds one distribution, and this measures up to {views}; write them into a directory with -o DIR"
+                ));
+            }
+            Ok(())
+        }
+        Measured::Placements(works) => {
+            for format in asked() {
+                if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
+                    return refuse(&format!(
+                        "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
+                        output::format_name(format)
+                    ));
+                }
+                let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));
+                if format == FormatWord::HyperfineJson && counts_work {
+                    return refuse(
+                        "`hyperfine-json` holds wall times of a command, and workloads count work in a time; use `json`",
+                    );
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The distributions that trials can have.
+fn distributions(settings: &SeriesSettings) -> usize {
+    let of =
+        |trial: &TrialSpec| probes::series_by_id(&trial.probe).map_or(0, |probe| probe.distributions(trial));
+    settings.trials.iter().map(of).sum()
+}
+
+/// Whether percentile tables go into a directory of this name: everything but the name of one table.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_none_or(|ending| ending != "hgrm")
+}
+
+/// Writes every distribution of a run into a directory.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write_folder(report: &RunReport, folder: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Failure::Write { to: Some(path), source }
+    };
+    std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    for (name, text) in hgrm_files(report) {
+        let path = folder.join(name);
+        Out::open(Some(&path))?.text(&text)?;
+    }
+    Ok(())
 }

@@ -2,22 +2,21 @@
 
 use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
+use crate::report::plain;
 use crate::report::text::{cut, duration};
-use crate::report::{Saved, Screen, plain, screen};
-use crate::resolve::output::{self, OutputOptions};
+use crate::resolve::output::OutputOptions;
 use crate::resolve::placement::Requested;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
+use crate::run::saved;
 use crate::run::segment::{Keeper, Segment};
-use crate::run::watcher::{Watcher, line_outputs};
-use crate::run::{out, saved, trials};
-use crate::{PlaceReport, RunReport};
+use crate::run::watcher::{Watched, Watcher};
+use crate::{Asked, PlaceReport, RunReport};
 use coretalk_measure::session::Kept;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::TrialFailure;
-use coretalk_model::latency::LatencyResult;
 use coretalk_model::place::COMMAND;
 use std::path::Path;
 
@@ -25,7 +24,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Failure`]; the runs made until then are saved.
-pub fn sit(
+pub fn perform(
     machine: &mut dyn Machine,
     segment: Segment,
     requested: Requested,
@@ -37,11 +36,11 @@ pub fn sit(
     let Segment { mut header, mut environment, findings, topology, mut sink, path } = segment;
     let Requested { settings, works } = requested;
     announce(&settings, options, path.as_deref());
-    let asked = settings.to_series();
+    let asked = Asked { place: Some(&settings), ..Asked::default() };
     let budget = duration(settings.budget.secs());
-    let latency = trials::nothing(&asked);
-    let lines = line_outputs(options, &mut outputs.result, &mut outputs.exports);
-    let mut watcher = Watcher::new(options, &topology, &latency, 0, lines, stop).of_trials(&asked.trials);
+    let watched = Watched::of(&topology, asked);
+    let lines = outputs.lines(options);
+    let mut watcher = Watcher::new(options, &topology, watched, 0, lines, stop);
     let job = PlaceJob { settings: &settings, works: &works };
     let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
     let told = watcher.end();
@@ -77,8 +76,7 @@ pub fn sit(
         environment,
         findings,
         topology,
-        settings: latency,
-        result: LatencyResult { complete: result.complete, ..LatencyResult::default() },
+        latency: None,
         series: None,
         place: Some(PlaceReport { settings, result }),
     };
@@ -89,14 +87,14 @@ pub fn sit(
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
         say_where(&failure);
         if options.format != FormatWord::Text {
-            write(&report, name.as_deref(), options, &mut outputs)?;
+            outputs.write(&report, name.as_deref(), options)?;
         }
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
         verbosity::remark(options.verbosity, Verbosity::Normal, &text);
     }
-    write(&report, name.as_deref(), options, &mut outputs).inspect_err(say_where)?;
+    outputs.write(&report, name.as_deref(), options).inspect_err(say_where)?;
     match (ended, &name) {
         (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
             "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}`, go on with \
@@ -107,28 +105,6 @@ pub fn sit(
         }
         _ => Ok(ExitCode::Done),
     }
-}
-
-/// Formats that hold no comparison are refused before anything runs.
-///
-/// # Errors
-/// The format.
-pub fn one_format(options: &OutputOptions, works: &[Work]) -> Result<(), Failure> {
-    let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
-    for format in asked {
-        if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
-            return Err(Failure::Usage(format!(
-                "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
-                output::format_name(format)
-            )));
-        }
-        if format == FormatWord::HyperfineJson && works.iter().any(|work| matches!(work, Work::Workload(_))) {
-            return Err(Failure::Usage(
-                "`hyperfine-json` holds wall times of a command, and workloads count work in a time; use `json`".into(),
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOptions, path: Option<&Path>) {
@@ -211,25 +187,4 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(cut(&plain(line), SAID))
-}
-
-fn write(
-    report: &RunReport,
-    name: Option<&str>,
-    options: &OutputOptions,
-    outputs: &mut Outputs,
-) -> Result<(), Failure> {
-    let what = out::measured(report, name, options);
-    // JSON lines were written while the runs were made.
-    for (format, out) in outputs.exports.iter_mut().filter(|(format, _)| *format != FormatWord::Jsonl) {
-        out::write_run(out, *format, &what)?;
-    }
-    match (options.format, &report.place) {
-        (FormatWord::Jsonl, _) => Ok(()),
-        (FormatWord::Text, Some(_)) => {
-            let saved = name.map_or(Saved::Not, Saved::As);
-            outputs.result.text(&screen::of(report, Screen::Measured(saved), &what.style))
-        }
-        (format, _) => out::write_run(&mut outputs.result, format, &what),
-    }
 }

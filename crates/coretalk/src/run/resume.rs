@@ -3,7 +3,6 @@
 pub mod placement;
 pub mod trials;
 
-use crate::RunHeader;
 use crate::args::parse::Invocation;
 use crate::args::value::MachineWord;
 use crate::exit::{ExitCode, Failure};
@@ -11,18 +10,19 @@ use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::verbosity::{self, Verbosity};
-use crate::run::map::{RunPlan, sit};
+use crate::run::measure::{RunPlan, perform};
+use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
 use crate::run::segment::{Keeper, Segment};
-use crate::run::trial_outputs::outputs;
 use crate::store::{Conditions, Resumed, RunFile, RunWriter};
+use crate::{Asked, RunHeader};
 use coretalk_measure::session::latency::Past;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::{LatencySettings, Record};
-use coretalk_model::series::{Gathering, SeriesRecord, SeriesSettings};
-use coretalk_model::{CpuId, Picos};
+use coretalk_model::latency::LatencySettings;
+use coretalk_model::series::{Gathering, SeriesSettings};
+use coretalk_model::{CpuId, CpuSet, Picos};
 use std::path::PathBuf;
 
 /// Goes on with a run.
@@ -59,20 +59,16 @@ pub fn act(
     };
     let settings = found.file.settings()?;
     let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
-    // One CPU has no map, and its trials get all.
-    let had = if settings.ask_for_nothing() { of_trials } else { settings.budget + of_trials };
+    let had = settings.as_ref().map_or(Picos::ZERO, |settings| settings.budget) + of_trials;
     let mut machine = found.machine(invocation)?;
-    same_settings(invocation, measuring, &*machine, &settings)?;
+    same_settings(invocation, measuring, &*machine, settings.as_ref(), trials.as_ref())?;
     if found.needs_nothing(invocation, had)? {
         return Ok(ExitCode::Done);
     }
-    let mut outputs = outputs(measuring, &found.options.output, trials.as_ref(), stop)?;
-    let workers = Some(settings.cpus.clone());
-    let (options, GoingOn { segment, settings, series, record, segments }) =
-        found.go_on(invocation, &mut *machine, workers, stop)?;
-    let series = series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None }));
-    let plan = RunPlan { settings, past: Past { record, segments }, series };
-    sit(&mut *machine, segment, plan, &mut *outputs, &options, stop)
+    let outputs = Outputs::open(&found.options.output, Measured::of(measuring, trials.as_ref()), stop)?;
+    let workers = Some(found.file.cpus()?);
+    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, workers, stop)?;
+    perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
 /// A saved run that is to go on.
@@ -93,14 +89,8 @@ pub(super) struct Found {
 pub(super) struct GoingOn {
     /// Its new segment.
     pub segment: Segment,
-    /// What is asked of the latency map.
-    pub settings: LatencySettings,
-    /// What is asked of series, and what the segments before have said of it.
-    pub series: Option<(SeriesSettings, SeriesRecord)>,
-    /// What the segments before have said of the map.
-    pub record: Record,
-    /// How many they are.
-    pub segments: u32,
+    /// What it measures, and what the segments before have said of it.
+    pub plan: RunPlan,
 }
 
 impl Found {
@@ -181,7 +171,11 @@ impl Found {
         let segments = header.segments - 1;
         let sink = Keeper::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
-        Ok((options, GoingOn { segment, settings, series, record, segments }))
+        let plan = RunPlan {
+            latency: settings.map(|settings| (settings, Past { record, segments })),
+            series: series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None })),
+        };
+        Ok((options, GoingOn { segment, plan }))
     }
 }
 
@@ -204,10 +198,12 @@ fn same_settings(
     invocation: &Invocation,
     measuring: Measuring<'_>,
     machine: &dyn Machine,
-    was: &LatencySettings,
+    was: Option<&LatencySettings>,
+    trials: Option<&SeriesSettings>,
 ) -> Result<(), Failure> {
     let typed = |ids: &[&str]| ids.iter().find_map(|id| invocation.flag(id));
-    let seed = invocation.cli.global.seed.unwrap_or(was.seed);
+    let known = Asked { latency: was, series: trials, place: None };
+    let seed = invocation.cli.global.seed.unwrap_or(known.seed());
     let settings = [
         "cpus",
         "smt",
@@ -229,26 +225,38 @@ fn same_settings(
     if typed(&settings).is_none() {
         return Ok(());
     }
-    let now = map::request(machine, &invocation.cli.global, measuring, seed)?.settings;
-    let sorted = |settings: &LatencySettings| {
-        let mut cpus = settings.cpus.clone();
-        cpus.sort();
-        cpus
+    let now = map::request(machine, &invocation.cli.global, measuring, seed)?;
+    let sorted = |cpus: &[CpuId]| cpus.iter().copied().collect::<CpuSet>();
+    type Differing = Vec<(&'static [&'static str], bool)>;
+    let of_latency = |now: &LatencySettings, was: &LatencySettings| -> Differing {
+        vec![
+            (&["cpus", "smt", "pairs"], sorted(&now.cpus) != sorted(&was.cpus) || now.pairs != was.pairs),
+            (&["protocol"], now.protocols != was.protocols),
+            (&["hint"], now.hint != was.hint),
+            (&["home"], now.home != was.home),
+            (&["lines"], now.lines != was.lines),
+            (&["samples", "iterations"], now.counts != was.counts),
+            (&["parallel"], now.parallel != was.parallel),
+            (&["precision"], now.precision != was.precision),
+            (&["seed"], now.seed != was.seed),
+            (&["tails", "rate"], now.tails != was.tails),
+            (&["imitate"], now.imitate != was.imitate),
+            (&["keep_raw"], now.keep_raw != was.keep_raw),
+        ]
     };
-    let differs: [(&[&str], bool); 12] = [
-        (&["cpus", "smt", "pairs"], sorted(&now) != sorted(was) || now.pairs != was.pairs),
-        (&["protocol"], now.protocols != was.protocols),
-        (&["hint"], now.hint != was.hint),
-        (&["home"], now.home != was.home),
-        (&["lines"], now.lines != was.lines),
-        (&["samples", "iterations"], now.counts != was.counts),
-        (&["parallel"], now.parallel != was.parallel),
-        (&["precision"], now.precision != was.precision),
-        (&["seed"], now.seed != was.seed),
-        (&["tails", "rate"], now.tails != was.tails),
-        (&["imitate"], now.imitate != was.imitate),
-        (&["keep_raw"], now.keep_raw != was.keep_raw),
-    ];
+    let of_trials = |now: &SeriesSettings, was: &SeriesSettings| -> Differing {
+        vec![
+            (&["cpus", "smt"], sorted(&now.cpus) != sorted(&was.cpus)),
+            (&["precision"], now.precision != was.precision),
+            (&["seed"], now.seed != was.seed),
+        ]
+    };
+    let differs = match (&now.latency, was, now.series.as_ref().zip(trials)) {
+        (Some(now), Some(was), _) => of_latency(now, was),
+        (None, None, Some((now, was))) => of_trials(now, was),
+        // One of them has one CPU and no pair.
+        _ => vec![(&["cpus", "smt"] as &[&str], true)],
+    };
     for (ids, differs) in differs {
         if let (Some(option), true) = (typed(ids), differs) {
             return Err(Failure::Usage(format!(

@@ -8,7 +8,7 @@ use crate::export::Export;
 use crate::resolve::output;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::{self, Out};
-use crate::run::trial_outputs::{is_folder, write_folder};
+use crate::run::outputs::{is_folder, write_folder};
 use crate::store::{Directory, RunFile, Surroundings, find, short_name};
 use coretalk_model::Protocol;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! One segment of a run, whatever it measures: how it is opened and closed, and where its rounds go meanwhile.
 
-use crate::RunHeader;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::run_options::{RunOptions, SaveTarget};
@@ -8,11 +7,12 @@ use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::part::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
+use crate::{Asked, RunHeader};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::{LatencyResult, LatencySettings};
-use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
+use coretalk_model::latency::LatencyResult;
+use coretalk_model::series::{SeriesEntry, SeriesResult};
 use coretalk_model::{Departure, Environment, Finding, Topology};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
@@ -26,10 +26,8 @@ pub struct Opening<'a> {
     pub invocation: &'a Invocation,
     /// How it is made and kept.
     pub options: &'a RunOptions,
-    /// What is asked of the latency map.
-    pub settings: &'a LatencySettings,
-    /// What is asked of series.
-    pub series: Option<&'a SeriesSettings>,
+    /// What it is to measure.
+    pub asked: Asked<'a>,
     /// The wish to end.
     pub stop: &'a Stop,
 }
@@ -64,14 +62,13 @@ impl Opening<'_> {
         environment.label.clone_from(&remarks.label);
         environment.notes.extend(remarks.notes.clone());
         let topology = machine.topology().clone();
-        let header = header(self.invocation, target, self.settings.seed, &environment);
+        let header = header(self.invocation, target, self.asked.seed(), &environment);
         let new = NewRun {
             header: &header,
             environment: &environment,
             findings: &findings,
             topology: &topology,
-            settings: self.settings,
-            series: self.series,
+            asked: self.asked,
             allowed: &machine.allowance().cpuset,
         };
         let (sink, path) = keeper(&new, target, output.verbosity, self.stop)?;

@@ -1,14 +1,15 @@
 //! [`ShortMeasurement`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise`
 //! stand on.
 
+use crate::Asked;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::machine;
-use crate::resolve::map::{self, Measuring};
+use crate::resolve::map::{self, Measuring, Request};
 use crate::run::segment::Keeper;
 use crate::run::signals;
-use crate::run::watcher::Watcher;
+use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::{CpuId, Environment, Picos, Topology};
@@ -48,16 +49,8 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         took: Picos::ZERO,
         result: Err(String::new()),
     };
-    let mut request = match request {
-        Ok(request) if request.settings.cpus.len() >= fewest => request,
-        Ok(request) => {
-            unmeasured.result = Err(match request.settings.cpus.len() {
-                0 | 1 => "one CPU has no pair".into(),
-                _ => "two CPUs have one pair, and groups show only from three CPUs on".into(),
-            });
-            unmeasured.cpus = request.settings.cpus;
-            return Ok(unmeasured);
-        }
+    let request = match request {
+        Ok(request) => request,
         // What is reported can be told where nothing can be measured.
         Err(Failure::Environment(reason)) => {
             unmeasured.result = Err(reason);
@@ -65,30 +58,33 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         }
         Err(failure) => return Err(failure),
     };
-    request.settings.ladder = false;
-    let most = if request.settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
-    request.settings.budget = request.settings.budget.min(most);
+    let Request { latency: Some(mut settings), options, .. } = request else {
+        unmeasured.result = Err("one CPU has no pair".into());
+        return Ok(unmeasured);
+    };
+    if settings.cpus.len() < fewest {
+        unmeasured.result = Err("two CPUs have one pair, and groups show only from three CPUs on".into());
+        unmeasured.cpus = settings.cpus;
+        return Ok(unmeasured);
+    }
+    settings.ladder = false;
+    let most = if settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
+    settings.budget = settings.budget.min(most);
     let stop = signals::stop()?;
-    if let Some(workers) = &request.options.workers {
+    if let Some(workers) = &options.workers {
         machine.engage(workers)?;
     }
     let topology = machine.topology().clone();
     let began = machine.now();
-    let mut watcher =
-        Watcher::new(&request.options.output, &topology, &request.settings, 0, Vec::new(), &stop);
-    let measured = latency::run(
-        &mut *machine,
-        &request.settings,
-        Past::default(),
-        &mut Keeper::Nothing,
-        &mut watcher,
-        &stop,
-    );
+    let watched = Watched::of(&topology, Asked { latency: Some(&settings), ..Asked::default() });
+    let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
+    let measured =
+        latency::run(&mut *machine, &settings, Past::default(), &mut Keeper::Nothing, &mut watcher, &stop);
     watcher.end()?;
     let (result, ended) = measured?;
     if ended == latency::Ended::Interrupted {
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
     }
     let took = machine.now().saturating_sub(began);
-    Ok(ShortMeasurement { cpus: request.settings.cpus, took, result: Ok(result), topology, ..unmeasured })
+    Ok(ShortMeasurement { cpus: settings.cpus, took, result: Ok(result), topology, ..unmeasured })
 }

@@ -1,6 +1,6 @@
 //! [`Watcher`]: what standard error and the JSON lines are told while a run is made.
 
-use crate::args::words::FormatWord;
+use crate::Asked;
 use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
@@ -10,13 +10,36 @@ use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
-use coretalk_model::latency::{LatencySettings, cells};
+use coretalk_model::latency::cells;
+use coretalk_model::place::PlaceSettings;
 use coretalk_model::series::{SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Departure, Topology};
 use std::io::{self, IsTerminal, Stderr};
 use std::time::{Duration, Instant};
 
 type Clock = Box<dyn FnMut() -> Duration>;
+
+/// What is about to be measured, as far as progress and JSON lines name it.
+#[derive(Debug, Clone, Default)]
+pub struct Watched {
+    cpus: Vec<CpuId>,
+    cells: Vec<[CpuId; 2]>,
+    trials: Vec<TrialSpec>,
+}
+
+impl Watched {
+    /// What a run is asked to measure.
+    pub fn of(topology: &Topology, asked: Asked<'_>) -> Watched {
+        let placed = asked.place.map(PlaceSettings::to_series);
+        let series = asked.series.or(placed.as_ref());
+        let cpus = asked.latency.map(|latency| &latency.cpus).or(series.map(|series| &series.cpus));
+        Watched {
+            cpus: cpus.cloned().unwrap_or_default(),
+            cells: asked.latency.map_or_else(Vec::new, |latency| cells(topology, latency)),
+            trials: series.map_or_else(Vec::new, |series| series.trials.clone()),
+        }
+    }
+}
 
 /// Draws progress and streams JSON lines, in commit slots only.
 pub struct Watcher<'a> {
@@ -36,12 +59,12 @@ impl<'a> Watcher<'a> {
     pub fn new(
         options: &OutputOptions,
         topology: &Topology,
-        settings: &LatencySettings,
+        watched: Watched,
         segment: u32,
         lines: Vec<&'a mut Out>,
         stop: &Stop,
     ) -> Watcher<'a> {
-        let cells = cells(topology, settings);
+        let Watched { cpus, cells, trials } = watched;
         let began = Instant::now();
         let clock: Clock = Box::new(move || began.elapsed());
         let audience = match depth::height() {
@@ -50,17 +73,8 @@ impl<'a> Watcher<'a> {
         };
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
-            Progress::new(
-                io::stderr(),
-                clock,
-                audience,
-                style,
-                topology.clone(),
-                &settings.cpus,
-                cells.clone(),
-            )
+            Progress::new(io::stderr(), clock, audience, style, topology.clone(), &cpus, cells.clone())
         });
-        let trials = Vec::new();
         Watcher {
             progress,
             lines,
@@ -72,12 +86,6 @@ impl<'a> Watcher<'a> {
             failure: None,
             departed: Vec::new(),
         }
-    }
-
-    /// Watches a run of series: these are its trials.
-    pub fn of_trials(mut self, trials: &[TrialSpec]) -> Watcher<'a> {
-        self.trials = trials.to_vec();
-        self
     }
 
     /// The CPUs that went away so far.
@@ -154,18 +162,4 @@ impl Observer for Watcher<'_> {
             progress.event(event);
         }
     }
-}
-
-/// The outputs that get a line for each trial as it completes.
-pub fn line_outputs<'a>(
-    options: &OutputOptions,
-    result: &'a mut Out,
-    exports: &'a mut [(FormatWord, Out)],
-) -> Vec<&'a mut Out> {
-    let streamed = exports.iter_mut().filter(|(format, _)| *format == FormatWord::Jsonl);
-    let mut lines: Vec<&mut Out> = streamed.map(|(_, out)| out).collect();
-    if options.format == FormatWord::Jsonl {
-        lines.push(result);
-    }
-    lines
 }

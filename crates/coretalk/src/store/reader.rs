@@ -4,9 +4,9 @@ use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, k
 use super::error::{StoreError, sqlite_error};
 use super::rows;
 use super::run_file::{RunFile, Segment};
-use crate::{PlaceReport, RunReport, SeriesReport};
+use crate::{LatencyReport, PlaceReport, RunReport, SeriesReport};
 use coretalk_measure::session::RecordedRound;
-use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale, analyse};
+use coretalk_model::latency::{Counts, Entry, LatencySettings, Purpose, Record, Reducer, Scale, analyse};
 use coretalk_model::place::{PlaceSettings, analyse_places};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
@@ -51,17 +51,19 @@ impl RunFile {
         let findings = self.findings()?;
         let topology = self.topology()?;
         let settings = self.settings()?;
-        let record = self.record_of(&topology, &settings)?;
+        let record = self.record_of(&topology, settings.as_ref())?;
         let rate = TickRate { hz: environment.clock.hz };
-        let result = analyse(&topology, &settings, rate, &record);
+        let latency = settings.map(|settings| {
+            let result = analyse(&topology, &settings, rate, &record);
+            LatencyReport { settings, result }
+        });
         let asked = self.series_settings()?;
         // Comparisons are kept as series are: a trial is a piece of work on a placement.
         let place = asked.as_ref().and_then(PlaceSettings::of_series);
         let series = asked.filter(|_| place.is_none());
         let series = series.map(|settings| self.series_of(settings)).transpose()?;
         let place = place.map(|settings| self.place_of(settings)).transpose()?;
-        let mut report =
-            RunReport { header, environment, findings, topology, settings, result, series, place };
+        let mut report = RunReport { header, environment, findings, topology, latency, series, place };
         report.complete_the_ladder();
         Ok((report, record))
     }
@@ -130,7 +132,7 @@ impl RunFile {
     /// # Errors
     /// As [`report`](RunFile::report).
     pub fn record(&self) -> Result<Record, StoreError> {
-        self.record_of(&self.topology()?, &self.settings()?)
+        self.record_of(&self.topology()?, self.settings()?.as_ref())
     }
 
     /// Hands over the rounds in the order performed, each with the number of its segment, one at a time: a run over
@@ -139,7 +141,7 @@ impl RunFile {
     /// # Errors
     /// As [`report`](RunFile::report); rounds before the damaged one have been handed over.
     pub fn each_round(&self, raw: RawTicks, take: impl FnMut(u32, RecordedRound)) -> Result<(), StoreError> {
-        let plan = self.plan(&self.topology()?, &self.settings()?)?;
+        let plan = self.plan(&self.topology()?, self.settings()?.as_ref())?;
         self.each_round_of(plan.len() as u32, raw, take)
     }
 
@@ -164,7 +166,11 @@ impl RunFile {
         Ok(Shapes::stored(shapes))
     }
 
-    fn record_of(&self, topology: &Topology, settings: &LatencySettings) -> Result<Record, StoreError> {
+    fn record_of(
+        &self,
+        topology: &Topology,
+        settings: Option<&LatencySettings>,
+    ) -> Result<Record, StoreError> {
         let cells = self.plan(topology, settings)?.len() as u32;
         let mut record = Record::new();
         for (key, value) in self.decisions()? {
@@ -195,7 +201,7 @@ impl RunFile {
         // A transaction, so that a run that is still being measured is seen as it was at one moment.
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;
-        let counts = self.settings()?.counts;
+        let counts = self.settings()?.map_or(Counts::Adaptive, |settings| settings.counts);
         let clock =
             |segment: &Segment| Scale { rate: TickRate { hz: segment.clock_hz }, step_ns: segment.step_ns };
         let mut reducers: Vec<Reducer> =

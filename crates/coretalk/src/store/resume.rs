@@ -4,7 +4,7 @@ use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
 use super::writer::{Budgets, MapEnd, RunWriter, scale};
 use crate::RunHeader;
-use coretalk_model::latency::{LatencySettings, Record};
+use coretalk_model::latency::{Counts, LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
 use coretalk_model::stats::MOST_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
@@ -66,8 +66,8 @@ pub struct Resumed {
     pub writer: RunWriter,
     /// What the run is called; its segments count the new one.
     pub header: RunHeader,
-    /// What is asked, with the new budget where one was given.
-    pub settings: LatencySettings,
+    /// What is asked of the latency between CPUs, with the new budget where one was given.
+    pub settings: Option<LatencySettings>,
     /// What is asked of series, and what the segments before have said of it.
     pub series: Option<(SeriesSettings, SeriesRecord)>,
     /// What the machine reported of its structure when the run began: the numbers of cells rest on it.
@@ -111,10 +111,10 @@ impl RunWriter {
         compatible(&was, here)?;
         let mut settings = file.settings()?;
         let asked = file.series_settings()?;
-        let trials = asked.as_ref().map(|series| series.budget);
-        let budgets =
-            budget.map(|whole| Budgets::shared(whole, settings.budget, trials, !settings.ask_for_nothing()));
-        if let Some(budgets) = budgets {
+        let [map, trials] =
+            [settings.as_ref().map(|map| map.budget), asked.as_ref().map(|series| series.budget)];
+        let budgets = budget.map(|whole| Budgets::shared(whole, map, trials));
+        if let (Some(budgets), Some(settings)) = (budgets, &mut settings) {
             settings.budget = budgets.map;
             settings.analyses = MOST_ANALYSES;
         }
@@ -128,8 +128,8 @@ impl RunWriter {
             None => None,
         };
         let mut header = file.header()?;
-        let mut writer =
-            file.into_writer(header.segments, scale(&here.environment.clock), settings.counts)?;
+        let counts = settings.as_ref().map_or(Counts::Adaptive, |settings| settings.counts);
+        let mut writer = file.into_writer(header.segments, scale(&here.environment.clock), counts)?;
         writer.begin_segment(&here.environment.clock, budgets)?;
         writer.map_of_both = series.as_ref().map(|_| MapEnd::default());
         header.segments += 1;

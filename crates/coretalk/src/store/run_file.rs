@@ -5,7 +5,7 @@ use super::codec::checksum;
 use super::error::{StoreError, io_error, sqlite_error};
 use super::rows;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS, TABLES, VERSION};
-use crate::RunHeader;
+use crate::{Asked, RunHeader};
 use coretalk_model::latency::{LatencySettings, PairChoice, cells};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
 use rusqlite::limits::Limit;
@@ -127,16 +127,28 @@ impl RunFile {
         self.read(rows::read_topology)
     }
 
-    /// What was asked, the budget of the last segment among it.
+    /// What was asked of the latency between CPUs, the budget of the last segment among it; `None` for a run that asked
+    /// for no latency.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
-    pub fn settings(&self) -> Result<LatencySettings, StoreError> {
+    pub fn settings(&self) -> Result<Option<LatencySettings>, StoreError> {
         let settings = self.read(rows::read_settings)?;
-        if settings.cpus.len() > MOST_CPUS {
-            return Err(self.damaged(format!("{} CPUs in one run", settings.cpus.len())));
+        match settings.as_ref().map_or(0, |settings| settings.cpus.len()) {
+            cpus if cpus > MOST_CPUS => Err(self.damaged(format!("{cpus} CPUs in one run"))),
+            _ => Ok(settings),
         }
-        Ok(settings)
+    }
+
+    /// The CPUs that were asked for, in matrix order.
+    ///
+    /// # Errors
+    /// As [`header`](RunFile::header).
+    pub fn cpus(&self) -> Result<Vec<CpuId>, StoreError> {
+        match self.settings()? {
+            Some(settings) => Ok(settings.cpus),
+            None => Ok(self.series_settings()?.map_or_else(Vec::new, |settings| settings.cpus)),
+        }
     }
 
     /// Which CPUs the process was allowed to use.
@@ -196,14 +208,14 @@ impl RunFile {
     pub(super) fn plan(
         &self,
         topology: &Topology,
-        settings: &LatencySettings,
+        settings: Option<&LatencySettings>,
     ) -> Result<Vec<[CpuId; 2]>, StoreError> {
         let (count, check, wrote): (u32, u32, String) = self.read(|db| {
             db.query_row("SELECT cells, cells_check, tool_version FROM run", [], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })
         })?;
-        let plan = cells(topology, settings);
+        let plan = settings.map_or_else(Vec::new, |settings| cells(topology, settings));
         if (count, check) == fingerprint(&plan) {
             Ok(plan)
         } else {
@@ -260,12 +272,15 @@ pub(super) fn fingerprint(plan: &[[CpuId; 2]]) -> (u32, u32) {
 pub(super) fn plan_of(
     path: &Path,
     topology: &Topology,
-    settings: &LatencySettings,
+    asked: Asked<'_>,
 ) -> Result<Vec<[CpuId; 2]>, StoreError> {
     let too_large = |what: String, limit| Err(StoreError::TooLarge { path: path.to_owned(), what, limit });
-    if settings.cpus.len() > MOST_CPUS {
-        return too_large(format!("a run over {} CPUs", settings.cpus.len()), MOST_CPUS as u64);
+    let of_latency = asked.latency.map(|settings| settings.cpus.len());
+    let cpus = of_latency.or(asked.series.map(|series| series.cpus.len())).unwrap_or_default();
+    if cpus > MOST_CPUS {
+        return too_large(format!("a run over {cpus} CPUs"), MOST_CPUS as u64);
     }
+    let Some(settings) = asked.latency else { return Ok(Vec::new()) };
     match &settings.pairs {
         PairChoice::Listed(pairs) if pairs.len() > u32::MAX as usize => {
             too_large(format!("a list of {} pairs", pairs.len()), u64::from(u32::MAX))

@@ -1,8 +1,8 @@
 //! Tags: names that the user gives to a run.
 
 use super::error::{StoreError, sqlite_error};
-use super::now;
 use super::run_file::RunFile;
+use crate::run_report::now;
 use rusqlite::Connection;
 use std::path::Path;
 

@@ -7,6 +7,7 @@ mod round_trip;
 mod selecting;
 
 use super::{NewRun, RunWriter};
+use crate::Asked;
 use crate::RunHeader;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{Decision, RecordedRound, Slot};
@@ -100,8 +101,7 @@ impl Sample {
             environment: &self.environment,
             findings: &self.findings,
             topology: &self.topology,
-            settings: &self.settings,
-            series: None,
+            asked: Asked { latency: Some(&self.settings), ..Asked::default() },
             allowed: &self.allowed,
         }
     }

@@ -7,13 +7,14 @@ use super::reader::RoundKey;
 use super::rows;
 use super::run_file::{RunFile, connect, fingerprint, journal, plan_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
-use super::{BLOB_LIMIT_BYTES, now};
-use super::{ENDING, tags};
-use crate::RunHeader;
+use super::{BLOB_LIMIT_BYTES, ENDING, tags};
+use crate::run_report::now;
+use crate::{Asked, RunHeader};
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Decision, Kept, RecordedRound, SeriesSink, Sink, SinkError, Slot};
-use coretalk_model::latency::{Counts, LatencyResult, LatencySettings, Purpose, Reducer, Scale};
-use coretalk_model::series::{SeriesEntry, SeriesResult, SeriesSettings};
+use coretalk_model::latency::{Counts, LatencyResult, Purpose, Reducer, Scale};
+use coretalk_model::place::PlaceSettings;
+use coretalk_model::series::{SeriesEntry, SeriesResult};
 use coretalk_model::{ClockFacts, CpuSet, Environment, Finding, Home, KernelId, Picos, TickRate, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -36,10 +37,8 @@ pub struct NewRun<'a> {
     pub findings: &'a [Finding],
     /// What the machine reported of its structure.
     pub topology: &'a Topology,
-    /// What is asked of the latency map.
-    pub settings: &'a LatencySettings,
-    /// What is asked of series.
-    pub series: Option<&'a SeriesSettings>,
+    /// What it is to measure.
+    pub asked: Asked<'a>,
     /// Which CPUs the process may use.
     pub allowed: &'a CpuSet,
 }
@@ -53,17 +52,12 @@ pub(super) struct Budgets {
 
 impl Budgets {
     /// A budget for all of a run that had these: shared as they were.
-    pub fn shared(whole: Picos, map: Picos, trials: Option<Picos>, has_map: bool) -> Budgets {
-        let Some(trials) = trials.filter(|_| has_map) else { return Budgets { map: whole, trials: whole } };
+    pub fn shared(whole: Picos, map: Option<Picos>, trials: Option<Picos>) -> Budgets {
+        let Some((map, trials)) = map.zip(trials) else { return Budgets { map: whole, trials: whole } };
         let share = map.secs() / (map + trials).secs().max(1e-9);
         let map = Picos::from_secs(whole.secs() * share).min(whole);
         Budgets { map, trials: whole - map }
     }
-}
-
-/// An id for a new run: UUID v7, so that ids sort by time.
-pub fn fresh_id() -> String {
-    uuid::Uuid::now_v7().to_string()
 }
 
 /// How a map ended that trials follow.
@@ -140,7 +134,7 @@ impl RunWriter {
         run: &NewRun<'_>,
     ) -> Result<RunWriter, StoreError> {
         let path = file_of(directory, &run.header.id);
-        let plan = plan_of(&path, run.topology, run.settings)?;
+        let plan = plan_of(&path, run.topology, run.asked)?;
         if path.exists() {
             let source = ErrorKind::AlreadyExists.into();
             return Err(StoreError::Io { operation: "create", path, source });
@@ -151,8 +145,9 @@ impl RunWriter {
             .and_then(|()| into_place(&new, &path))
             .inspect_err(|_| discard(&new))?;
         let clock = scale(&run.environment.clock);
-        let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, run.settings.counts)?;
-        writer.map_of_both = run.series.map(|_| MapEnd::default());
+        let counts = run.asked.latency.map_or(Counts::Adaptive, |settings| settings.counts);
+        let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, counts)?;
+        writer.map_of_both = run.asked.has_trials().then(MapEnd::default);
         Ok(writer)
     }
 
@@ -463,10 +458,10 @@ fn write_first_rows(
         (
             &header.id,
             &header.started,
-            match run.series {
-                Some(_) if run.settings.ask_for_nothing() => "series",
-                Some(_) => "both",
-                None => "latency",
+            match (run.asked.latency, run.asked.has_trials()) {
+                (None, _) => "series",
+                (Some(_), true) => "both",
+                (Some(_), false) => "latency",
             },
             serde_json::Value::from(header.command.clone()).to_string(),
             header.seed.to_string(),
@@ -483,8 +478,11 @@ fn write_first_rows(
     rows::write_environment(&transaction, run.environment)?;
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
-    rows::write_settings(&transaction, run.settings)?;
-    if let Some(series) = run.series {
+    // Comparisons are kept as series are: a trial is a piece of work on a placement.
+    let placed = run.asked.place.map(PlaceSettings::to_series);
+    let series = run.asked.series.or(placed.as_ref());
+    rows::write_settings(&transaction, run.asked.latency, series)?;
+    if let Some(series) = series {
         rows::write_series_settings(&transaction, series)?;
     }
     for tag in &header.tags {

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a sample that cannot be built fails its test")]
 
-use coretalk::{RunHeader, RunReport};
+use coretalk::{LatencyReport, RunHeader, RunReport};
 use coretalk_model::latency::*;
 use coretalk_model::stats::Estimate;
 use coretalk_model::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
@@ -93,26 +93,28 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
         environment,
         findings: Vec::new(),
         topology,
-        settings: settings(cpus),
-        result: LatencyResult {
-            maps,
-            complete: true,
-            passes: 24,
-            watched: Picos::from_secs(6.4),
-            watch: Some(StateWatch {
+        latency: Some(LatencyReport {
+            settings: settings(cpus),
+            result: LatencyResult {
+                maps,
+                complete: true,
+                passes: 24,
                 watched: Picos::from_secs(6.4),
-                pair: None,
-                states: vec![WatchedState {
-                    share: 1.0,
-                    visits: 1,
-                    longest: Picos::from_secs(6.4),
-                    kernels: Vec::new(),
-                }],
-                line: Vec::new(),
-                cells_changed: 0.0,
-            }),
-            ..LatencyResult::default()
-        },
+                watch: Some(StateWatch {
+                    watched: Picos::from_secs(6.4),
+                    pair: None,
+                    states: vec![WatchedState {
+                        share: 1.0,
+                        visits: 1,
+                        longest: Picos::from_secs(6.4),
+                        kernels: Vec::new(),
+                    }],
+                    line: Vec::new(),
+                    cells_changed: 0.0,
+                }),
+                ..LatencyResult::default()
+            },
+        }),
         series: None,
         place: None,
     }
@@ -171,7 +173,7 @@ pub fn desktop() -> RunReport {
     report.environment.cpu_model = Some("AMD Ryzen 9 5950X 16-Core Processor".into());
     report.environment.kernel = Some("Linux 6.12.9".into());
     let levels = [(Relation::Smt, 7.8), (Relation::L3, 18.1), (Relation::Package, 85.2)];
-    report.result.ladder = ladder(&levels);
+    report.latency.as_mut().unwrap().result.ladder = ladder(&levels);
     report.findings = vec![
         Finding {
             id: "governor".into(),
@@ -204,7 +206,7 @@ pub fn laptop() -> RunReport {
     let topology = Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new());
     let map = map(8, |a, b| if a % 4 == b % 4 { 6.0 } else { 24.0 });
     let mut report = report(topology, vec![map], Some("laptop-smt"));
-    report.result.ladder = ladder(&[(Relation::Smt, 6.0), (Relation::L3, 24.0)]);
+    report.latency.as_mut().unwrap().result.ladder = ladder(&[(Relation::Smt, 6.0), (Relation::L3, 24.0)]);
     report
 }
 
@@ -237,7 +239,7 @@ pub fn epyc() -> RunReport {
         gate: vec![gate(Relation::L3, 0.001), gate(Relation::Node, 0.003), gate(Relation::Machine, -0.002)],
     };
     let mut report = report(topology, vec![map], Some("epyc-2s-192"));
-    report.result.ladder =
+    report.latency.as_mut().unwrap().result.ladder =
         ladder(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]);
     report
 }
@@ -296,7 +298,7 @@ pub fn hybrid() -> RunReport {
         let of_kinds = ladder(&[(relation, ns)])
             .into_iter()
             .map(|row| LadderRow { classes: Some(classes.map(str::to_owned)), ..row });
-        report.result.ladder.extend(of_kinds);
+        report.latency.as_mut().unwrap().result.ladder.extend(of_kinds);
     }
     report
 }
@@ -322,7 +324,7 @@ pub fn huge() -> RunReport {
         _ => 300.0,
     });
     let mut report = report(topology, vec![map], Some("huge-1024"));
-    report.result.budget_ended = true;
+    report.latency.as_mut().unwrap().result.budget_ended = true;
     report
 }
 
@@ -345,14 +347,14 @@ pub fn floating_guest() -> RunReport {
             (KernelId("cas".into()), estimate(pause, 0.03)),
         ],
     };
-    report.result.watch = Some(StateWatch {
+    report.latency.as_mut().unwrap().result.watch = Some(StateWatch {
         watched: Picos::from_secs(24.0),
         pair: Some([CpuId(0), CpuId(1)]),
         states: vec![state(0.74, 2, 9.0, 22.6, 28.1), state(0.26, 1, 6.2, 116.0, 131.0)],
         line,
         cells_changed: 1.0,
     });
-    if let Some(Cell::Measured(value)) = report.result.maps[0].cells.get_mut(1, 0) {
+    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
         value.flags.set(Flag::VcpuUnpinned);
         value.flags.set(Flag::Multimodal);
         value.grade = Grade::D;
@@ -380,12 +382,12 @@ pub fn still_guest() -> RunReport {
     report.environment.bare_metal = Some(false);
     report.environment.platform_evidence = Some("CPUID leaf 0x40000000: `KVMKVMKVM`".into());
     report.environment.kernel = Some("Linux 6.18.1".into());
-    report.result.watched = Picos::from_secs(24.0);
-    if let Some(watch) = &mut report.result.watch {
+    report.latency.as_mut().unwrap().result.watched = Picos::from_secs(24.0);
+    if let Some(watch) = &mut report.latency.as_mut().unwrap().result.watch {
         watch.watched = Picos::from_secs(24.0);
     }
-    report.result.ladder = ladder(&[(Relation::L3, 22.6)]);
-    for row in &mut report.result.ladder {
+    report.latency.as_mut().unwrap().result.ladder = ladder(&[(Relation::L3, 22.6)]);
+    for row in &mut report.latency.as_mut().unwrap().result.ladder {
         row.pairs = 1;
         row.range_ns = row.latency_ns.map(|latency| [latency.point; 2]);
     }
@@ -395,7 +397,7 @@ pub fn still_guest() -> RunReport {
 /// Tails of one pair on the guest.
 pub fn tails() -> RunReport {
     let mut report = still_guest();
-    report.result.tails = vec![TailSeries {
+    report.latency.as_mut().unwrap().result.tails = vec![TailSeries {
         placement: [CpuId(0), CpuId(1)],
         kernel: KernelId("msg+pause".into()),
         raw: vec![(30_000, 900_000), (31_000, 90_000), (60_000, 9_900), (4_100_000, 100)],

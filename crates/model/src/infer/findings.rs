@@ -7,7 +7,7 @@ use super::{
 };
 use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
-use crate::{CpuId, Level, Matrix, Protocol, Topology};
+use crate::{CpuId, Level, Matrix, Topology};
 use std::fmt;
 
 /// Of more cells that changed level while they were watched nothing is inferred.
@@ -91,7 +91,7 @@ impl Findings {
 
     /// Of a run: its first map of round trips. `None` where it has none of more than two CPUs.
     pub fn of_run(result: &LatencyResult, reported: &Topology) -> Option<Findings> {
-        let map = result.maps.iter().find(|map| map.protocol != Protocol::OneWay)?;
+        let map = result.round_trips()?;
         if map.cells.len() < 3 {
             return None;
         }
@@ -138,8 +138,8 @@ pub fn levels_changed(watch: &StateWatch) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Picos;
     use crate::latency::WatchedState;
+    use crate::{Picos, Protocol};
 
     #[test]
     fn a_machine_whose_cpus_move_gets_no_structure() {

@@ -32,6 +32,13 @@ pub struct LatencyResult {
     pub watched: Picos,
 }
 
+impl LatencyResult {
+    /// The first map of round trips, which groups and placements follow from: not of one way.
+    pub fn round_trips(&self) -> Option<&LatencyMap> {
+        self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
+    }
+}
+
 /// A square table under one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyMap {

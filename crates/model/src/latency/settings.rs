@@ -49,27 +49,9 @@ impl LatencySettings {
     /// Half-width asked for where nothing was said, as a share.
     pub const PRECISION: f64 = 0.02;
 
-    /// Asks for no latency at all: what a run holds that measures something else on these CPUs.
-    pub fn nothing(cpus: Vec<CpuId>, precision: f64, budget: Picos, seed: u64) -> LatencySettings {
-        LatencySettings {
-            pairs: PairChoice::Listed(Vec::new()),
-            protocols: Vec::new(),
-            precision,
-            budget,
-            seed,
-            ladder: false,
-            ..LatencySettings::of(cpus)
-        }
-    }
-
     /// How narrow the intervals of a map of this protocol have to be, as a share of the value.
     pub fn precision_of(&self, protocol: Protocol) -> f64 {
         if protocol.is_latency() { self.precision } else { super::one_way::PRECISION }
-    }
-
-    /// Whether no latency at all is asked for.
-    pub fn ask_for_nothing(&self) -> bool {
-        self.protocols.is_empty() && self.imitate.is_empty()
     }
 
     /// A map of these CPUs as `coretalk latency` means it without options on a machine of more than 16 CPUs: every pair

@@ -1,14 +1,14 @@
 //! `advise --prove`: work that talks as the threads do, run on the advised placement and on the usual ones in turn.
 
-use crate::PlaceReport;
 use crate::advice::ProofView;
 use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::cpus::cpus_and_pairs;
 use crate::resolve::placement::placement;
 use crate::resolve::{machine, output};
-use crate::run::watcher::Watcher;
-use crate::run::{signals, trials};
+use crate::run::signals;
+use crate::run::watcher::{Watched, Watcher};
+use crate::{Asked, PlaceReport};
 use coretalk_measure::Work;
 use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
@@ -45,12 +45,10 @@ pub fn prove(
     let placements = placements.collect::<Result<Vec<_>, Failure>>()?;
     let budget = global.budget.unwrap_or(BUDGET).saturating_sub(spent);
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };
-    let asked = settings.to_series();
     let stop = signals::stop()?;
     let topology = machine.topology().clone();
-    let mut watcher =
-        Watcher::new(&output::options(global), &topology, &trials::nothing(&asked), 0, Vec::new(), &stop)
-            .of_trials(&asked.trials);
+    let watched = Watched::of(&topology, Asked { place: Some(&settings), ..Asked::default() });
+    let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
     let job = PlaceJob { settings: &settings, works: &work };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
     watcher.end()?;

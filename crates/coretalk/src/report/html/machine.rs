@@ -163,10 +163,11 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         words.push(format!("--seed {}", header.seed));
     }
     let command = format!("<p class=\"command\">{}</p>\n", escaped(&words.join(" ")));
+    let result = report.latency.as_ref().map(|latency| &latency.result);
     let rows = [
         ("run", Some(plain(&header.id))),
         ("started", Some(started(&header.started))),
-        ("watched for", Some(report.result.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
+        ("watched for", result.map(|it| it.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
         (
             "sittings",
             Some(header.segments).filter(|&sittings| sittings > 1).map(|sittings| sittings.to_string()),
@@ -178,7 +179,7 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         ),
         ("seed", Some(header.seed.to_string())),
         ("measured by", Some(format!("coretalk {}", plain(&header.tool_version)))),
-        ("passes", Some(report.result.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string())),
+        ("passes", result.map(|it| it.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string())),
     ];
     let body = command + &facts(&rows);
     Section::new("again", "How to do it again", of, body)

@@ -4,7 +4,6 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::section::{Of, Section, WIDTH};
 use super::series;
-use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, figure, paragraphs, table};
 use crate::report::figure::{ladder, multiples, placements, timeline};
@@ -14,6 +13,7 @@ use crate::report::structure::{far_inside, why_alone};
 use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
 use crate::report::view::{ComparisonView, bare};
 use crate::report::{screen, states, words};
+use crate::{LatencyReport, RunReport};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
 use coretalk_model::stats::gate::GATE_MARGIN;
@@ -63,13 +63,13 @@ fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
 
 fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     let mut body = String::new();
-    for map in &report.result.maps {
-        if report.result.maps.len() > 1 {
+    for map in report.maps() {
+        if report.maps().len() > 1 {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
             Some((pair, value)) => body.push_str(&html::blocks(&states::story(report, pair, value))),
-            None => body.push_str(&map_summary(report, map)),
+            None => body.extend(report.latency.as_ref().map(|latency| map_summary(report, latency, map))),
         }
     }
     let ending = || words::ending(report, Some(input.name));
@@ -77,14 +77,14 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
         (Some(series), _) => {
             let mut found =
                 crate::report::series::overview(report, series, crate::report::Saved::As(input.name));
-            if !report.settings.ask_for_nothing() {
+            if report.latency.is_some() {
                 found.extend(ending());
             }
             found
         }
         (None, Some(place)) => crate::report::place::overview(report, place),
         (None, None) => {
-            if report.result.maps.is_empty() {
+            if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
                 let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
                 let _ = writeln!(body, "<p>{what}</p>");
@@ -115,7 +115,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
         .collect()
 }
 
-fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
+fn map_summary(report: &RunReport, latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let mut body = String::from("<dl class=\"tiles\">");
     let mut tile = |name: &str, value: String, below: String| {
@@ -140,12 +140,12 @@ fn map_summary(report: &RunReport, map: &LatencyMap) -> String {
     tile("pairs measured", grouped(all.measured as i64), doubt);
     tile(
         "watched for",
-        escaped(&duration(report.result.watched.secs())),
-        count(u64::from(report.result.passes), "pass"),
+        escaped(&duration(latency.result.watched.secs())),
+        count(u64::from(latency.result.passes), "pass"),
     );
     body.push_str("</dl>\n");
     let mut blocks = screen::overview(report, map, &all);
-    if let Some(watch) = report.result.watch.as_ref().filter(|watch| watch.states.len() > 1) {
+    if let Some(watch) = report.watch().filter(|watch| watch.states.len() > 1) {
         blocks.push(Block::Prose(states::change_of_map(watch, all.measured)));
     }
     blocks.extend(words::cell_doubts(&all));
@@ -202,7 +202,7 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
 }
 
 fn states_body(input: &ReportInput<'_>) -> String {
-    let watch = input.run().and_then(|report| report.result.watch.as_ref());
+    let watch = input.run().and_then(RunReport::watch);
     let Some(watch) = watch else { return String::new() };
     let drawn = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
     let Some(picture) = drawn else { return String::new() };

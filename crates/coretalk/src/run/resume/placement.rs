@@ -7,12 +7,12 @@ use crate::args::place::PlaceArgs;
 use crate::args::{Cli, Command};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
-use crate::run::outputs::Outputs;
-use crate::run::placement::{one_format, sit};
+use crate::run::outputs::{Measured, Outputs};
+use crate::run::placement::perform;
 use crate::run::resume::{Found, GoingOn};
-use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
+use coretalk_model::series::SeriesSettings;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -35,7 +35,6 @@ pub fn act(
     };
     let mut machine = found.machine(invocation)?;
     let (words, requested) = again(&*machine, &found.header.command, found.header.seed, &was)?;
-    one_format(&found.options.output, &requested.works)?;
     let says_the_same = |what: &str| means_the_same(&*machine, invocation, typed, &words, &requested, what);
     if let Some(what) =
         differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
@@ -47,16 +46,13 @@ pub fn act(
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = Outputs::open(&found.options.output, stop)?;
-    let (options, GoingOn { segment, series, segments, .. }) =
-        found.go_on(invocation, &mut *machine, None, stop)?;
-    let Some((settings, record)) = series else {
+    let outputs = Outputs::open(&found.options.output, Measured::Placements(&requested.works), stop)?;
+    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
+    let Some((SeriesSettings { budget, .. }, past)) = plan.series else {
         return Err(Failure::Internal("a comparison has lost its settings".into()));
     };
-    let budget = settings.budget;
     let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
-    let past = SeriesPast { record, segments, earlier: None };
-    sit(&mut *machine, segment, requested, past, &options.output, outputs, stop)
+    perform(&mut *machine, segment, requested, past, &options.output, outputs, stop)
 }
 
 /// What the words of the run are and mean today; they have to mean what they meant.

@@ -6,10 +6,9 @@ use crate::args::options::Global;
 use crate::args::parse::{Invocation, TypedOption};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
+use crate::run::measure::perform;
+use crate::run::outputs::{Measured, Outputs};
 use crate::run::resume::{Found, GoingOn, placement};
-use crate::run::trial_outputs::TrialOutputs;
-use crate::run::trials::sit;
-use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
 use coretalk_model::series::SeriesSettings;
@@ -45,22 +44,10 @@ pub fn act(
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = TrialOutputs::open(&found.options.output, &settings, stop)?;
+    let outputs = Outputs::open(&found.options.output, Measured::Trials(&settings), stop)?;
     let workers = Some(trials::workers(&settings, &found.file.topology()?));
-    let (options, GoingOn { segment, series, segments, .. }) =
-        found.go_on(invocation, &mut *machine, workers, stop)?;
-    let Some((settings, record)) = series else {
-        return Err(Failure::Internal("a run of series has lost its settings".into()));
-    };
-    sit(
-        &mut *machine,
-        segment,
-        settings,
-        SeriesPast { record, segments, earlier: None },
-        outputs,
-        &options,
-        stop,
-    )
+    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, workers, stop)?;
+    perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
 /// Settings come from the file; those that are typed again must say the same.

@@ -4,6 +4,7 @@ use super::{named, read_keys, write_keys};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
+use coretalk_model::series::SeriesSettings;
 use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
 use coretalk_model::{CpuId, Home, Picos, Protocol, Tool};
 use rusqlite::Connection;
@@ -83,8 +84,31 @@ enum SpacingRow {
     Watch,
 }
 
-/// Writes what was meant.
-pub fn write_settings(db: &Connection, settings: &LatencySettings) -> rusqlite::Result<()> {
+/// Writes what was meant. A run without a map has these rows, too: they ask for no pair under no protocol.
+pub fn write_settings(
+    db: &Connection,
+    latency: Option<&LatencySettings>,
+    series: Option<&SeriesSettings>,
+) -> rusqlite::Result<()> {
+    match (latency, series) {
+        (Some(settings), _) => write_row(db, settings),
+        (None, Some(series)) => write_row(
+            db,
+            &LatencySettings {
+                pairs: PairChoice::Listed(Vec::new()),
+                protocols: Vec::new(),
+                precision: series.precision,
+                budget: series.budget,
+                seed: series.seed,
+                ladder: false,
+                ..LatencySettings::of(series.cpus.clone())
+            },
+        ),
+        (None, None) => Ok(()),
+    }
+}
+
+fn write_row(db: &Connection, settings: &LatencySettings) -> rusqlite::Result<()> {
     // Without `..`: a new setting does not compile until the format has a place for it.
     let LatencySettings {
         cpus,
@@ -156,13 +180,16 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Reads what was meant.
-pub fn read_settings(db: &Connection) -> rusqlite::Result<LatencySettings> {
+/// Reads what was meant; `None` for a run without a map.
+pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let row: SettingsRow = read_keys(db, "settings")?;
     if !(row.precision > 0.0 && row.precision <= 1.0) {
         return Err(super::conversion(1, format!("{} is no precision", row.precision)));
     }
-    Ok(LatencySettings {
+    if row.protocols.is_empty() && row.imitate.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(LatencySettings {
         cpus: row.cpus.into_iter().map(CpuId).collect(),
         pairs: match row.pairs {
             PairsRow::All => PairChoice::All,
@@ -211,5 +238,5 @@ pub fn read_settings(db: &Connection) -> rusqlite::Result<LatencySettings> {
             .collect::<rusqlite::Result<_>>()?,
         ladder: row.ladder,
         keep_raw: row.keep_raw,
-    })
+    }))
 }

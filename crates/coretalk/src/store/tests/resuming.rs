@@ -23,7 +23,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     let budget = Some(Picos::from_ms(9000));
     let mut resumed = RunWriter::resume(&path, &conditions(&sample), budget).unwrap();
     assert_eq!((resumed.header.segments, resumed.header.complete), (2, false));
-    assert_eq!(resumed.settings.budget, Picos::from_ms(9000));
+    assert_eq!(resumed.settings.unwrap().budget, Picos::from_ms(9000));
     assert_eq!(
         (resumed.topology, resumed.environment),
         (sample.topology.clone(), sample.environment.clone())
@@ -35,7 +35,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     resumed.writer.finish(&done).unwrap();
 
     let file = RunFile::open(&resumed.writer.close().unwrap()).unwrap();
-    assert_eq!(file.settings().unwrap().budget, Picos::from_ms(9000));
+    assert_eq!(file.settings().unwrap().unwrap().budget, Picos::from_ms(9000));
     let ended: Vec<_> = file.segments().unwrap().into_iter().map(|segment| segment.ended.unwrap()).collect();
     assert_eq!(ended, ["interrupted", "budget"]);
     let segments: Vec<u32> = file_entries(file.path());

@@ -17,7 +17,7 @@ fn a_run_without_rounds_is_whole() {
     assert_eq!(file.environment().unwrap(), sample.environment);
     assert_eq!(file.findings().unwrap(), sample.findings);
     assert_eq!(file.topology().unwrap(), sample.topology);
-    assert_eq!(file.settings().unwrap(), sample.settings);
+    assert_eq!(file.settings().unwrap(), Some(sample.settings));
     assert_eq!(file.allowed().unwrap(), sample.allowed);
     assert_eq!(file.rounds().unwrap(), 0);
     assert!(file.record().unwrap().is_empty());

@@ -1,0 +1,252 @@
+//! Measuring latencies and trials, one or the other or both.
+
+use crate::exit::{ExitCode, Failure};
+use crate::report::text::{count, duration};
+use crate::resolve::output::OutputOptions;
+use crate::resolve::run_options::{RunOptions, Strictness};
+use crate::resolve::verbosity::{self, Verbosity};
+use crate::run::outputs::Outputs;
+use crate::run::segment::{Closed, Segment};
+use crate::run::settings_text::{settings_of_map, settings_of_trials};
+use crate::run::watcher::{Watched, Watcher};
+use crate::{Asked, LatencyReport, RunReport, SeriesReport};
+use coretalk_measure::session::Sink;
+use coretalk_measure::session::latency::{self, Ended, Past, RunError};
+use coretalk_measure::session::series::{self, Earlier, SeriesPast};
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::latency::{Cell, Choices, Imitated, LatencyMap, LatencySettings, analyse, cells};
+use coretalk_model::series::{Gathering, SeriesSettings, analyse_series};
+use coretalk_model::{CpuId, Grade, TickRate};
+use std::path::Path;
+
+/// Everything that a run measures, and what earlier segments said of it.
+pub struct RunPlan {
+    /// The latency between CPUs.
+    pub latency: Option<(LatencySettings, Past)>,
+    /// The trials.
+    pub series: Option<(SeriesSettings, SeriesPast)>,
+}
+
+impl RunPlan {
+    /// A run that begins.
+    pub fn fresh(latency: Option<LatencySettings>, series: Option<SeriesSettings>) -> RunPlan {
+        RunPlan {
+            latency: latency.map(|settings| (settings, Past::default())),
+            series: series.map(|settings| (settings, SeriesPast::default())),
+        }
+    }
+
+    /// What it asks for.
+    pub fn asked(&self) -> Asked<'_> {
+        Asked {
+            latency: self.latency.as_ref().map(|(settings, _)| settings),
+            series: self.series.as_ref().map(|(settings, _)| settings),
+            place: None,
+        }
+    }
+
+    fn segments(&self) -> u32 {
+        let latency = self.latency.as_ref().map(|(_, past)| past.segments);
+        latency.or(self.series.as_ref().map(|(_, past)| past.segments)).unwrap_or_default()
+    }
+}
+
+/// Performs a segment and writes what came out.
+///
+/// # Errors
+/// [`Failure`]; what was measured until then is saved.
+pub fn perform(
+    machine: &mut dyn Machine,
+    mut segment: Segment,
+    plan: RunPlan,
+    mut outputs: Outputs,
+    options: &RunOptions,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let RunOptions { output: options, strictness, .. } = options;
+    announce(machine, plan.asked(), options, segment.path.as_deref());
+    let lines = outputs.lines(options);
+    let watched = Watched::of(&segment.topology, plan.asked());
+    let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
+    let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
+    let departed = watcher.end();
+    let (closed, (latency, series)) = segment.close(measured, departed, options.verbosity)?;
+    let Closed { mut header, mut environment, findings, topology, end } = closed;
+    environment.note_surroundings(machine.environment());
+    header.complete = latency.as_ref().is_none_or(|latency| latency.result.complete)
+        && series.as_ref().is_none_or(|series| series.result.complete);
+    let mut report = RunReport { header, environment, findings, topology, latency, series, place: None };
+    report.complete_the_ladder();
+    end.write(stop, |name| outputs.write(&report, name, options))?;
+    match nothing_measured(&report) {
+        Some(failure) => Err(failure),
+        None => Ok(trust(&report, *strictness)),
+    }
+}
+
+/// The failure of a run that ended by itself without any value; `None` where something was measured, or where the budget
+/// ended: that is said, and a longer one helps.
+fn nothing_measured(report: &RunReport) -> Option<Failure> {
+    let (what, reason) = match (&report.latency, &report.series) {
+        (Some(latency), _) => ("pair", no_pair(report, latency)?),
+        (None, Some(series)) if series.settings.gathering().is_none() => {
+            ("trial", series.result.reason_for_no_result()?.to_owned())
+        }
+        _ => return None,
+    };
+    Some(Failure::Environment(format!(
+        "no {what} gave a value: {reason}; `coretalk doctor` looks for the cause"
+    )))
+}
+
+/// Why no pair and no trial beside the map has a value; `None` where one has.
+fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
+    let result = &latency.result;
+    let trials = report.series.iter().flat_map(|series| &series.result.trials);
+    let ended_by_itself = result.complete || !report.header.departed.is_empty();
+    if !ended_by_itself || result.budget_ended || trials.into_iter().any(|trial| trial.passes > 0) {
+        return None;
+    }
+    let pairs = cells(&report.topology, &latency.settings);
+    let of_tool = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_ok());
+    if pairs.is_empty() || result.imitated.iter().any(of_tool) {
+        return None;
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    for map in &result.maps {
+        for &[a, b] in &pairs {
+            let place = |cpu| map.cells.position(cpu);
+            match place(b).zip(place(a)).and_then(|(row, column)| map.cells.get(row, column)) {
+                Some(Cell::Missing { reason }) => reasons.push(reason.clone()),
+                Some(_) => return None,
+                None => {}
+            }
+        }
+    }
+    // What happened to some pair says more than that others were not reached.
+    let told = reasons.iter().find(|reason| !reason.contains("before this pair was reached"));
+    let usual = || "no pair answered".to_owned();
+    Some(told.or(reasons.first()).cloned().unwrap_or_else(usual))
+}
+
+type Reports = (Option<LatencyReport>, Option<SeriesReport>);
+
+/// The latencies first, where they are asked for, then the trials.
+fn measured(
+    machine: &mut dyn Machine,
+    plan: RunPlan,
+    segment: &mut Segment,
+    watcher: &mut Watcher<'_>,
+    stop: &Stop,
+) -> Result<(Reports, Ended), RunError> {
+    let began = machine.now();
+    let RunPlan { latency, series } = plan;
+    let (has_latency, mut ended) = (latency.is_some(), Ended::Complete);
+    let latency = match latency {
+        None => None,
+        Some((settings, past)) if series.is_some() && is_settled(&past) => {
+            // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
+            let rate = TickRate { hz: segment.environment.clock.hz };
+            let result = analyse(&segment.topology, &settings, rate, &past.record);
+            segment.sink.finish(&result)?;
+            Some(LatencyReport { settings, result })
+        }
+        Some((settings, past)) => {
+            let (result, end) = latency::run(machine, &settings, past, &mut segment.sink, watcher, stop)?;
+            ended = end;
+            Some(LatencyReport { settings, result })
+        }
+    };
+    let Some((settings, mut past)) = series else { return Ok(((latency, None), ended)) };
+    if ended == Ended::Interrupted {
+        let result = analyse_series(machine.topology(), &settings, &past.record);
+        return Ok(((latency, Some(SeriesReport { settings, result })), ended));
+    }
+    if has_latency || settings.gathering().is_some() {
+        past.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
+    }
+    let (result, end) = series::run(machine, &settings, past, &mut segment.sink, watcher, stop)?;
+    if end != Ended::Complete {
+        ended = end;
+    }
+    Ok(((latency, Some(SeriesReport { settings, result })), ended))
+}
+
+/// Whether a map of earlier segments needs nothing more.
+fn is_settled(past: &Past) -> bool {
+    let choices = Choices::of(&past.record);
+    choices.complete && !choices.budget_ended
+}
+
+fn announce(machine: &dyn Machine, asked: Asked<'_>, options: &OutputOptions, path: Option<&Path>) {
+    let say = |verbosity, text: &str| verbosity::remark(options.verbosity, verbosity, text);
+    let trials = |series: &SeriesSettings| {
+        format!("{} of {}", count(series.trials.len() as u64, "trial"), series.probes.join(", "))
+    };
+    let beside = |series: &SeriesSettings| {
+        let [least, most] = series::plan(machine, series).machine_time.map(|time| duration(time.secs()));
+        let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
+        format!("{} for {time}", trials(series))
+    };
+    let text = match (asked.latency, asked.series) {
+        (Some(latency), None) => {
+            format!("measuring {} CPUs for at most {}", latency.cpus.len(), latency.budget)
+        }
+        (Some(latency), Some(series)) => {
+            let most = latency.budget;
+            format!("measuring {} CPUs for at most {most}, then {}", latency.cpus.len(), beside(series))
+        }
+        (None, Some(series)) if series.gathering().is_some() => {
+            format!("one CPU has no pair, so that there is no map; measuring {}", beside(series))
+        }
+        (None, Some(series)) => format!("measuring {} for at most {}", trials(series), series.budget),
+        (None, None) => return,
+    };
+    say(Verbosity::Normal, &format!("{text}, seed {}", asked.seed()));
+    if let Some(path) = path {
+        say(Verbosity::Verbose, &format!("writing {}", path.display()));
+    }
+    let of_latency = asked.latency.map(settings_of_map);
+    for settings in of_latency.into_iter().chain(asked.series.map(settings_of_trials)) {
+        say(Verbosity::Verbose, &settings);
+    }
+}
+
+/// Whether everything that was asked for can be trusted, where that matters.
+fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
+    let doubted = if strictness == Strictness::Lenient { 0 } else { doubted(report) };
+    if doubted == 0 {
+        return ExitCode::Done;
+    }
+    let what = if report.latency.is_some() || report.gathering().is_some() { "cells" } else { "trials" };
+    let text = format!(
+        "{doubted} {what} cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
+    );
+    verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
+    ExitCode::Found
+}
+
+fn doubted(report: &RunReport) -> usize {
+    let of_latency = report.latency.as_ref().map_or(0, |latency| doubted_cells(report, latency));
+    // What stands beside a quick look is no promise of it.
+    let promised =
+        report.series.iter().filter(|series| series.settings.gathering() != Some(Gathering::QuickLook));
+    let trials = promised.flat_map(|series| &series.result.trials);
+    of_latency + trials.filter(|trial| trial.grade.is_none_or(|grade| grade >= Grade::C)).count()
+}
+
+fn doubted_cells(report: &RunReport, latency: &LatencyReport) -> usize {
+    let pairs = cells(&report.topology, &latency.settings);
+    let of_map = |map: &LatencyMap| {
+        let place = |cpu| map.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| map.cells.get(place(b)?, place(a)?)?.value();
+        pairs.iter().filter(|&&pair| cell(pair).is_none_or(|value| value.grade >= Grade::C)).count()
+    };
+    let of_tool = |imitated: &Imitated| {
+        let place = |cpu| imitated.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| imitated.cells.get(place(b)?, place(a)?)?.as_ref().ok();
+        pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
+    };
+    let result = &latency.result;
+    result.maps.iter().map(of_map).sum::<usize>() + result.imitated.iter().map(of_tool).sum::<usize>()
+}
