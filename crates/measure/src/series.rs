@@ -285,6 +285,13 @@ impl RequestError {
     }
 }
 
+/// A trial that makes no sense says why instead of a number.
+impl From<RequestError> for TrialFailure {
+    fn from(error: RequestError) -> TrialFailure {
+        TrialFailure::of(error.to_string())
+    }
+}
+
 fn similar(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |near| format!("; a similar name exists: `{near}`"))
 }

@@ -85,7 +85,7 @@ impl SeriesProbe for Spawn {
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version may hold names that this one does not know.
-        let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+        let config = Config::of(order.spec)?;
         creation::perform(context, order, &config)
     }
 

@@ -205,7 +205,7 @@ pub(super) fn simulate(
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
-    Ok(match variant(name).map_err(|error| TrialFailure::of(error.to_string()))? {
+    Ok(match variant(name)? {
         Variant::Wake(of) => priced_rounds(stage, order, &catalogue::cost(of), gap_ns),
         Variant::Uncontended(of) | Variant::NotifyIdle(of) => {
             let mut observed = Observed::default();

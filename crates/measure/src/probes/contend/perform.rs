@@ -51,7 +51,7 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 /// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version may hold names that this one does not know.
-    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let config = Config::of(order.spec)?;
     let pass = Pass { context, config, span: order.span };
     match config.method.kind {
         MethodKind::FetchAdd => pass.of::<FetchAdd>(),

@@ -110,7 +110,7 @@ pub fn sections(config: &Config) -> Sections {
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
-    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let config = Config::of(order.spec)?;
     let (cost, sections) = (cost(config.method.kind), sections(&config));
     let span_ns = order.span.ns();
     let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());

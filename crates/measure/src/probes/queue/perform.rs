@@ -88,7 +88,7 @@ enum Waiting {
 /// Performs one pass.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // Whether there is such a queue was found out before the run; a system that refuses it now says why.
-    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let config = Config::of(order.spec)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let pace = config.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));

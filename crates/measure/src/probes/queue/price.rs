@@ -75,7 +75,7 @@ const SLICE_NS: f64 = 3e6;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let config = Config::of(order.spec)?;
     let [from, to] =
         [stage.placement()[0], stage.placement()[config.sides[0].min(stage.placement().len() - 1)]];
     let costs = stage.costs();

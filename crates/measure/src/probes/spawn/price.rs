@@ -42,7 +42,7 @@ pub fn cost(kind: Kind) -> SpawnCost {
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let config = Config::of(order.spec)?;
     let cost = cost(config.kind);
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();

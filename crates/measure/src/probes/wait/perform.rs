@@ -39,7 +39,7 @@ const CLOCK_READS: usize = 255;
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A strategy of another architecture cannot be performed.
     let unknown = || TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
-    let trial = Trial::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let trial = Trial::of(order.spec)?;
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
         (Mode::Clock, _) => call::clock(context, order)?,

@@ -22,7 +22,7 @@ pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let trial = Trial::of(order.spec).map_err(|error| TrialFailure::of(error.to_string()))?;
+    let trial = Trial::of(order.spec)?;
     let shared = matches!(stage.placement(), [a, b] if a == b);
     let cost = |of: Option<StrategyKind>| {
         of.map(StrategyKind::cost).ok_or_else(|| TrialFailure::of("a trial without a strategy"))

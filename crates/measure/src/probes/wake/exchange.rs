@@ -37,7 +37,7 @@ pub fn perform(
 ) -> Result<Observed, TrialFailure> {
     let observed = |tallies: Tallies| tallies.observed(context.rate());
     // A plan of another version may hold names that this one does not know.
-    match variant(name).map_err(|error| TrialFailure::of(error.to_string()))? {
+    match variant(name)? {
         Variant::Sleep => alone::sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
         Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Alone { context, order }),
