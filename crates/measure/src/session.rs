@@ -2,11 +2,11 @@
 
 pub mod latency;
 pub mod place;
-mod presence;
+mod run_loop;
 pub mod series;
 pub mod sink;
 
-pub use series::SeriesSink;
+pub use run_loop::{Earlier, Ended, Past, RunError};
 pub use sink::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Sink, SinkError, Slot};
 
 use coretalk_model::Picos;

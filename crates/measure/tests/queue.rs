@@ -5,46 +5,16 @@
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines};
 use coretalk_measure::session::series::{SeriesPast, plan, run};
-use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
-use coretalk_model::latency::LatencyResult;
 use coretalk_model::queue::{matrices, rates};
-use coretalk_model::series::{Headline, Parameters, SeriesEntry, SeriesResult, SeriesSettings, TrialResult};
+use coretalk_model::series::{Headline, Parameters, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
-
-/// Keeps nothing.
-struct Nothing;
-
-impl Sink for Nothing {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn interrupt(&mut self) -> Result<Kept, SinkError> {
-        Ok(Kept::Everything)
-    }
-}
-
-impl SeriesSink for Nothing {
-    fn commit_passes(&mut self, _: &[SeriesEntry]) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish_series(&mut self, _: &SeriesResult) -> Result<(), SinkError> {
-        Ok(())
-    }
-}
 
 /// The result, and the machine time that it took.
 fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, Picos) {
     machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let began = machine.now();
-    let (result, _) =
-        run(machine, settings, SeriesPast::default(), &mut Nothing, &mut (), &Stop::new()).unwrap();
+    let (result, _) = run(machine, settings, SeriesPast::default(), &mut (), &mut (), &Stop::new()).unwrap();
     (result, machine.now() - began)
 }
 

@@ -9,11 +9,10 @@ use coretalk_measure::probes::wake::{PrimitiveKind, Variant};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::{SeriesPast, run};
-use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::sim::{wait, wake};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
-use coretalk_model::latency::LatencyResult;
 use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{Headline, Parameters, SeriesEntry, SeriesRecord, SeriesResult, SeriesSettings};
 use std::collections::BTreeSet;
@@ -23,27 +22,15 @@ use std::collections::BTreeSet;
 struct Slots(Vec<Vec<SeriesEntry>>);
 
 impl Sink for Slots {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
-        unreachable!("a run of series has no rounds")
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.0.push(slot.passes.clone());
+        Ok(())
     }
     fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
         Ok(())
     }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
-        unreachable!("a run of series has no map")
-    }
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         Ok(Kept::Everything)
-    }
-}
-
-impl SeriesSink for Slots {
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
-        self.0.push(passes.to_vec());
-        Ok(())
-    }
-    fn finish_series(&mut self, _: &SeriesResult) -> Result<(), SinkError> {
-        Ok(())
     }
 }
 

@@ -5,10 +5,9 @@
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::{SeriesPast, run};
-use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
-use coretalk_model::latency::LatencyResult;
 use coretalk_model::series::{
     Headline, Parameters, PassOutcome, SeriesEntry, SeriesResult, SeriesSettings, TrialResult, named_headline,
 };
@@ -20,27 +19,15 @@ use std::collections::BTreeMap;
 struct Passes(Vec<SeriesEntry>);
 
 impl Sink for Passes {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
-        unreachable!("a run of series has no rounds")
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.0.extend_from_slice(&slot.passes);
+        Ok(())
     }
     fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
         Ok(())
     }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
-        unreachable!("a run of series has no map")
-    }
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         Ok(Kept::Everything)
-    }
-}
-
-impl SeriesSink for Passes {
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
-        self.0.extend_from_slice(passes);
-        Ok(())
-    }
-    fn finish_series(&mut self, _: &SeriesResult) -> Result<(), SinkError> {
-        Ok(())
     }
 }
 

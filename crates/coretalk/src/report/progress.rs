@@ -178,11 +178,8 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => self.remark(&text),
             Event::Departed { departure } => self.remark(&format!("{departure}; the run goes on without it")),
-            Event::Passes { progress, left, .. } => {
-                self.of_series = true;
-                self.draw(progress, left.secs());
-            }
             Event::Committed { slot, progress, left } => {
+                self.of_series |= !slot.passes.is_empty();
                 self.fill(slot);
                 self.draw(progress, left.secs());
             }
@@ -236,6 +233,7 @@ mod tests {
         let trials = vec![RecordedTrial { cell, outcome: Ok(visit), raw: None }];
         Slot {
             rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }],
+            ..Slot::default()
         }
     }
 

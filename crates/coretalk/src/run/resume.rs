@@ -172,7 +172,7 @@ impl Found {
         let sink = Keeper::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
         let plan = RunPlan {
-            latency: settings.map(|settings| (settings, Past { record, segments })),
+            latency: settings.map(|settings| (settings, Past { record, segments, earlier: None })),
             series: series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None })),
         };
         Ok((options, GoingOn { segment, plan }))

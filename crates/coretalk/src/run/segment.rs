@@ -9,10 +9,10 @@ use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
 use crate::{Asked, RunHeader};
 use coretalk_measure::session::latency::{Ended, RunError};
-use coretalk_measure::session::{Decision, Kept, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::session::sink::PartEnd;
+use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::series::{SeriesEntry, SeriesResult};
 use coretalk_model::{Departure, Environment, Finding, Topology};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
@@ -130,25 +130,16 @@ impl Sink for Keeper {
             Keeper::Nothing => Ok(()),
         }
     }
+    fn finish_trials(&mut self, end: PartEnd) -> Result<(), SinkError> {
+        match self {
+            Keeper::File(writer) => writer.finish_trials(end),
+            Keeper::Nothing => Ok(()),
+        }
+    }
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         match self {
             Keeper::File(writer) => writer.interrupt(),
             Keeper::Nothing => Ok(Kept::Nothing),
-        }
-    }
-}
-
-impl SeriesSink for Keeper {
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.commit_passes(passes),
-            Keeper::Nothing => Ok(()),
-        }
-    }
-    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
-        match self {
-            Keeper::File(writer) => writer.finish_series(result),
-            Keeper::Nothing => Ok(()),
         }
     }
 }

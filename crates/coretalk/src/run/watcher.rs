@@ -12,7 +12,7 @@ use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::cells;
 use coretalk_model::place::PlaceSettings;
-use coretalk_model::series::{SeriesEntry, TrialSpec};
+use coretalk_model::series::TrialSpec;
 use coretalk_model::{CpuId, Departure, Topology};
 use std::io::{self, IsTerminal, Stderr};
 use std::time::{Duration, Instant};
@@ -107,20 +107,8 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn stream_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), Failure> {
-        for out in &mut self.lines {
-            out.stream(|out| {
-                for entry in passes {
-                    writeln!(out, "{}", pass_line(entry, &self.trials).map_err(io::Error::from)?)?;
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
-    }
-
     fn stream(&mut self, slot: &Slot) -> Result<(), Failure> {
-        let (cells, segment) = (&self.cells, self.segment);
+        let (cells, trials, segment) = (&self.cells, &self.trials, self.segment);
         for out in &mut self.lines {
             out.stream(|out| {
                 for round in &slot.rounds {
@@ -128,6 +116,9 @@ impl<'a> Watcher<'a> {
                         let line = trial_line(round, trial, segment, cells).map_err(io::Error::from)?;
                         writeln!(out, "{line}")?;
                     }
+                }
+                for entry in &slot.passes {
+                    writeln!(out, "{}", pass_line(entry, trials).map_err(io::Error::from)?)?;
                 }
                 Ok(())
             })?;
@@ -140,7 +131,6 @@ impl Observer for Watcher<'_> {
     fn event(&mut self, event: Event<'_>) {
         let streamed = match (&event, &self.failure) {
             (Event::Committed { slot, .. }, None) => self.stream(slot),
-            (Event::Passes { passes, .. }, None) => self.stream_passes(passes),
             _ => Ok(()),
         };
         if let Err(failure) = streamed {

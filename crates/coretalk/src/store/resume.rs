@@ -2,7 +2,7 @@
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
-use super::writer::{Budgets, MapEnd, RunWriter, scale};
+use super::writer::{Budgets, NO_MAP, RunWriter, scale};
 use crate::RunHeader;
 use coretalk_model::latency::{Counts, LatencySettings, Record};
 use coretalk_model::series::{SeriesRecord, SeriesSettings};
@@ -131,7 +131,7 @@ impl RunWriter {
         let counts = settings.as_ref().map_or(Counts::Adaptive, |settings| settings.counts);
         let mut writer = file.into_writer(header.segments, scale(&here.environment.clock), counts)?;
         writer.begin_segment(&here.environment.clock, budgets)?;
-        writer.map_of_both = series.as_ref().map(|_| MapEnd::default());
+        writer.map_of_both = series.as_ref().map(|_| NO_MAP);
         header.segments += 1;
         header.complete = false;
         Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })

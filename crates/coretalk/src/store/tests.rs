@@ -162,6 +162,7 @@ fn slot(number: u32) -> Slot {
             ),
             round(Purpose::Imitation, vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(raw) }]),
         ],
+        ..Slot::default()
     }
 }
 

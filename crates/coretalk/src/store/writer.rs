@@ -11,10 +11,10 @@ use super::{BLOB_LIMIT_BYTES, ENDING, tags};
 use crate::run_report::now;
 use crate::{Asked, RunHeader};
 use coretalk_measure::Stop;
-use coretalk_measure::session::{Decision, Kept, RecordedRound, SeriesSink, Sink, SinkError, Slot};
+use coretalk_measure::session::sink::PartEnd;
+use coretalk_measure::session::{Decision, Kept, RecordedRound, Sink, SinkError, Slot};
 use coretalk_model::latency::{Counts, LatencyResult, Purpose, Reducer, Scale};
 use coretalk_model::place::PlaceSettings;
-use coretalk_model::series::{SeriesEntry, SeriesResult};
 use coretalk_model::{ClockFacts, CpuSet, Environment, Finding, Home, KernelId, Picos, TickRate, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -60,19 +60,8 @@ impl Budgets {
     }
 }
 
-/// How a map ended that trials follow.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MapEnd {
-    complete: bool,
-    budget_ended: bool,
-}
-
-/// Where no map is made none is left undone.
-impl Default for MapEnd {
-    fn default() -> MapEnd {
-        MapEnd { complete: true, budget_ended: false }
-    }
-}
+/// How a map ended that was not asked for: none is left undone.
+pub(super) const NO_MAP: PartEnd = PartEnd { complete: true, budget_ended: false };
 
 /// A run file being written.
 #[derive(Debug)]
@@ -88,7 +77,7 @@ pub struct RunWriter {
     clock: Scale,
     counts: Counts,
     /// Where trials follow the map: how that ended. The run is not over with it then.
-    pub(super) map_of_both: Option<MapEnd>,
+    pub(super) map_of_both: Option<PartEnd>,
     /// Whoever raises it need not wait for derived tables.
     stop: Stop,
     /// Whether the last slot said already that the segment was interrupted.
@@ -147,7 +136,7 @@ impl RunWriter {
         let clock = scale(&run.environment.clock);
         let counts = run.asked.latency.map_or(Counts::Adaptive, |settings| settings.counts);
         let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, counts)?;
-        writer.map_of_both = run.asked.has_trials().then(MapEnd::default);
+        writer.map_of_both = run.asked.has_trials().then_some(NO_MAP);
         Ok(writer)
     }
 
@@ -281,6 +270,7 @@ impl RunWriter {
             for round in &slot.rounds {
                 write_round(db, segment, round, &mut shapes, &mut reducer)?;
             }
+            slot.passes.iter().try_for_each(|entry| rows::write_pass(db, entry))?;
             let mut insert =
                 db.prepare_cached("INSERT INTO shapes (shape, spans, spans_check) VALUES (?1, ?2, ?3)")?;
             for (number, shape) in shapes.fresh() {
@@ -327,7 +317,7 @@ impl Sink for RunWriter {
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
         let (segment, stop) = (self.segment, self.stop.clone());
         if let Some(end) = &mut self.map_of_both {
-            *end = MapEnd { complete: result.complete, budget_ended: result.budget_ended };
+            *end = PartEnd { complete: result.complete, budget_ended: result.budget_ended };
             return self.write(|db| write_cells(db, result, &stop)).map_err(sink_error);
         }
         self.write(|db| {
@@ -335,6 +325,16 @@ impl Sink for RunWriter {
             write_end(db, segment, result.complete, result.budget_ended)
         })
         .map_err(sink_error)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn finish_trials(&mut self, end: PartEnd) -> Result<(), SinkError> {
+        let segment = self.segment;
+        let map = self.map_of_both.unwrap_or(NO_MAP);
+        let complete = end.complete && map.complete;
+        let budget_ended = end.budget_ended || map.budget_ended;
+        self.write(|db| write_end(db, segment, complete, budget_ended)).map_err(sink_error)?;
         self.settle();
         Ok(())
     }
@@ -348,22 +348,6 @@ impl Sink for RunWriter {
         }
         self.settle();
         Ok(Kept::Everything)
-    }
-}
-
-impl SeriesSink for RunWriter {
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError> {
-        self.write(|db| passes.iter().try_for_each(|entry| rows::write_pass(db, entry))).map_err(sink_error)
-    }
-
-    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError> {
-        let segment = self.segment;
-        let map = self.map_of_both.unwrap_or_default();
-        let complete = result.complete && map.complete;
-        let budget_ended = result.budget_ended || map.budget_ended;
-        self.write(|db| write_end(db, segment, complete, budget_ended)).map_err(sink_error)?;
-        self.settle();
-        Ok(())
     }
 }
 

@@ -18,42 +18,14 @@ mod tails;
 mod visit_log;
 mod visit_plan;
 
+pub use super::run_loop::{Ended, Past, RunError};
 pub use estimate::{PlanReport, plan};
 
-use super::{Observer, Sink, SinkError};
-use crate::machine::{Machine, MachineError};
+use super::{Observer, Sink};
+use crate::machine::Machine;
 use crate::stop::Stop;
-use coretalk_model::latency::{LatencyResult, LatencySettings, Record};
-use driver::{Driver, Flow};
-
-/// Why a run could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The machine as a whole failed.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// What was measured could not be kept.
-    #[error("keep what was measured: {0}")]
-    Sink(#[from] SinkError),
-    /// The settings ask for something that this machine does not have.
-    #[error("{0}")]
-    Settings(String),
-    /// Somebody wished to end, and the sink has kept everything. The result would take seconds for a large machine,
-    /// and whoever wants it reads the run back.
-    #[error("measure on: somebody wished to end")]
-    Interrupted,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// Everything planned was done.
-    Complete,
-    /// The budget ended; wide intervals stay and are said.
-    Budget,
-    /// Somebody wished to end, and the sink keeps nothing: this is all that is left of the run.
-    Interrupted,
-}
+use coretalk_model::latency::{LatencyResult, LatencySettings};
+use driver::Driver;
 
 /// Measures what the settings ask for, on a machine whose workers are engaged. `past` is what earlier segments of the
 /// same run said (empty for a new run): finished visits are not repeated.
@@ -70,14 +42,14 @@ pub fn run(
     stop: &Stop,
 ) -> Result<(LatencyResult, Ended), RunError> {
     let mut driver = Driver::new(machine, settings, past, sink, observer, stop)?;
-    let flow = measure(&mut driver)?;
-    driver.finish(flow)
+    let ended = measure(&mut driver)?;
+    driver.finish(ended)
 }
 
 /// One phase of a run, in a file of its own.
-type Phase = fn(&mut Driver<'_>) -> Result<Flow, RunError>;
+type Phase = fn(&mut Driver<'_>) -> Result<Ended, RunError>;
 
-fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if !driver.settings.imitate.is_empty() {
         return imitation::perform(driver);
     }
@@ -93,21 +65,12 @@ fn measure(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     ];
     for phase in phases {
         match phase(driver)? {
-            Flow::On => {}
+            Ended::Complete => {}
             // A budget that ended during the map must not cost the short ladder as well: each phase looks for itself
             // whether it still fits.
-            Flow::BudgetEnded => driver.budget_ended = true,
-            Flow::Stopped => return Ok(Flow::Stopped),
+            Ended::Budget => driver.budget_ended = true,
+            Ended::Interrupted => return Ok(Ended::Interrupted),
         }
     }
-    Ok(if driver.budget_ended { Flow::BudgetEnded } else { Flow::On })
-}
-
-/// What earlier segments of a run said.
-#[derive(Debug, Clone, Default)]
-pub struct Past {
-    /// Their visits and decisions.
-    pub record: Record,
-    /// How many there were: the number of the new one.
-    pub segments: u32,
+    Ok(if driver.budget_ended { Ended::Budget } else { Ended::Complete })
 }

@@ -1,22 +1,19 @@
 //! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
 
-use super::latency::RunError;
-use super::presence::{Presence, Suspicion};
+use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
 use super::series::SeriesPast;
-use super::{Decision, Event, Kept, Observer, SeriesSink};
+use super::{Kept, Observer, Sink, Slot};
 use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{
     PlaceResult, PlaceSettings, Standing, analyse_places, least_repetitions, standing,
 };
-use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord, SeriesResult};
+use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
-/// Commit slots lie at most half a second apart, unless one run takes longer.
-const SLOT: Picos = Picos::from_ms(350);
 /// Between runs, so that caches are written back and threads of the last run are gone.
 const COOL_DOWN: Picos = Picos::from_ms(20);
 /// How often a run is begun whose CPUs come and go.
@@ -96,7 +93,7 @@ pub struct Unfinished {
 pub fn run(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
-    sink: &mut dyn SeriesSink,
+    sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
@@ -112,28 +109,20 @@ pub fn go_on(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
     past: SeriesPast,
-    sink: &mut dyn SeriesSink,
+    sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
-    let began = machine.now();
     let around: CpuSet =
         job.settings.placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
-    let presence = Presence::new(around.clone(), past.segments, began);
     let mut driver = Driver {
-        machine,
+        run: RunLoop::new(machine, around.clone(), job.settings.budget, &past, sink, observer, stop),
         job,
         around,
-        presence,
         known: BTreeMap::new(),
         record: past.record,
         segment: past.segments,
-        pending: Vec::new(),
-        began,
-        committed: began,
-        sink,
-        observer,
-        stop,
+        pending: Slot::default(),
     };
     let ended = match driver.repetitions()? {
         PlaceEnded::Budget { unfinished } if driver.lacks_runs() => {
@@ -145,21 +134,15 @@ pub fn go_on(
 }
 
 struct Driver<'a> {
-    machine: &'a mut dyn Machine,
+    run: RunLoop<'a>,
     job: PlaceJob<'a>,
     /// The CPUs of all placements.
     around: CpuSet,
-    presence: Presence,
     record: SeriesRecord,
     /// How long the last run of each trial took.
     known: BTreeMap<usize, Picos>,
     segment: u32,
-    pending: Vec<SeriesEntry>,
-    began: Picos,
-    committed: Picos,
-    sink: &'a mut dyn SeriesSink,
-    observer: &'a mut dyn Observer,
-    stop: &'a Stop,
+    pending: Slot,
 }
 
 /// What the warm-up runs are numbered: they are not recorded.
@@ -168,7 +151,7 @@ const WARM_UP: u32 = u32::MAX;
 impl Driver<'_> {
     fn repetitions(&mut self) -> Result<PlaceEnded, RunError> {
         let works = self.job.works.len();
-        self.look_for_cpus(Suspicion::None)?;
+        self.run.look_for_cpus(Suspicion::None)?;
         // One run of everything first: files come into memory, and what fails fails early.
         for work in 0..works {
             if let Some(ended) = self.repetition(work, WARM_UP)? {
@@ -206,14 +189,8 @@ impl Driver<'_> {
     /// The placements of which every CPU is there.
     fn here(&self) -> Vec<usize> {
         let placements = self.job.settings.placements.iter().enumerate();
-        let here = placements.filter(|(_, placement)| self.presence.gone_of(&placement.cpus).is_none());
+        let here = placements.filter(|(_, placement)| !self.run.misses_one_of(&placement.cpus));
         here.map(|(placement, _)| placement).collect()
-    }
-
-    /// Asks whether every CPU is still there.
-    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(), RunError> {
-        self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?;
-        Ok(())
     }
 
     /// One run of a piece of work on every placement.
@@ -221,23 +198,23 @@ impl Driver<'_> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
         // A repetition that would not end in time is not begun: half a one compares nothing. Warm-up runs know nothing yet.
-        if repetition != WARM_UP && self.left() < self.expected_of_all(work) {
+        if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
         for placement in latin::turn(placements, repetition, key) {
-            if self.presence.gone_of(&self.job.settings.placements[placement].cpus).is_some() {
+            if self.run.misses_one_of(&self.job.settings.placements[placement].cpus) {
                 continue;
             }
-            if self.stop.is_raised() {
+            if self.run.is_stopped() {
                 return Ok(Some(PlaceEnded::Interrupted(Kept::Nothing)));
             }
-            if self.left() < self.expected(work, placement) {
+            if self.run.left() < self.expected(work, placement) {
                 return Ok(Some(PlaceEnded::Budget { unfinished: None }));
             }
             if let Some(ended) = self.once(work, placement, repetition)? {
                 return Ok(Some(ended));
             }
-            self.machine.pause(COOL_DOWN, self.stop);
+            self.run.machine.pause(COOL_DOWN, self.run.stop);
         }
         Ok(None)
     }
@@ -254,11 +231,11 @@ impl Driver<'_> {
             placement: &settings.placements[placement],
             around: &self.around,
             threads: settings.threads.unwrap_or(1),
-            limit: self.left(),
+            limit: self.run.left(),
             key: Key::of(&[settings.seed, u64::from(repetition)])
                 .bits(settings.trial(work, placement) as u64),
         };
-        self.machine.perform_work(&order, self.stop)
+        self.run.machine.perform_work(&order, self.run.stop)
     }
 
     fn once(
@@ -274,8 +251,8 @@ impl Driver<'_> {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
             // After every run: work that ends by itself because its CPU has gone would be taken for work that fails.
-            self.look_for_cpus(Suspicion::Strong)?;
-            if self.presence.gone_of(&settings.placements[placement].cpus).is_some() {
+            self.run.look_for_cpus(Suspicion::Strong)?;
+            if self.run.misses_one_of(&settings.placements[placement].cpus) {
                 // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
                 return Ok(None);
             }
@@ -308,8 +285,8 @@ impl Driver<'_> {
         let pass = if repetition == WARM_UP { 0 } else { repetition };
         let entry = SeriesEntry { segment: self.segment, pass, trial: trial as u32, outcome };
         self.record.push(entry.clone());
-        self.pending.push(entry);
-        if self.machine.now() - self.committed >= SLOT {
+        self.pending.passes.push(entry);
+        if self.run.is_commit_due(Picos::ZERO) {
             self.commit()?;
         }
         Ok(failure.map(|failure| {
@@ -323,10 +300,6 @@ impl Driver<'_> {
         let settings = self.job.settings;
         let trials = settings.works.len() * settings.placements.len();
         (0..trials).any(|trial| self.record.outcomes(trial).next().is_none())
-    }
-
-    fn left(&self) -> Picos {
-        (self.began + self.job.settings.budget).saturating_sub(self.machine.now())
     }
 
     /// How long a run took the last time.
@@ -353,17 +326,8 @@ impl Driver<'_> {
 
     /// Makes everything pending durable. Only between runs.
     fn commit(&mut self) -> Result<(), RunError> {
-        self.committed = self.machine.now();
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let passes = std::mem::take(&mut self.pending);
-        self.sink.commit_passes(&passes)?;
-        let elapsed = self.machine.now() - self.began;
-        let expected = self.total().clamp(elapsed, self.job.settings.budget.max(elapsed));
-        let progress = elapsed.secs() / expected.secs().max(1e-9);
-        self.observer.event(Event::Passes { passes: &passes, progress, left: expected - elapsed });
-        Ok(())
+        let expected = self.total().min(self.job.settings.budget);
+        self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
     /// Machine time that the least number of repetitions is expected to take from the beginning.
@@ -377,28 +341,23 @@ impl Driver<'_> {
                 left += Picos(run.0 * u64::from(settings.repeat.saturating_sub(made).max(1)));
             }
         }
-        (self.machine.now() - self.began) + left
+        self.run.elapsed() + left
     }
 
     fn finish(mut self, ended: PlaceEnded) -> Result<(PlaceResult, PlaceEnded), RunError> {
         self.commit()?;
-        for decision in Decision::of_surroundings(&*self.machine, self.segment) {
-            self.sink.decide(&decision)?;
-        }
-        let of_budget = matches!(ended, PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. });
-        self.record.complete =
-            (of_budget || ended == PlaceEnded::Complete) && self.presence.gone().is_empty();
-        self.record.budget_ended = of_budget;
+        self.run.note_surroundings()?;
+        let end = self.run.end(match ended {
+            PlaceEnded::Complete => Ended::Complete,
+            PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => Ended::Budget,
+            PlaceEnded::Interrupted(_) | PlaceEnded::Failed { .. } => Ended::Interrupted,
+        });
+        (self.record.complete, self.record.budget_ended) = (end.complete, end.budget_ended);
         let result = analyse_places(self.job.settings, &self.record);
         let ended = match ended {
-            PlaceEnded::Interrupted(_) => PlaceEnded::Interrupted(self.sink.interrupt()?),
+            PlaceEnded::Interrupted(_) => PlaceEnded::Interrupted(self.run.sink.interrupt()?),
             ended => {
-                let (complete, budget_ended) = (result.complete, result.budget_ended);
-                self.sink.finish_series(&SeriesResult {
-                    complete,
-                    budget_ended,
-                    ..SeriesResult::default()
-                })?;
+                self.run.sink.finish_trials(end)?;
                 ended
             }
         };

@@ -5,10 +5,9 @@ mod sentinel;
 
 use self::concurrency::Concurrency;
 use self::sentinel::Sentinel;
-use super::latency::{Ended, RunError};
-pub use super::presence::Earlier;
-use super::presence::{Presence, Suspicion};
-use super::{Decision, Event, Kept, Observer, PASS_GAP, Sink, SinkError};
+pub use super::run_loop::Earlier;
+use super::run_loop::{Ended, Past, RunError, RunLoop, Suspicion};
+use super::{Event, Observer, PASS_GAP, Sink, Slot};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{Concurrent, SeriesProbe, TrialOrder};
@@ -22,8 +21,6 @@ use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Commit slots lie at most half a second apart.
-const SLOT: Picos = Picos::from_ms(350);
 /// A pass takes no longer, so that a slot ends in time, …
 const LONGEST_PASS: Picos = Picos::from_ms(250);
 /// … and no less: starting and ending threads takes a tenth of a millisecond for each.
@@ -34,41 +31,8 @@ const PATIENCE: u32 = 3;
 /// The option by which passes end with so many messages, however long these take of what is left of the budget.
 const MESSAGES: &str = "messages";
 
-/// Where a run of series goes while it is made.
-pub trait SeriesSink: Sink {
-    /// Makes passes durable before it returns. Called between passes only.
-    ///
-    /// # Errors
-    /// [`SinkError`] where they cannot be kept; the session ends and says so.
-    fn commit_passes(&mut self, passes: &[SeriesEntry]) -> Result<(), SinkError>;
-
-    /// Notes how the run ended.
-    ///
-    /// # Errors
-    /// As [`commit_passes`](SeriesSink::commit_passes).
-    fn finish_series(&mut self, result: &SeriesResult) -> Result<(), SinkError>;
-}
-
-/// Keeps nothing.
-impl SeriesSink for () {
-    fn commit_passes(&mut self, _: &[SeriesEntry]) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish_series(&mut self, _: &SeriesResult) -> Result<(), SinkError> {
-        Ok(())
-    }
-}
-
-/// What earlier segments of a run said.
-#[derive(Debug, Clone, Default)]
-pub struct SeriesPast {
-    /// Their passes.
-    pub record: SeriesRecord,
-    /// How many there were: the number of the new one.
-    pub segments: u32,
-    /// What the new one began with, where that was not the trials.
-    pub earlier: Option<Earlier>,
-}
+/// What earlier segments of a run of series said.
+pub type SeriesPast = Past<SeriesRecord>;
 
 /// Measures what the settings ask for, on a machine whose workers are engaged.
 ///
@@ -79,7 +43,7 @@ pub fn run(
     machine: &mut dyn Machine,
     settings: &SeriesSettings,
     past: SeriesPast,
-    sink: &mut dyn SeriesSink,
+    sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(SeriesResult, Ended), RunError> {
@@ -258,7 +222,7 @@ fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
 }
 
 struct Driver<'a> {
-    machine: &'a mut dyn Machine,
+    run: RunLoop<'a>,
     topology: Topology,
     settings: &'a SeriesSettings,
     shares: Shares,
@@ -268,21 +232,15 @@ struct Driver<'a> {
     /// What visits around passes so far say of the states of the machine.
     watch: SentinelWatch,
     sentinel: Sentinel,
-    presence: Presence,
     /// The CPUs that each trial needs.
     cpus: Vec<Vec<CpuId>>,
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
     segment: u32,
-    pending: Vec<SeriesEntry>,
-    began: Picos,
-    committed: Picos,
+    pending: Slot,
     /// Trials that the last sweep made at the same time, in the mean.
     pace: f64,
-    sink: &'a mut dyn SeriesSink,
-    observer: &'a mut dyn Observer,
-    stop: &'a Stop,
 }
 
 impl<'a> Driver<'a> {
@@ -290,7 +248,7 @@ impl<'a> Driver<'a> {
         machine: &'a mut dyn Machine,
         settings: &'a SeriesSettings,
         past: SeriesPast,
-        sink: &'a mut dyn SeriesSink,
+        sink: &'a mut dyn Sink,
         observer: &'a mut dyn Observer,
         stop: &'a Stop,
     ) -> Result<Driver<'a>, RunError> {
@@ -309,15 +267,11 @@ impl<'a> Driver<'a> {
         let mut notice = |text| observer.event(Event::Notice { text });
         let concurrency = Concurrency::of(machine, settings, &probes, shares.shortest(), &mut notice);
         shares.divide_by(&concurrency);
-        let (began, topology) = (machine.now(), machine.topology().clone());
+        let topology = machine.topology().clone();
         let sentinel = Sentinel::of(machine);
-        let presence = Presence::new(cpus.iter().flatten().copied().collect(), past.segments, began);
-        let presence = match past.earlier {
-            Some(earlier) => presence.after(earlier),
-            None => presence,
-        };
+        let needed = cpus.iter().flatten().copied().collect();
         Ok(Driver {
-            machine,
+            run: RunLoop::new(machine, needed, settings.budget, &past, sink, observer, stop),
             topology,
             settings,
             shares,
@@ -325,24 +279,18 @@ impl<'a> Driver<'a> {
             gate: CompanyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
-            presence,
             cpus,
             probes,
             record: past.record,
             failures: vec![0; settings.trials.len()],
             segment: past.segments,
-            pending: Vec::new(),
-            began,
-            committed: began,
+            pending: Slot::default(),
             pace: 1.0,
-            sink,
-            observer,
-            stop,
         })
     }
 
     fn passes(&mut self) -> Result<Ended, RunError> {
-        let lost = self.look_for_cpus(Suspicion::None)?;
+        let lost = self.run.look_for_cpus(Suspicion::None)?;
         self.give_up(&lost);
         loop {
             self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
@@ -365,17 +313,17 @@ impl<'a> Driver<'a> {
             let rounds = self.concurrency.rounds(&due, |trial| self.made(trial), &self.gate, key);
             let pace = due.len() as f64 / rounds.len() as f64;
             let span = self.span(&open, fewest, pace);
-            let began = self.machine.now();
+            let began = self.run.now();
             for mut round in rounds {
                 // What a CPU that went away meanwhile leaves of it.
                 round.retain(|&trial| self.failures[trial] < PATIENCE);
                 if round.is_empty() {
                     continue;
                 }
-                if self.stop.is_raised() {
+                if self.run.is_stopped() {
                     return Ok(Ended::Interrupted);
                 }
-                if self.left() == Picos::ZERO {
+                if self.run.left() == Picos::ZERO {
                     return Ok(Ended::Budget);
                 }
                 if !self.round(&round, &span)? {
@@ -395,7 +343,7 @@ impl<'a> Driver<'a> {
 
     /// How long passes of a sweep should be, by probe; `pace` says how many of them go at the same time.
     fn span(&self, open: &[usize], fewest: u32, pace: f64) -> impl Fn(&str) -> Picos + use<> {
-        let left = self.left();
+        let left = self.run.left();
         let spans = self.shares.of.keys().map(|probe| {
             let first = self.shares.first(probe);
             let span = if fewest as usize >= ANALYSES[0] {
@@ -414,7 +362,7 @@ impl<'a> Driver<'a> {
 
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
-        let left = self.left().max(SHORTEST_PASS);
+        let left = self.run.left().max(SHORTEST_PASS);
         let counted = self.settings.options.number(MESSAGES).is_some();
         let specs: Vec<Cow<'_, TrialSpec>> = trials.iter().map(|&trial| self.possible(trial)).collect();
         let order = |(index, &trial): (usize, &usize)| {
@@ -431,18 +379,18 @@ impl<'a> Driver<'a> {
         };
         let orders: Vec<TrialOrder<'_>> = trials.iter().enumerate().map(order).collect();
         let longest = orders.iter().map(|order| order.span).max().unwrap_or(SHORTEST_PASS);
-        if self.machine.now() + longest - self.committed >= SLOT {
+        if self.run.is_commit_due(longest) {
             self.commit()?;
         }
         // Which state the machine is in, just before and just after: a pass in which it moves belongs to none.
-        let before = self.sentinel.visit(self.machine, &orders, self.stop)?;
+        let before = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
         let outcomes: Vec<Outcome> = match &orders[..] {
-            [order] => vec![self.machine.perform_trial(order, self.stop)],
-            orders => self.machine.perform_trials(orders, self.stop),
+            [order] => vec![self.run.machine.perform_trial(order, self.run.stop)],
+            orders => self.run.machine.perform_trials(orders, self.run.stop),
         };
-        let after = self.sentinel.visit(self.machine, &orders, self.stop)?;
+        let after = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
         let suspicion = if outcomes.iter().any(misses_a_cpu) { Suspicion::Strong } else { Suspicion::None };
-        let lost = self.look_for_cpus(suspicion)?;
+        let lost = self.run.look_for_cpus(suspicion)?;
         let mut whole = true;
         for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
@@ -463,15 +411,10 @@ impl<'a> Driver<'a> {
             }
         }
         self.give_up(&lost);
-        if whole && self.machine.now() - self.committed >= SLOT {
+        if whole && self.run.is_commit_due(Picos::ZERO) {
             self.commit()?;
         }
         Ok(whole)
-    }
-
-    /// Asks whether every CPU is still there; gives those that went away.
-    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<Departure>, RunError> {
-        Ok(self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?)
     }
 
     /// Whether a pass of a trial on these CPUs was made while one of them, or of those that it names besides, was away.
@@ -482,7 +425,7 @@ impl<'a> Driver<'a> {
             .copied()
             .filter(|cpu| !self.settings.trials[trial].placement.contains(cpu))
             .collect();
-        (was_moved && self.presence.gone_of(placement).is_some()) || self.presence.gone_of(&besides).is_some()
+        (was_moved && self.run.misses_one_of(placement)) || self.run.misses_one_of(&besides)
     }
 
     /// Gives up the open trials that need a CPU which went away; those without a value say so.
@@ -491,7 +434,7 @@ impl<'a> Driver<'a> {
             for trial in 0..self.settings.trials.len() {
                 let needs = &self.cpus[trial];
                 let goes_on = self.probes[trial].watches_each_cpu()
-                    && needs.iter().any(|&cpu| self.presence.gone_of(&[cpu]).is_none());
+                    && needs.iter().any(|&cpu| !self.run.misses_one_of(&[cpu]));
                 if needs.contains(&departure.cpu) && !goes_on && self.is_open(trial) {
                     self.keep(trial, Err(departure.failure()));
                     self.failures[trial] = PATIENCE;
@@ -503,10 +446,10 @@ impl<'a> Driver<'a> {
     /// A trial on those of its CPUs that are there, where it says something of each for itself.
     fn possible(&self, trial: usize) -> Cow<'a, TrialSpec> {
         let spec = &self.settings.trials[trial];
-        if !self.probes[trial].watches_each_cpu() || self.presence.gone_of(&spec.placement).is_none() {
+        if !self.probes[trial].watches_each_cpu() || !self.run.misses_one_of(&spec.placement) {
             return Cow::Borrowed(spec);
         }
-        let here = |cpu: &CpuId| self.presence.gone_of(&[*cpu]).is_none();
+        let here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
         let placement = spec.placement.iter().copied().filter(here).collect();
         Cow::Owned(TrialSpec { placement, ..spec.clone() })
     }
@@ -525,7 +468,7 @@ impl<'a> Driver<'a> {
         let entry =
             SeriesEntry { segment: self.segment, pass: self.made(trial), trial: trial as u32, outcome };
         self.record.push(entry.clone());
-        self.pending.push(entry);
+        self.pending.passes.push(entry);
     }
 
     /// Passes that open trials may still get until this analysis.
@@ -577,21 +520,17 @@ impl<'a> Driver<'a> {
     /// it has seen nothing yet.
     fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
         let roles = self.settings.trials[trial].placement.iter().enumerate();
-        let mut here = roles.filter(|(_, cpu)| self.presence.gone_of(&[**cpu]).is_none());
+        let mut here = roles.filter(|(_, cpu)| !self.run.misses_one_of(&[**cpu]));
         !self.probes[trial].watches_each_cpu()
             || here.all(|(role, _)| pass.observed.by_role.contains_key(&role))
     }
 
-    fn left(&self) -> Picos {
-        (self.began + self.settings.budget).saturating_sub(self.machine.now())
-    }
-
     fn rest(&mut self, until: Picos) -> Result<(), RunError> {
-        let now = self.machine.now();
+        let now = self.run.now();
         if now < until {
-            self.machine.pause(until - now, self.stop);
+            self.run.machine.pause(until - now, self.run.stop);
         }
-        if self.machine.now() - self.committed >= SLOT {
+        if self.run.is_commit_due(Picos::ZERO) {
             self.commit()?;
         }
         Ok(())
@@ -599,22 +538,13 @@ impl<'a> Driver<'a> {
 
     /// Makes everything pending durable. Only between passes.
     fn commit(&mut self) -> Result<(), RunError> {
-        self.committed = self.machine.now();
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let passes = std::mem::take(&mut self.pending);
-        self.sink.commit_passes(&passes)?;
-        let elapsed = self.machine.now() - self.began;
-        let expected = self.expected().clamp(elapsed, self.settings.budget.max(elapsed));
-        let progress = elapsed.secs() / expected.secs().max(1e-9);
-        self.observer.event(Event::Passes { passes: &passes, progress, left: expected - elapsed });
-        Ok(())
+        let expected = self.expected().min(self.settings.budget);
+        self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
     /// Machine time that the run is expected to take from its beginning.
     fn expected(&self) -> Picos {
-        let elapsed = self.machine.now() - self.began;
+        let elapsed = self.run.elapsed();
         if self.settings.options.number("samples").is_some() {
             return self.settings.budget;
         }
@@ -642,16 +572,13 @@ impl<'a> Driver<'a> {
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
         self.commit()?;
-        for decision in Decision::of_surroundings(&*self.machine, self.segment) {
-            self.sink.decide(&decision)?;
-        }
-        if ended == Ended::Interrupted && self.sink.interrupt()? == Kept::Everything {
+        self.run.note_surroundings()?;
+        if ended == Ended::Interrupted && self.run.is_kept()? {
             return Err(RunError::Interrupted);
         }
-        self.record.complete = ended != Ended::Interrupted && self.presence.gone().is_empty();
-        self.record.budget_ended = ended == Ended::Budget;
-        let result = analyse_series(&self.topology, self.settings, &self.record);
-        self.sink.finish_series(&result)?;
-        Ok((result, ended))
+        let end = self.run.end(ended);
+        (self.record.complete, self.record.budget_ended) = (end.complete, end.budget_ended);
+        self.run.sink.finish_trials(end)?;
+        Ok((analyse_series(&self.topology, self.settings, &self.record), ended))
     }
 }

@@ -1,11 +1,10 @@
 //! [`Sink`] and [`Observer`]: where a run goes while it is made.
 
-use crate::machine::Machine;
 use coretalk_model::latency::{LatencyResult, Purpose, Visit};
 use coretalk_model::series::SeriesEntry;
 use coretalk_model::{Departure, Picos, Recording, TrialFailure};
 
-/// Where finished rounds go. Called between rounds only, with every worker parked.
+/// Where a run goes while it is made. Called between rounds and passes only, with every worker parked.
 pub trait Sink {
     /// Makes a slot durable before it returns.
     ///
@@ -19,12 +18,22 @@ pub trait Sink {
     /// As [`commit`](Sink::commit).
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
 
-    /// Notes how the run ended and what follows from it. A sink that keeps everything may give up what can be derived
+    /// Notes how a map ended and what follows from it. A sink that keeps everything may give up what can be derived
     /// again when somebody wishes to end; it is told to [`interrupt`](Sink::interrupt) then.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
-    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError>;
+    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Notes how trials ended, or a comparison of placements.
+    ///
+    /// # Errors
+    /// As [`commit`](Sink::commit).
+    fn finish_trials(&mut self, _: PartEnd) -> Result<(), SinkError> {
+        Ok(())
+    }
 
     /// Notes that somebody wished to end, and says whether what was measured can be read back. Somebody waits for this
     /// to return, so a sink that keeps everything notes no more than that; one that keeps nothing is told the result.
@@ -34,6 +43,15 @@ pub trait Sink {
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         Ok(Kept::Nothing)
     }
+}
+
+/// How a part of a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartEnd {
+    /// Everything that was asked for was done, or the budget ended, and every CPU was there until then.
+    pub complete: bool,
+    /// The budget ended it.
+    pub budget_ended: bool,
 }
 
 /// What a sink has kept of a run.
@@ -50,11 +68,13 @@ pub enum Kept {
 #[error("{0}")]
 pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// The rounds since the last commit.
+/// What was measured since the last commit, in the order performed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slot {
-    /// In the order performed.
+    /// Rounds of a map.
     pub rounds: Vec<RecordedRound>,
+    /// Passes of trials.
+    pub passes: Vec<SeriesEntry>,
 }
 
 /// One round with what it said.
@@ -92,20 +112,6 @@ pub struct Decision {
     pub value: String,
 }
 
-impl Decision {
-    /// What went on around a segment: what other programs took of the CPUs, and what a quota did. Nothing of what the
-    /// machine cannot tell.
-    pub(super) fn of_surroundings(machine: &dyn Machine, segment: u32) -> Vec<Decision> {
-        let environment = machine.environment();
-        let others = environment.others_share.map(|share| share.to_string());
-        let throttled = environment.throttled.map(|throttled| throttled.to_json());
-        [("others-share", others), ("throttled", throttled)]
-            .into_iter()
-            .filter_map(|(key, value)| Some(Decision { key: format!("{key}:{segment}"), value: value? }))
-            .collect()
-    }
-}
-
 /// What an observer is told; drawing happens here, between rounds.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -121,15 +127,6 @@ pub enum Event<'a> {
         /// Share of the expected machine time that has passed, 0 to 1.
         progress: f64,
         /// Machine time that is expected to be left.
-        left: Picos,
-    },
-    /// Passes of a series were made durable.
-    Passes {
-        /// In the order made.
-        passes: &'a [SeriesEntry],
-        /// As in [`Event::Committed`].
-        progress: f64,
-        /// As in [`Event::Committed`].
         left: Picos,
     },
     /// A CPU went away, and the run goes on without it.
@@ -156,9 +153,6 @@ impl Sink for () {
         Ok(())
     }
     fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
         Ok(())
     }
 }

@@ -64,7 +64,7 @@ impl Kept {
                 record.decide(&decision.key, &decision.value);
             }
         }
-        Past { record, segments: segments.len() as u32 }
+        Past { record, segments: segments.len() as u32, earlier: None }
     }
 
     /// Trials of a purpose.
@@ -81,21 +81,6 @@ impl Kept {
             }
         }
         visits
-    }
-}
-
-/// Keeps nothing: for runs of which only the result matters.
-pub struct Nowhere;
-
-impl Sink for Nowhere {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
-        Ok(())
     }
 }
 
@@ -190,7 +175,7 @@ pub fn measure(machine: SimMachine, settings: LatencySettings, past: Past) -> Ru
 
 /// Measures and keeps the result alone: for large machines.
 pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
-    measure_into(machine, settings, Past::default(), &mut Nowhere)
+    measure_into(machine, settings, Past::default(), &mut ())
 }
 
 fn measure_into(machine: SimMachine, settings: LatencySettings, past: Past, sink: &mut dyn Sink) -> Run {

@@ -295,7 +295,7 @@ proptest! {
         let place = tempfile::tempdir().unwrap();
         let mut writer = sample("0193-a").create(place.path());
         for rounds in &slots {
-            writer.commit(&Slot { rounds: rounds.clone() }).unwrap();
+            writer.commit(&Slot { rounds: rounds.clone(), ..Slot::default() }).unwrap();
         }
         let mut read = Vec::new();
         RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();

@@ -1,4 +1,4 @@
-//! [`Driver`]: performs rounds, keeps the budget, hands everything to the sink, tells the observer.
+//! [`Driver`]: performs the rounds of a map's phases in batches and takes down what they say.
 
 use super::reducer::{self, Batch, slowest};
 use super::visit_log::VisitLog;
@@ -7,8 +7,8 @@ use super::{Ended, Past, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
 use crate::series::TrialOrder;
-use crate::session::presence::{Presence, Suspicion};
-use crate::session::{Decision, Event, Kept, Observer, Sink};
+use crate::session::run_loop::{RunLoop, SLOT, Suspicion};
+use crate::session::{Decision, Observer, Sink};
 use crate::stop::Stop;
 use coretalk_model::latency::{
     Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells,
@@ -20,25 +20,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Whether to go on with the next phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    /// Go on.
-    On,
-    /// The machine time asked for is used up.
-    BudgetEnded,
-    /// Somebody wished to end.
-    Stopped,
-}
-
-/// Commit slots lie at most half a second apart; batches are cut so that one ends in time.
-const SLOT: Picos = Picos::from_ms(350);
 /// Samples of one batch held in memory before they are reduced: 8 MB of ticks.
 const BATCH_SAMPLES: u64 = 2 << 20;
 
 /// Drives one run.
 pub struct Driver<'a> {
-    pub machine: &'a mut dyn Machine,
+    pub run: RunLoop<'a>,
     pub settings: &'a LatencySettings,
     pub topology: Topology,
     /// The plan's list of cells.
@@ -53,14 +40,7 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that an analysis found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
-    presence: Presence,
-    sink: &'a mut dyn Sink,
-    observer: &'a mut dyn Observer,
-    stop: &'a Stop,
     scale: Scale,
-    began: Picos,
-    deadline: Picos,
-    committed: Picos,
     /// Machine time that the run is expected to need from its beginning, for progress.
     pub expected: Picos,
 }
@@ -90,9 +70,9 @@ impl<'a> Driver<'a> {
         choices.clock_ns = clock.cost_ns;
         choices.complete = false;
         choices.budget_ended = false;
-        let began = machine.now();
+        let cpus = settings.cpus.iter().copied().collect();
         Ok(Driver {
-            presence: Presence::new(settings.cpus.iter().copied().collect(), past.segments, began),
+            run: RunLoop::new(machine, cpus, settings.budget, &past, sink, observer, stop),
             log: VisitLog::new(settings, scale, past.record, past.segments, pairs.len()),
             topology,
             pairs,
@@ -102,41 +82,14 @@ impl<'a> Driver<'a> {
             budget_ended: false,
             closed: Vec::new(),
             scale,
-            began,
-            deadline: began + settings.budget,
-            committed: began,
             expected: settings.budget,
-            machine,
             settings,
-            sink,
-            observer,
-            stop,
         })
     }
 
     /// The stream of random choices for a purpose and a pass.
     pub fn key(&self, purpose: Purpose, pass: u32) -> Key {
         Key::of(&[self.settings.seed, purpose as u64, u64::from(pass)])
-    }
-
-    /// Says that a phase begins.
-    pub fn phase(&mut self, purpose: Purpose) {
-        self.observer.event(Event::Phase { purpose });
-    }
-
-    /// Says something that the user should know.
-    pub fn notice(&mut self, text: String) {
-        self.observer.event(Event::Notice { text });
-    }
-
-    /// Machine time left.
-    pub fn left(&self) -> Picos {
-        self.deadline - self.machine.now()
-    }
-
-    /// Machine time since the run began.
-    pub fn elapsed(&self) -> Picos {
-        self.machine.now() - self.began
     }
 
     /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
@@ -152,27 +105,22 @@ impl<'a> Driver<'a> {
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Whether somebody wishes to end.
-    pub fn is_stopped(&self) -> bool {
-        self.stop.is_raised()
-    }
-
     /// Asks whether every CPU is still there, and gives up what needs one that is not; gives whether there is such a one.
     fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<bool, RunError> {
-        let departures = self.presence.look(&*self.machine, suspicion, self.sink, self.observer)?;
+        let departures = self.run.look_for_cpus(suspicion)?;
         for departure in &departures {
             let of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&departure.cpu));
-            self.log.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.machine.now());
+            self.log.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.run.now());
         }
         Ok(!departures.is_empty())
     }
 
     /// Rounds without the cells that need a CPU which is not there any more.
     fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
-        if self.presence.gone().is_empty() {
+        if self.run.is_whole() {
             return Cow::Borrowed(rounds);
         }
-        let possible = |cell: &u32| self.presence.gone_of(&self.pairs[*cell as usize]).is_none();
+        let possible = |cell: &u32| !self.run.misses_one_of(&self.pairs[*cell as usize]);
         let rounds = rounds.iter().map(|round| round.iter().copied().filter(possible).collect::<CellRound>());
         Cow::Owned(rounds.filter(|round| !round.is_empty()).collect())
     }
@@ -184,27 +132,27 @@ impl<'a> Driver<'a> {
         pass: u32,
         rounds: &[CellRound],
         orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
-    ) -> Result<Flow, RunError> {
+    ) -> Result<Ended, RunError> {
         self.look_for_cpus(Suspicion::None)?;
         let mut rounds = self.possible(rounds);
         let mut next = 0;
         while next < rounds.len() {
-            if self.stop.is_raised() {
+            if self.run.is_stopped() {
                 return self.stopped();
             }
-            if self.left() == Picos::ZERO {
+            if self.run.left() == Picos::ZERO {
                 self.commit()?;
-                return Ok(Flow::BudgetEnded);
+                return Ok(Ended::Budget);
             }
             let end = next + self.batch(purpose, &rounds[next..], orders);
             let batch: Vec<Round> =
                 rounds[next..end].iter().map(|round| self.round(purpose, pass, round, orders)).collect();
-            let Driver { machine, log, relations, stop, .. } = self;
+            let Driver { run, log, relations, .. } = self;
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
-            let performed = reducer::perform(&mut **machine, log, of_batch, &batch, stop)?;
+            let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
             let suspicion = if log.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
             let left = self.look_for_cpus(suspicion)?;
-            if self.machine.now() - self.committed >= SLOT {
+            if self.run.is_commit_due(Picos::ZERO) {
                 self.commit()?;
             }
             next += performed;
@@ -216,17 +164,17 @@ impl<'a> Driver<'a> {
                 next = 0;
             }
         }
-        Ok(Flow::On)
+        Ok(Ended::Complete)
     }
 
     /// Performs one pass of a trial that is no cell; `None` where it had nothing to say, or was interrupted.
     pub fn try_trial(&mut self, order: &TrialOrder<'_>) -> Option<Observed> {
-        Some(self.machine.perform_trial(order, self.stop).ok()?.observed)
+        Some(self.run.machine.perform_trial(order, self.run.stop).ok()?.observed)
     }
 
-    fn stopped(&mut self) -> Result<Flow, RunError> {
+    fn stopped(&mut self) -> Result<Ended, RunError> {
         self.commit()?;
-        Ok(Flow::Stopped)
+        Ok(Ended::Interrupted)
     }
 
     /// How many rounds from here fit into one batch.
@@ -236,7 +184,7 @@ impl<'a> Driver<'a> {
         rounds: &[CellRound],
         orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> usize {
-        let until = SLOT.min(self.left()).ns();
+        let until = SLOT.min(self.run.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
         for round in rounds {
             time += self.expect(purpose, round).unwrap_or(until / 4.0);
@@ -278,25 +226,19 @@ impl<'a> Driver<'a> {
 
     /// Makes everything pending durable. Only between rounds.
     pub fn commit(&mut self) -> Result<(), RunError> {
-        self.committed = self.machine.now();
-        let Some(slot) = self.log.take_pending() else { return Ok(()) };
-        self.sink.commit(&slot)?;
-        let expected = self.expected.max(self.elapsed());
-        let progress = (self.elapsed().secs() / expected.secs()).min(1.0);
-        self.observer.event(Event::Committed { slot: &slot, progress, left: expected - self.elapsed() });
-        Ok(())
+        self.run.commit(&self.log.take_pending(), self.expected)
     }
 
     /// Lets the machine rest, committing first where a slot is due: the rest is the best place for it.
     pub fn pause(&mut self, span: Picos) -> Result<(), RunError> {
-        if self.machine.now() + span - self.committed >= SLOT {
+        if self.run.is_commit_due(span) {
             self.commit()?;
         }
-        let until = self.machine.now() + span;
+        let until = self.run.now() + span;
         // A long rest is cut so that slots stay half a second apart.
-        while self.machine.now() < until && !self.stop.is_raised() {
-            self.machine.pause((until - self.machine.now()).min(SLOT), self.stop);
-            if self.machine.now() - self.committed >= SLOT {
+        while self.run.now() < until && !self.run.is_stopped() {
+            self.run.machine.pause((until - self.run.now()).min(SLOT), self.run.stop);
+            if self.run.is_commit_due(Picos::ZERO) {
                 self.commit()?;
             }
         }
@@ -308,16 +250,8 @@ impl<'a> Driver<'a> {
         for (key, value) in self.choices.decisions() {
             if self.log.record.decision(&key) != Some(value.as_str()) {
                 self.log.record.decide(&key, &value);
-                self.sink.decide(&Decision { key, value })?;
+                self.run.sink.decide(&Decision { key, value })?;
             }
-        }
-        Ok(())
-    }
-
-    /// Notes what went on around this part of the run.
-    fn note_surroundings(&mut self) -> Result<(), RunError> {
-        for decision in Decision::of_surroundings(&*self.machine, self.log.segment) {
-            self.sink.decide(&decision)?;
         }
         Ok(())
     }
@@ -326,18 +260,13 @@ impl<'a> Driver<'a> {
     ///
     /// For a large machine that takes seconds, and whoever wishes to end need not wait for what a sink that keeps
     /// everything can be asked for later.
-    pub fn finish(mut self, flow: Flow) -> Result<(LatencyResult, Ended), RunError> {
+    pub fn finish(mut self, ended: Ended) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
-        let ended = match flow {
-            Flow::On => Ended::Complete,
-            Flow::BudgetEnded => Ended::Budget,
-            Flow::Stopped => Ended::Interrupted,
-        };
-        self.choices.complete = ended != Ended::Interrupted && self.presence.gone().is_empty();
-        self.choices.budget_ended = ended == Ended::Budget;
+        let end = self.run.end(ended);
+        (self.choices.complete, self.choices.budget_ended) = (end.complete, end.budget_ended);
         self.decide()?;
-        self.note_surroundings()?;
-        let stop = self.stop;
+        self.run.note_surroundings()?;
+        let stop = self.run.stop;
         let go_on = || !stop.is_raised();
         let result = match self.analysed(&go_on) {
             Some(result) => result,
@@ -345,7 +274,7 @@ impl<'a> Driver<'a> {
             // This is all that is left of the run.
             None => self.analysed(&|| true).unwrap_or_default(),
         };
-        match self.sink.finish(&result) {
+        match self.run.sink.finish(&result) {
             Ok(()) => Ok((result, ended)),
             Err(_) if stop.is_raised() && self.is_kept()? => Err(RunError::Interrupted),
             Err(error) => Err(error.into()),
@@ -358,7 +287,7 @@ impl<'a> Driver<'a> {
 
     /// Notes that somebody wished to end; gives whether everything is kept.
     fn is_kept(&mut self) -> Result<bool, RunError> {
-        if self.sink.interrupt()? == Kept::Nothing {
+        if !self.run.is_kept()? {
             return Ok(false);
         }
         self.choices.complete = false;

@@ -1,11 +1,10 @@
 //! [`plan`]: what a run would measure and how long it takes, after a short pilot.
 
-use super::driver::{Driver, Flow};
-use super::{Past, RunError, outline, pilot};
+use super::driver::Driver;
+use super::{Ended, Past, RunError, outline, pilot};
 use crate::machine::Machine;
-use crate::session::{Decision, Sink, SinkError, Slot};
 use crate::stop::Stop;
-use coretalk_model::latency::{LatencyResult, LatencySettings};
+use coretalk_model::latency::LatencySettings;
 use coretalk_model::{Picos, Relation};
 use std::collections::BTreeMap;
 
@@ -49,9 +48,9 @@ pub fn plan(
     settings: &LatencySettings,
     stop: &Stop,
 ) -> Result<PlanReport, RunError> {
-    let (mut sink, mut observer) = (Discard, ());
+    let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, Past::default(), &mut sink, &mut observer, stop)?;
-    if pilot::perform(&mut driver)? == Flow::Stopped {
+    if pilot::perform(&mut driver)? == Ended::Interrupted {
         return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
     }
     let outline = outline::outline(&mut driver)?;
@@ -85,19 +84,4 @@ pub fn plan(
         basis,
         file_bytes: (EMPTY_FILE_BYTES + visits * per_visit) as u64,
     })
-}
-
-/// A plan keeps nothing.
-struct Discard;
-
-impl Sink for Discard {
-    fn commit(&mut self, _: &Slot) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
-        Ok(())
-    }
-    fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
-        Ok(())
-    }
 }

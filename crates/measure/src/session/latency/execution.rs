@@ -1,7 +1,7 @@
 //! Whether the nearest pairs of the map share the units that execute: what tells threads of a core from near cores.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
+use super::{Ended, RunError};
 use crate::probes::execution::{self, Execution};
 use crate::series::TrialOrder;
 use coretalk_model::infer::{Observation, infer};
@@ -23,31 +23,31 @@ const PAIRS: usize = 3;
 const NEAREST: usize = 2;
 
 /// Tests the nearest pairs, in an adaptive run over all of them.
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     // A run that goes on has the answer already.
-    if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.left() < expected(driver) {
-        return Ok(Flow::On);
+    if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
+        return Ok(Ended::Complete);
     }
     let mut tests: Vec<ExecutionTest> = candidates(driver)
         .into_iter()
         .map(|(pair, reason)| ExecutionTest { pair, reason, passes: Vec::new() })
         .collect();
     for pass in 0..PASSES {
-        let began = driver.machine.now();
+        let began = driver.run.now();
         for test in &mut tests {
-            if driver.is_stopped() {
-                return Ok(Flow::Stopped);
+            if driver.run.is_stopped() {
+                return Ok(Ended::Interrupted);
             }
             test.passes.extend(try_pass(driver, test.pair, pass));
         }
-        let spent = driver.machine.now().saturating_sub(began);
+        let spent = driver.run.now().saturating_sub(began);
         if spent < PASS_GAP && pass + 1 < PASSES {
             driver.pause(PASS_GAP - spent)?;
         }
     }
     driver.choices.execution = tests;
     driver.decide()?;
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 fn is_asked(driver: &Driver<'_>) -> bool {

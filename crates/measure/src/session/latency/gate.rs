@@ -1,7 +1,7 @@
 //! The equivalence gate: is a pair measured beside others as fast as alone?
 
-use super::driver::{Driver, Flow};
-use super::{RunError, map};
+use super::driver::Driver;
+use super::{Ended, RunError, map};
 use crate::schedule;
 use crate::session::PASS_GAP;
 use coretalk_model::latency::analyse::Survey;
@@ -17,12 +17,12 @@ const VISITS: u32 = 4;
 
 /// Re-measures some cells of each relation alone and compares. A relation that fails is measured again with half as
 /// many pairs at a time, down to one; what stays biased carries its measured factor.
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let parallel = driver.choices.regime.as_ref().is_some_and(|regime| regime.pairs > 1);
     if !parallel || driver.choices.hints.is_empty() {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
-    driver.phase(Purpose::Gate);
+    driver.run.phase(Purpose::Gate);
     // What an earlier segment of the run has judged is not judged again.
     let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
     let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
@@ -31,12 +31,12 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     let mut widths: BTreeMap<Relation, u32> =
         known.iter().map(|outcome| (outcome.relation, outcome.pairs)).collect();
     loop {
-        let flow = alone(driver, &left)?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = alone(driver, &left)?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
-        if driver.is_stopped() {
-            return Ok(Flow::Stopped);
+        if driver.run.is_stopped() {
+            return Ok(Ended::Interrupted);
         }
         let outcomes = judge(driver, &left, &widths);
         // A relation without a cell to compare has nothing to measure again either.
@@ -55,34 +55,34 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
             }
         }
         if left.is_empty() {
-            return Ok(Flow::On);
+            return Ok(Ended::Complete);
         }
         let before = driver.choices.regime.clone();
         begin_again(driver, &left, &widths)?;
-        let flow = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
-        if flow == Flow::BudgetEnded && map::fewest_made(driver, &left) < ANALYSES[0] as u32 {
+        let ended = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
+        if ended == Ended::Budget && map::fewest_made(driver, &left) < ANALYSES[0] as u32 {
             // Biased values that say so are better than none.
             driver.choices.regime = before;
             driver.decide()?;
         }
-        if flow != Flow::On {
-            return Ok(flow);
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
 }
 
 /// Visits up to 64 cells of each relation alone on the idle machine.
-fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Flow, RunError> {
+fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Ended, RunError> {
     let done = driver.log.record.others(Purpose::Gate).map(|entry| entry.pass + 1).max().unwrap_or(0);
     let cells: Vec<u32> = relations.iter().flat_map(|&relation| gate_cells(driver, relation)).collect();
     for pass in done..done + VISITS {
         let rounds = schedule::serial(&cells, driver.key(Purpose::Gate, pass));
-        let flow = driver.perform(Purpose::Gate, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = driver.perform(Purpose::Gate, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// Expected time of the first gate, from what a visit alone takes.
@@ -166,7 +166,7 @@ fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
 /// Whether passes that take so long can be made again as often as the first analysis needs, in what is left.
 fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
     let passes = ANALYSES[0] as f64 * sweep_ns.max(PASS_GAP.ns());
-    passes < driver.left().ns() * map::MAP_SHARE
+    passes < driver.run.left().ns() * map::MAP_SHARE
 }
 
 /// Passes made so far do not count for these relations any more; they stay in the run file.

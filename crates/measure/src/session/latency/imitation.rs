@@ -1,13 +1,13 @@
 //! Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
+use super::{Ended, RunError};
 use crate::probes::imitation::Imitation;
 use coretalk_model::latency::Purpose;
 use std::sync::Arc;
 
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    driver.phase(Purpose::Imitation);
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Imitation);
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
         let orders = Arc::from([Imitation::of(tool).order()]);
@@ -24,11 +24,11 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         due.sort_by_key(|&(cell, _)| cell);
         for same in due.chunk_by(|one, next| one.1 == next.1) {
             let rounds: Vec<Vec<u32>> = same.iter().map(|&(cell, _)| vec![cell]).collect();
-            let flow = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
-            if flow != Flow::On {
-                return Ok(flow);
+            let ended = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
+            if ended != Ended::Complete {
+                return Ok(ended);
             }
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }

@@ -1,10 +1,10 @@
 //! The ladder: representative pairs of each relation under every kernel, and as two well-known tools would print them.
 //! Every visit begins and ends with CAS without pause, so that it is known which state of the machine it was made in.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
 use super::pilot::representative_cells;
 use super::visit_plan::{LADDER_TOOLS, ladder_kernels};
+use super::{Ended, RunError};
 use crate::session::PASS_GAP;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::ANALYSES;
@@ -14,11 +14,11 @@ use coretalk_model::{Hint, KernelId, Protocol, Tool};
 const LINES: u32 = 16;
 const PASSES: u32 = ANALYSES[0] as u32;
 
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
-    driver.phase(Purpose::Ladder);
+    driver.run.phase(Purpose::Ladder);
     prepare(driver);
     let cells = representative_cells(driver);
     for pass in 0..PASSES {
@@ -26,25 +26,25 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         if due.is_empty() {
             continue;
         }
-        let began = driver.machine.now();
-        let flow = climb(driver, pass, &due)?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let began = driver.run.now();
+        let ended = climb(driver, pass, &due)?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
-        let spent = driver.machine.now() - began;
+        let spent = driver.run.now() - began;
         if spent < PASS_GAP && pass + 1 < PASSES {
             driver.pause(PASS_GAP - spent)?;
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// Half a pass of the ladder, in time that the map would spend asleep: the `half`-th from its beginning. What is
 /// climbed here is not climbed again.
-pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Flow, RunError> {
+pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError> {
     let pass = half / 2;
     if !driver.settings.ladder || pass >= PASSES {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
     prepare(driver);
     let cells = representative_cells(driver);
@@ -57,23 +57,23 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Flow, RunError>
 
 /// The passes of the ladder that are due beside so many of all passes of a map: spread over its time, so that the machine
 /// is seen in the states that the map is from.
-pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Flow, RunError> {
+pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
     prepare(driver);
     let cells = representative_cells(driver);
     for pass in 0..PASSES * made.min(of) / of.max(1) {
         let due = driver.due(Purpose::Ladder, pass, &cells);
-        let flow = if due.is_empty() { Flow::On } else { climb(driver, pass, &due)? };
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = if due.is_empty() { Ended::Complete } else { climb(driver, pass, &due)? };
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
-fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Flow, RunError> {
+fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended, RunError> {
     let rounds = crate::schedule::serial(due, driver.key(Purpose::Ladder, pass));
     driver.perform(Purpose::Ladder, pass, &rounds, &|plan, cell| plan.other("ladder", cell))
 }
@@ -94,9 +94,9 @@ pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunErro
         return Ok(0.0);
     }
     prepare(driver);
-    let began = driver.machine.now();
+    let began = driver.run.now();
     climb(driver, 0, cells)?;
-    Ok((driver.machine.now() - began).ns())
+    Ok((driver.run.now() - began).ns())
 }
 
 /// Passes of a map of so many beside which the ladder is climbed by [`beside_the_map`].

@@ -1,8 +1,8 @@
 //! The map: passes over all cells, spread over time, until each is narrow enough or the budget ends.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
 use super::visit_plan::{self, candidates, ladder_kernels};
+use super::{Ended, RunError};
 use crate::schedule::{self, CellRound};
 use crate::session::PASS_GAP;
 use coretalk_model::latency::analyse::Survey;
@@ -35,8 +35,8 @@ pub enum Target {
     Analyses,
 }
 
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    driver.phase(Purpose::Map);
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Map);
     let target = target(driver);
     prepare(driver, target);
     let regime = regime(driver, target);
@@ -44,18 +44,18 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         driver.choices.regime = Some(ChosenRegime { pairs: regime, ..ChosenRegime::default() });
         driver.decide()?;
     }
-    let flow = sweep(driver, target, &|_| true)?;
+    let ended = sweep(driver, target, &|_| true)?;
     if driver.visit_plan.tiny {
         for &protocol in &driver.settings.protocols {
             let chosen = hint::choose(driver.settings, &driver.log.record, protocol);
             driver.choices.hints.insert(protocol, chosen);
         }
         driver.decide()?;
-        if flow == Flow::On && has_further_analyses(driver.settings) {
+        if ended == Ended::Complete && has_further_analyses(driver.settings) {
             return sweep(driver, Target::Analyses, &|_| true);
         }
     }
-    Ok(flow)
+    Ok(ended)
 }
 
 /// Whether cells that are wide after the second analysis go on.
@@ -129,8 +129,8 @@ pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
             if serial <= limit {
                 return 1;
             }
-            if driver.machine.is_busy() == Some(true) {
-                driver.notice(
+            if driver.run.machine.is_busy() == Some(true) {
+                driver.run.notice(
                     "other programs keep the CPUs busy: measuring one pair at a time, which takes longer"
                         .into(),
                 );
@@ -157,21 +157,21 @@ pub fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
 }
 
 /// Passes over the cells that still need one, until none does.
-pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
+pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
     let target = target(driver);
     sweep(driver, target, of)
 }
 
-fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Flow, RunError> {
-    let first_until = driver.elapsed() + Picos::from_secs(driver.left().secs() * MAP_SHARE);
+fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
+    let first_until = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
     loop {
         let mut open = open(driver, target, of);
         // Looking over the cells of a large machine, and making its schedule, take long for somebody who waits.
-        if driver.is_stopped() {
-            return Ok(Flow::Stopped);
+        if driver.run.is_stopped() {
+            return Ok(Ended::Interrupted);
         }
         if open.is_empty() {
-            return Ok(Flow::On);
+            return Ok(Ended::Complete);
         }
         // A pass that broke off goes on with the cells that it had not reached: those that have one pass less.
         let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
@@ -180,13 +180,13 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         let rounds = rounds(driver, &open, number);
         progress(driver, &open, &rounds, target);
         if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, first_until) {
-            return Ok(Flow::BudgetEnded);
+            return Ok(Ended::Budget);
         }
-        let began = driver.machine.now();
+        let began = driver.run.now();
         let orders = |plan: &visit_plan::VisitPlan, cell: usize| plan.map(cell, pass);
-        let flow = driver.perform(Purpose::Map, number, &rounds, &orders)?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = driver.perform(Purpose::Map, number, &rounds, &orders)?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
         let mut gap = gap(driver, target);
         if target == Target::Analyses
@@ -194,30 +194,30 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             && open.len() * FEW <= driver.pairs.len()
         {
             // The ladder is climbed in time that would be slept away.
-            let flow = super::ladder::half_a_pass(driver, pass - ANALYSES[0] as u32)?;
-            if flow != Flow::On {
-                return Ok(flow);
+            let ended = super::ladder::half_a_pass(driver, pass - ANALYSES[0] as u32)?;
+            if ended != Ended::Complete {
+                return Ok(ended);
             }
             gap = LATE_GAP;
         }
         if let Target::Fixed(passes) = target {
-            let flow = super::ladder::beside_the_map(driver, pass + 1, passes)?;
-            if flow != Flow::On {
-                return Ok(flow);
+            let ended = super::ladder::beside_the_map(driver, pass + 1, passes)?;
+            if ended != Ended::Complete {
+                return Ok(ended);
             }
         }
         rest(driver, began, number, gap)?;
-        if driver.is_stopped() {
-            return Ok(Flow::Stopped);
+        if driver.run.is_stopped() {
+            return Ok(Ended::Interrupted);
         }
-        if driver.elapsed() > first_until {
+        if driver.run.elapsed() > first_until {
             if driver.settings.spacing == Spacing::Watch {
                 // Passes of a watch are counted by time: a few less than planned are no loss.
-                return Ok(Flow::On);
+                return Ok(Ended::Complete);
             }
             // What is still wide stays wide; second measurements and the ladder come from the rest of the budget.
             let done = self::open(driver, target, of).is_empty();
-            return Ok(if done { Flow::On } else { Flow::BudgetEnded });
+            return Ok(if done { Ended::Complete } else { Ended::Budget });
         }
     }
 }
@@ -232,7 +232,7 @@ fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: 
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
     let more = Analysis::at(made + 1, driver.settings.analyses).passes() - made;
     let pass = Picos::from_ns(known).max(PASS_GAP);
-    driver.elapsed() + Picos(pass.0 * more as u64) <= until
+    driver.run.elapsed() + Picos(pass.0 * more as u64) <= until
 }
 
 /// Passes that count for the cell of these relations that has fewest; one that fails does not count.
@@ -304,7 +304,7 @@ fn analyse(driver: &mut Driver<'_>) {
             !driver.closed[cell] && Analysis::is_due(made(driver, cell) as usize, driver.settings.analyses)
         })
         .collect();
-    if due.is_empty() || driver.is_stopped() {
+    if due.is_empty() || driver.run.is_stopped() {
         return;
     }
     let regime = driver.choices.regime.clone().unwrap_or_default();
@@ -314,7 +314,7 @@ fn analyse(driver: &mut Driver<'_>) {
     let narrow: Vec<usize> = due
         .into_iter()
         .filter(|&cell| {
-            !driver.is_stopped()
+            !driver.run.is_stopped()
                 && surveys.iter().all(|survey| {
                     // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
                     survey.judge_with(cell, &mut scratch).is_none_or(|value| {
@@ -380,7 +380,7 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
 fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
     let jitter = 0.75 + 0.5 * driver.key(Purpose::Map, pass).with(7).uniform(0);
     let due = began + Picos::from_ns(gap.ns() * jitter);
-    let now = driver.machine.now();
+    let now = driver.run.now();
     if now < due { driver.pause(due - now) } else { Ok(()) }
 }
 
@@ -406,7 +406,7 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
     };
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
     let sweep = Picos::from_ns(known).max(PASS_GAP);
-    let expected = driver.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
+    let expected = driver.run.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
     let map = expected.min(driver.settings.budget);
     let left = driver.settings.budget - map;
     driver.expected = map + super::tails::machine_time(driver.settings, driver.pairs.len(), left);

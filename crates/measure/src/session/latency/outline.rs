@@ -44,7 +44,7 @@ const RARELY: f64 = 4e-4;
 
 /// Tries a few cells of each relation, and some parallel rounds where there will be any, and extrapolates.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
-    let piloted = driver.elapsed();
+    let piloted = driver.run.elapsed();
     let target = target(driver);
     prepare(driver, target);
     let parallel = regime(driver, target);
@@ -70,12 +70,12 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let mut beyond = if driver.visit_plan.repeats_lines() { 0.0 } else { RARELY };
     let sweep_ns = if parallel > 1 {
         let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
-        let began = driver.machine.now();
+        let began = driver.run.now();
         for pass in tries..tries + TRIED_TIMES {
             driver.perform(Purpose::Map, pass, tried, &|plan, cell| plan.map(cell, 0))?;
         }
         beyond = share_beyond(driver, tried.iter().flatten());
-        let once = (driver.machine.now() - began).ns() / f64::from(TRIED_TIMES);
+        let once = (driver.run.now() - began).ns() / f64::from(TRIED_TIMES);
         once * schedule.len() as f64 / tried.len() as f64
     } else {
         driver.relations.iter().filter_map(|relation| sampled.get(relation)).sum()
@@ -142,7 +142,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             "a pilot on {} {} that took {}",
             cells.len(),
             if cells.len() == 1 { "pair" } else { "pairs" },
-            driver.elapsed()
+            driver.run.elapsed()
         ),
     })
 }

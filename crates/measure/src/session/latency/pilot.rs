@@ -1,8 +1,8 @@
 //! The pilot: how long a round trip takes in each relation, and whether a pause gains.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
 use super::visit_plan::candidates;
+use super::{Ended, RunError};
 use coretalk_model::latency::{Purpose, hint, representatives};
 use coretalk_model::stats;
 use coretalk_model::{CpuId, Relation};
@@ -15,16 +15,16 @@ const LINES: u32 = 16;
 
 /// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
 /// end, from all passes (a pilot of its first two erred in up to 3 of 40 runs); any other decides here.
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    driver.phase(Purpose::Pilot);
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Pilot);
     let cells = representative_cells(driver);
     driver.visit_plan.prepare_other("pilot", &candidates(driver.settings), LINES);
     for pass in 0..PASSES {
         let due = driver.due(Purpose::Pilot, pass, &cells);
         let rounds = crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass));
-        let flow = driver.perform(Purpose::Pilot, pass, &rounds, &|plan, cell| plan.other("pilot", cell))?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = driver.perform(Purpose::Pilot, pass, &rounds, &|plan, cell| plan.other("pilot", cell))?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
     let seen = round_trips(driver);
@@ -38,7 +38,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
         }
         driver.decide()?;
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// Positions of a few cells of each relation.

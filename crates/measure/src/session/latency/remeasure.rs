@@ -1,8 +1,8 @@
 //! Re-measurement: cells that do not fit are measured again, on fresh lines, before they are believed. What a cell
 //! has to fit is its relation, as the system reports it, and the groups that the latencies themselves show.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
+use super::{Ended, RunError};
 use crate::schedule;
 use crate::session::PASS_GAP;
 use coretalk_model::infer::{Doubt, Observation, infer};
@@ -24,37 +24,37 @@ const MACHINE_WIDE: usize = 10;
 const ROUNDS: u32 = 4;
 
 /// The first re-measurement.
-pub fn first(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.counts != Counts::Adaptive || driver.visit_plan.tiny || driver.budget_ended {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
     let mut known = BTreeSet::new();
     for _ in 0..ROUNDS {
         let found = suspects(driver, &known);
         let fresh: Vec<u32> = found.into_iter().filter(|&cell| known.insert(cell)).collect();
-        if driver.is_stopped() {
-            return Ok(Flow::Stopped);
+        if driver.run.is_stopped() {
+            return Ok(Ended::Interrupted);
         }
         if fresh.is_empty() {
             break;
         }
-        let flow = visits(driver, &fresh, 0..FIRST)?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = visits(driver, &fresh, 0..FIRST)?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// The second re-measurement, of what had a first one.
-pub fn second(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let known: BTreeSet<u32> = driver.log.record.others(Purpose::Again).map(|entry| entry.cell).collect();
     let suspects: Vec<u32> = known.into_iter().collect();
     if suspects.is_empty() || driver.budget_ended {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
     if let Some(last) = driver.last_of(Purpose::Again) {
-        let spent = driver.machine.now().saturating_sub(last);
+        let spent = driver.run.now().saturating_sub(last);
         if spent < PASS_GAP && !driver.due(Purpose::Again, FIRST, &suspects).is_empty() {
             driver.pause(PASS_GAP - spent)?;
         }
@@ -62,11 +62,11 @@ pub fn second(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
     visits(driver, &suspects, FIRST..VISITS)
 }
 
-fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Result<Flow, RunError> {
+fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Result<Ended, RunError> {
     if suspects.is_empty() {
-        return Ok(Flow::On);
+        return Ok(Ended::Complete);
     }
-    driver.phase(Purpose::Again);
+    driver.run.phase(Purpose::Again);
     let pairs = driver.choices.regime.as_ref().map_or(1, |regime| regime.pairs) as usize;
     for pass in passes {
         let key = driver.key(Purpose::Again, pass);
@@ -76,12 +76,12 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
         } else {
             schedule::serial(&due, key)
         };
-        let flow = driver.perform(Purpose::Again, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = driver.perform(Purpose::Again, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// Cells with disturbed passes or states of their own, and cells that do not fit their relation or the groups that the
@@ -105,13 +105,13 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
         let mut cells: Vec<Cell> = (0..survey.len())
             // Judging half a million cells takes too long for somebody who waits.
             .map(|cell| {
-                match (!driver.is_stopped()).then(|| survey.judge_with(cell, &mut scratch)).flatten() {
+                match (!driver.run.is_stopped()).then(|| survey.judge_with(cell, &mut scratch)).flatten() {
                     Some(value) => Cell::Measured(Box::new(value)),
                     None => Cell::Missing { reason: String::new() },
                 }
             })
             .collect();
-        if driver.is_stopped() {
+        if driver.run.is_stopped() {
             return Vec::new();
         }
         flag_outliers(&survey, &mut cells);

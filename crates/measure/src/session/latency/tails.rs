@@ -1,7 +1,7 @@
 //! Tails: every single round trip of each pair, counted over a stated time.
 
-use super::RunError;
-use super::driver::{Driver, Flow};
+use super::driver::Driver;
+use super::{Ended, RunError};
 use coretalk_model::latency::{LatencySettings, Purpose};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
@@ -19,36 +19,36 @@ const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
 /// Messages each way in one of them.
 const ONE_WAY_MESSAGES: u64 = 2_000;
 
-pub fn perform(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.protocols.contains(&Protocol::OneWay) {
-        let flow = one_way(driver)?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = one_way(driver)?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    if driver.settings.tails.is_some() { round_trips(driver) } else { Ok(Flow::On) }
+    if driver.settings.tails.is_some() { round_trips(driver) } else { Ok(Ended::Complete) }
 }
 
 /// Single messages each way; their recordings are kept, and the map of `one-way` is made from them.
-fn one_way(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    driver.phase(Purpose::Tails);
+fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Tails);
     let kernel = KernelId::of(Protocol::OneWay, Hint::None);
     driver.visit_plan.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
     visits(driver, "one-way", 0..ONE_WAY_VISITS)
 }
 
 /// Visits of every pair alone; passes that an earlier segment finished are not repeated.
-fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Flow, RunError> {
+fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Ended, RunError> {
     let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for pass in passes {
         let due = driver.due(Purpose::Tails, pass, &cells);
         let rounds = crate::schedule::serial(&due, driver.key(Purpose::Tails, pass));
-        let flow = driver.perform(Purpose::Tails, pass, &rounds, &|plan, cell| plan.other(name, cell))?;
-        if flow != Flow::On {
-            return Ok(flow);
+        let ended = driver.perform(Purpose::Tails, pass, &rounds, &|plan, cell| plan.other(name, cell))?;
+        if ended != Ended::Complete {
+            return Ok(ended);
         }
     }
-    Ok(Flow::On)
+    Ok(Ended::Complete)
 }
 
 /// How long each pair is observed in one visit, where so much time is left.
@@ -65,9 +65,9 @@ pub fn machine_time(settings: &LatencySettings, pairs: usize, left: Picos) -> Pi
     }
 }
 
-fn round_trips(driver: &mut Driver<'_>) -> Result<Flow, RunError> {
-    driver.phase(Purpose::Tails);
-    let share = share(driver.left(), driver.pairs.len());
+fn round_trips(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Tails);
+    let share = share(driver.run.left(), driver.pairs.len());
     let of_round_trips = |protocol: &&Protocol| **protocol != Protocol::OneWay;
     let protocol = driver.settings.protocols.iter().find(of_round_trips).copied().unwrap_or(Protocol::Cas);
     let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);

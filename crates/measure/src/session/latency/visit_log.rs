@@ -108,9 +108,9 @@ impl<'a> VisitLog<'a> {
         }
     }
 
-    /// What has to be made durable, if there is anything.
-    pub fn take_pending(&mut self) -> Option<Slot> {
-        (!self.pending.rounds.is_empty()).then(|| std::mem::take(&mut self.pending))
+    /// What has to be made durable.
+    pub fn take_pending(&mut self) -> Slot {
+        std::mem::take(&mut self.pending)
     }
 
     /// Expected time in nanoseconds of a round with this slowest relation, from earlier ones of its kind.

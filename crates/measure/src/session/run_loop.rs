@@ -1,0 +1,247 @@
+//! [`RunLoop`]: what every run has, whatever it measures: a budget, CPUs that may go away, slots, and an end.
+
+use super::sink::{Decision, Event, Kept, Observer, PartEnd, Sink, SinkError, Slot};
+use crate::machine::{Machine, MachineError};
+use crate::stop::Stop;
+use coretalk_model::latency::{Purpose, Record};
+use coretalk_model::{CpuId, CpuSet, Departure, Picos};
+
+/// Commit slots lie at most half a second apart, unless one run of a comparison of placements takes longer.
+pub const SLOT: Picos = Picos::from_ms(350);
+/// How often the system is asked for CPUs that went away where nothing looks wrong.
+const EVERY: Picos = Picos::from_ms(100);
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The machine as a whole failed.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// What was measured could not be kept.
+    #[error("keep what was measured: {0}")]
+    Sink(#[from] SinkError),
+    /// The settings ask for something that this machine does not have.
+    #[error("{0}")]
+    Settings(String),
+    /// Somebody wished to end, and the sink has kept everything. The result would take seconds for a large machine,
+    /// and whoever wants it reads the run back.
+    #[error("measure on: somebody wished to end")]
+    Interrupted,
+}
+
+/// How a run ended, or a phase of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything planned was done.
+    Complete,
+    /// The budget ended; wide intervals stay and are said.
+    Budget,
+    /// Somebody wished to end. As the end of a run: the sink keeps nothing, and this is all that is left of it.
+    Interrupted,
+}
+
+/// What earlier segments of a run said.
+#[derive(Debug, Clone, Default)]
+pub struct Past<R = Record> {
+    /// What they measured.
+    pub record: R,
+    /// How many there were: the number of the new one.
+    pub segments: u32,
+    /// What the new one began with, where that was not this part of the run.
+    pub earlier: Option<Earlier>,
+}
+
+/// The part of a segment that was made before: a map, which trials follow.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// When it began.
+    pub began: Picos,
+    /// The CPUs that went away in it.
+    pub departed: Vec<Departure>,
+}
+
+/// Whether a trial gave reason to ask the system for its CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suspicion {
+    /// Nothing looks wrong: ask now and then.
+    None,
+    /// A thread was moved, or refused: ask at once.
+    Strong,
+}
+
+/// Holds one segment together. What is measured next, and when it is enough, is for whoever drives it to decide.
+///
+/// A CPU that went away does not come back into a segment, so that its numbers are of one piece; the next segment begins
+/// with those that are there then.
+pub struct RunLoop<'a> {
+    pub machine: &'a mut dyn Machine,
+    /// For what only one kind of run notes; slots go through [`commit`](RunLoop::commit).
+    pub sink: &'a mut dyn Sink,
+    pub stop: &'a Stop,
+    observer: &'a mut dyn Observer,
+    segment: u32,
+    budget: Picos,
+    began: Picos,
+    committed: Picos,
+    /// The CPUs that are there.
+    here: CpuSet,
+    gone: CpuSet,
+    earlier: Earlier,
+    looked: Option<Picos>,
+}
+
+impl<'a> RunLoop<'a> {
+    /// A segment that begins now and needs these CPUs.
+    pub fn new<R>(
+        machine: &'a mut dyn Machine,
+        cpus: CpuSet,
+        budget: Picos,
+        past: &Past<R>,
+        sink: &'a mut dyn Sink,
+        observer: &'a mut dyn Observer,
+        stop: &'a Stop,
+    ) -> RunLoop<'a> {
+        let began = machine.now();
+        RunLoop {
+            segment: past.segments,
+            budget,
+            began,
+            committed: began,
+            here: cpus,
+            gone: CpuSet::new(),
+            earlier: past.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() }),
+            looked: None,
+            machine,
+            sink,
+            stop,
+            observer,
+        }
+    }
+
+    /// The time on the machine's own line.
+    pub fn now(&self) -> Picos {
+        self.machine.now()
+    }
+
+    /// Machine time since the run began.
+    pub fn elapsed(&self) -> Picos {
+        self.now() - self.began
+    }
+
+    /// Machine time left.
+    pub fn left(&self) -> Picos {
+        self.began + self.budget - self.now()
+    }
+
+    /// Whether somebody wishes to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_raised()
+    }
+
+    /// Says that a phase begins.
+    pub fn phase(&mut self, purpose: Purpose) {
+        self.observer.event(Event::Phase { purpose });
+    }
+
+    /// Says something that the user should know.
+    pub fn notice(&mut self, text: String) {
+        self.observer.event(Event::Notice { text });
+    }
+
+    /// Asks the system, where it is time to, whether every CPU is still there; gives those that went away since it was
+    /// asked last, once the run file and the observer know of them.
+    ///
+    /// # Errors
+    /// [`RunError::Sink`] where a departure cannot be kept.
+    pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<Departure>, RunError> {
+        let now = self.now();
+        let is_due = self.looked.is_none_or(|looked| now - looked >= EVERY);
+        if suspicion == Suspicion::None && !is_due {
+            return Ok(Vec::new());
+        }
+        self.looked = Some(now);
+        let mut departures = Vec::new();
+        for (cpu, why) in self.machine.absent(&self.here) {
+            self.gone.insert(cpu);
+            // A CPU that an earlier part of the segment has told of is not told of again.
+            if let Some(told) = self.earlier.departed.iter().find(|told| told.cpu == cpu) {
+                departures.push(*told);
+                continue;
+            }
+            let missed = self.machine.missed_since(cpu).unwrap_or(now);
+            let departure = Departure { cpu, after: missed - self.earlier.began, why };
+            let (key, value) = departure.to_decision(self.segment);
+            self.sink.decide(&Decision { key, value })?;
+            self.observer.event(Event::Departed { departure });
+            departures.push(departure);
+        }
+        self.here = self.here.difference(&self.gone);
+        Ok(departures)
+    }
+
+    /// Whether every CPU is still there.
+    pub fn is_whole(&self) -> bool {
+        self.gone.is_empty()
+    }
+
+    /// Whether one of these CPUs went away.
+    pub fn misses_one_of(&self, cpus: &[CpuId]) -> bool {
+        !self.gone.is_empty() && cpus.iter().any(|&cpu| self.gone.contains(cpu))
+    }
+
+    /// Whether the slot has to be committed before something that takes so long.
+    pub fn is_commit_due(&self, before: Picos) -> bool {
+        self.now() + before - self.committed >= SLOT
+    }
+
+    /// Makes a slot durable, if anything is in it. Only while no trial is made. `expected` is the machine time that the
+    /// run is expected to need from its beginning.
+    ///
+    /// # Errors
+    /// [`RunError::Sink`] where it cannot be kept.
+    pub fn commit(&mut self, slot: &Slot, expected: Picos) -> Result<(), RunError> {
+        self.committed = self.now();
+        if slot.rounds.is_empty() && slot.passes.is_empty() {
+            return Ok(());
+        }
+        self.sink.commit(slot)?;
+        let elapsed = self.elapsed();
+        let expected = expected.max(elapsed);
+        let progress = (elapsed.secs() / expected.secs().max(1e-9)).min(1.0);
+        self.observer.event(Event::Committed { slot, progress, left: expected - elapsed });
+        Ok(())
+    }
+
+    /// Notes what went on around the segment: what other programs took of the CPUs, and what a quota did. Nothing of what
+    /// the machine cannot tell.
+    ///
+    /// # Errors
+    /// [`RunError::Sink`] where it cannot be kept.
+    pub fn note_surroundings(&mut self) -> Result<(), RunError> {
+        let environment = self.machine.environment();
+        let others = environment.others_share.map(|share| share.to_string());
+        let throttled = environment.throttled.map(|throttled| throttled.to_json());
+        for (key, value) in [("others-share", others), ("throttled", throttled)] {
+            if let Some(value) = value {
+                self.sink.decide(&Decision { key: format!("{key}:{}", self.segment), value })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that somebody wished to end; gives whether everything is kept.
+    ///
+    /// # Errors
+    /// [`RunError::Sink`] where that cannot be noted.
+    pub fn is_kept(&mut self) -> Result<bool, RunError> {
+        Ok(self.sink.interrupt()? == Kept::Everything)
+    }
+
+    /// What such an end says of this part of the run.
+    pub fn end(&self, ended: Ended) -> PartEnd {
+        PartEnd {
+            complete: ended != Ended::Interrupted && self.is_whole(),
+            budget_ended: ended == Ended::Budget,
+        }
+    }
+}
