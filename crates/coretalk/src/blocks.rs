@@ -5,6 +5,9 @@
 
 use crate::report::style::Style;
 
+/// Lines of characters in a style.
+type Lines<'a> = Box<dyn Fn(&Style) -> Vec<String> + 'a>;
+
 /// A part of a screen or a page.
 pub enum Block<'a> {
     /// What was measured: facts in few words each.
@@ -30,7 +33,9 @@ pub enum Block<'a> {
     /// Rows and columns.
     Table(Table),
     /// What is drawn with characters.
-    Drawing(Box<dyn Fn(&Style) -> Vec<String> + 'a>),
+    Drawing(Lines<'a>),
+    /// What is drawn with characters where there is no better picture, as a page has one with its script.
+    Sketch(Lines<'a>),
     /// A blank line on a terminal. Several are one.
     Gap,
 }
@@ -39,6 +44,11 @@ impl<'a> Block<'a> {
     /// What is drawn with characters, line by line.
     pub fn drawing(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
         Block::Drawing(Box::new(lines))
+    }
+
+    /// The same, of which pages have a better picture.
+    pub fn sketch(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
+        Block::Sketch(Box::new(lines))
     }
 }
 
@@ -54,7 +64,7 @@ pub enum Align {
 /// A column of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// What stands above it, on one line or several.
     pub title: String,
     /// How its cells are aligned.
     pub align: Align,

@@ -88,19 +88,24 @@ impl RunReport {
         }
     }
 
+    /// What came out of the latencies, where they were asked for.
+    pub fn latencies(&self) -> Option<&LatencyResult> {
+        self.latency.as_ref().map(|latency| &latency.result)
+    }
+
     /// The maps, one for each protocol; empty where none was asked for.
     pub fn maps(&self) -> &[LatencyMap] {
-        self.latency.as_ref().map_or(&[], |latency| &latency.result.maps)
+        self.latencies().map_or(&[], |result| &result.maps)
     }
 
     /// What other tools would print; empty where nobody asked for it.
     pub fn imitated(&self) -> &[Imitated] {
-        self.latency.as_ref().map_or(&[], |latency| &latency.result.imitated)
+        self.latencies().map_or(&[], |result| &result.imitated)
     }
 
     /// How the values changed while they were watched, where that was seen.
     pub fn watch(&self) -> Option<&StateWatch> {
-        self.latency.as_ref()?.result.watch.as_ref()
+        self.latencies()?.watch.as_ref()
     }
 
     /// The CPUs that were asked for, in matrix order.

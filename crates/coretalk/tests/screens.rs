@@ -3,11 +3,12 @@
 
 mod samples;
 
+use coretalk::render::terminal;
 use coretalk::report::text::{columns, strip};
 use coretalk::report::{By, ColorDepth, Order, Saved, Screen, Style, latency_screen};
 use coretalk::{RunReport, report};
 use coretalk_model::latency::{Cell, PairChoice};
-use coretalk_model::{CpuId, Flag};
+use coretalk_model::{CpuId, Flag, Topology};
 
 const SAVED: Screen<'static> = Screen::Measured(Saved::As("k3f9"));
 
@@ -420,14 +421,15 @@ fn flags_that_only_remark_leave_no_mark() {
 #[test]
 fn small_views_read_well() {
     use report::{clock, doctor, plan, probes, runs, topology};
-    insta::assert_snapshot!("topology-huge", topology::topology(&samples::huge().topology, 100));
+    let boxes = |topology: &Topology| terminal::screen(&topology::blocks(topology), &at(100));
+    insta::assert_snapshot!("topology-huge", boxes(&samples::huge().topology));
     insta::assert_snapshot!("doctor", doctor::doctor(&samples::desktop().findings, 80));
     for (name, report) in
         [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]
     {
-        insta::assert_snapshot!(format!("topology-{name}"), topology::topology(&report.topology, 100));
+        insta::assert_snapshot!(format!("topology-{name}"), boxes(&report.topology));
     }
-    insta::assert_snapshot!("topology-nested", topology::topology(&samples::nested(), 100));
+    insta::assert_snapshot!("topology-nested", boxes(&samples::nested()));
     let mut facts = samples::desktop().environment.clock;
     facts.hz_error_ppm = Some(0.4);
     let cpus = (0..4).map(CpuId).collect();

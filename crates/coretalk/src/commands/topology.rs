@@ -198,16 +198,14 @@ fn screen(subject: &Subject, width: usize) -> String {
         blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
     }
     blocks.extend(subject.title.clone().map(Block::Headline));
-    blocks.push(match &subject.reported {
-        Some(reported) => Block::drawing(|style| {
-            report::topology::topology(reported, style.width).lines().map(str::to_owned).collect()
-        }),
-        None => Block::Prose(
+    match &subject.reported {
+        Some(reported) => blocks.extend(report::topology::blocks(reported)),
+        None => blocks.push(Block::Prose(
             "The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies against the XML \
              of hwloc."
                 .to_owned(),
-        ),
-    });
+        )),
+    }
     blocks.push(Block::Gap);
     if let Some(findings) = &subject.findings {
         blocks.extend(report::structure::blocks(findings, subject.unit));

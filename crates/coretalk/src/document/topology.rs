@@ -255,7 +255,7 @@ impl TopologyDoc {
     }
 
     pub(super) fn of_run(report: &RunReport) -> TopologyDoc {
-        let result = report.latency.as_ref().map(|latency| &latency.result);
+        let result = report.latencies();
         TopologyDoc::of_view(&StructureView {
             reported: Some(&report.topology),
             cpus: &report.cpus(),

@@ -41,6 +41,11 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 html.push_str(&framed(name, "", table));
             }
             Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
+            // The better picture may need the script of the page.
+            Block::Sketch(lines) => match drawing(&lines(&DRAWING)).as_str() {
+                "" => {}
+                drawn => html.push_str(&format!("<noscript>{drawn}</noscript>\n")),
+            },
             Block::Gap => {}
         }
     }
@@ -88,16 +93,21 @@ pub fn table(caption: &str, table: &Table) -> String {
 fn framed(name: &str, caption: &str, table: &Table) -> String {
     let classes: Vec<&str> = (0..table.columns.len()).map(|column| class(table, column)).collect();
     let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{caption}<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{caption}",
         escaped(if name.is_empty() { "table" } else { name })
     );
-    for (column, class) in table.columns.iter().zip(&classes) {
+    let has_titles = table.columns.iter().any(|column| !column.title.is_empty());
+    html.push_str(if has_titles { "<thead><tr>" } else { "" });
+    for (column, class) in table.columns.iter().zip(&classes).filter(|_| has_titles) {
         html.push_str(&match column.title.as_str() {
             "" => "<td></td>".to_owned(),
-            title => format!("<th scope=\"col\"{class}>{}{}</th>", escaped(title), mark_place(column, "")),
+            title => {
+                let title: Vec<String> = title.lines().map(escaped).collect();
+                format!("<th scope=\"col\"{class}>{}{}</th>", title.join("<br>"), mark_place(column, ""))
+            }
         });
     }
-    html.push_str("</tr></thead><tbody>");
+    html.push_str(if has_titles { "</tr></thead><tbody>" } else { "<tbody>" });
     for row in &table.rows {
         html.push_str("<tr>");
         for (index, ((cell, column), class)) in row.iter().zip(&table.columns).zip(&classes).enumerate() {

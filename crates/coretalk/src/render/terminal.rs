@@ -28,7 +28,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
             flow(first.as_deref().into_iter().chain(rest), " · ", width, 1)
         }
         Block::Table(table) => table_lines(&table.within(width), width),
-        Block::Drawing(lines) => lines(style),
+        Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
         Block::Gap => vec![String::new()],
     };
     spaced(blocks.iter().flat_map(of).collect())
@@ -64,7 +64,8 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
 #[derive(Debug, Clone)]
 pub struct Columns {
     align: Vec<Align>,
-    has_heading: bool,
+    /// Lines of it, which are the first rows.
+    heading: usize,
     rows: Vec<Vec<String>>,
 }
 
@@ -72,11 +73,10 @@ impl Columns {
     /// A table with a heading; an empty heading is left out.
     pub fn new(heading: &[(&str, Align)]) -> Columns {
         let mut rows = Vec::new();
-        let has_heading = heading.iter().any(|(title, _)| !title.is_empty());
-        if has_heading {
-            rows.push(heading.iter().map(|(title, _)| (*title).to_owned()).collect());
-        }
-        Columns { align: heading.iter().map(|(_, align)| *align).collect(), has_heading, rows }
+        let lines = heading.iter().map(|(title, _)| title.lines().count()).max().unwrap_or(0);
+        let line = |line: usize| move |title: &str| title.lines().nth(line).unwrap_or_default().to_owned();
+        rows.extend((0..lines).map(|at| heading.iter().map(|(title, _)| line(at)(title)).collect()));
+        Columns { align: heading.iter().map(|(_, align)| *align).collect(), heading: lines, rows }
     }
 
     /// Adds a row; it has as many cells as the heading.
@@ -130,7 +130,7 @@ impl Columns {
 
     /// Whether there is nothing below the heading.
     fn is_empty(&self) -> bool {
-        self.rows.len() <= usize::from(self.has_heading)
+        self.rows.len() <= self.heading
     }
 
     /// The lines, two columns apart and one in from the edge; none where there is nothing but a heading.

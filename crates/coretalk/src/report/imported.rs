@@ -40,6 +40,16 @@ impl ImportedFile {
         &self.topology
     }
 
+    /// The structure that the values of its first matrix show.
+    pub fn findings(&self) -> Option<&Findings> {
+        self.findings.as_ref()
+    }
+
+    /// The unit of its first matrix.
+    pub fn unit(&self) -> &'static str {
+        self.matrices.first().map_or("ns", |imported| imported.unit.as_str())
+    }
+
     /// Format, size and unit in one line.
     pub fn about(&self) -> String {
         let first = self.matrices.first();
@@ -62,7 +72,7 @@ impl ImportedFile {
         let view = StructureView {
             reported: None,
             cpus: first.map_or(&[][..], |imported| imported.matrix.cpus()),
-            unit: first.map_or("ns", |imported| imported.unit.as_str()),
+            unit: self.unit(),
             findings: self.findings.as_ref(),
             reason: None,
             execution: &[],

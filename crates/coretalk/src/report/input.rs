@@ -12,11 +12,13 @@ use crate::document::{Columns, Document, Identity};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_latency::of_latency;
-use coretalk_model::latency::LatencyMap;
+use coretalk_model::infer::Findings;
 use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::{LadderRow, LatencyMap, StateWatch};
 use coretalk_model::queue::names;
 use coretalk_model::series::{self, Alike, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
+use std::borrow::Cow;
 
 /// How pictures are drawn first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,6 +151,26 @@ impl<'a> ReportInput<'a> {
     /// The latency maps that were measured.
     pub fn latencies(&self) -> &'a [LatencyMap] {
         self.run().map_or(&[], RunReport::maps)
+    }
+
+    /// Every step on representative pairs.
+    pub fn ladder(&self) -> &'a [LadderRow] {
+        self.run().and_then(RunReport::latencies).map_or(&[], |result| &result.ladder)
+    }
+
+    /// What the machine did while it was watched.
+    pub fn watch(&self) -> Option<&'a StateWatch> {
+        self.run()?.watch()
+    }
+
+    /// The structure that its values show, and their unit; `None` where it has no map of several CPUs.
+    pub fn findings(&self) -> Option<(Cow<'a, Findings>, &'static str)> {
+        match self.origin {
+            Origin::Run(report) => {
+                Some((Cow::Owned(Findings::of_run(report.latencies()?, &report.topology)?), "ns"))
+            }
+            Origin::File(file) => Some((Cow::Borrowed(file.findings()?), file.unit())),
+        }
     }
 
     /// Whether the machine is simulated, as far as is known.

@@ -1,7 +1,8 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
 //! of several kinds, each combination of them; a column for each step.
 
-use super::text::{columns, left, ns, plain, plus_minus, right, short_ns};
+use super::text::{left, ns, plain, plus_minus, short_ns};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{LadderRow, LatencyResult};
 use coretalk_model::series::RUNGS;
@@ -48,9 +49,14 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
     }
 }
 
-/// The table, as wide as allowed: steps that have no room stand in a second one. `line` is the code of the map above;
-/// its rows alone come with interval and range. Without such rows every step is a plain column.
-pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, width: usize) -> Vec<String> {
+/// The table and what its numbers are. The rows of the code of the map above alone come with interval and range; without
+/// such rows every step is a plain column.
+pub fn blocks(result: &LatencyResult, topology: &Topology) -> Vec<Block<'static>> {
+    let line = result.maps.first().map(|map| &map.kernel);
+    vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result))]
+}
+
+fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Table {
     let mut rungs: Vec<Rung> = Vec::new();
     for rung in rows.iter().map(rung) {
         if !rungs.contains(&rung) {
@@ -65,17 +71,36 @@ pub fn ladder(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology, 
             steps.push((&row.step, row.kernel.as_str()));
         }
     }
-    let cell = |of: Rung, (step, kernel): &(&str, &str)| {
-        rows.iter().find(|row| rung(row) == of && row.step == *step && row.kernel.as_str() == *kernel)
-    };
-    let line = |of: Rung| {
+    let of_line = |of: Rung| {
         let row = rows.iter().find(|row| rung(row) == of && Some(&row.kernel) == line)?;
         Some((row, row.latency_ns.as_ref()?))
     };
-    let mut shown = headline(&rungs, rows, line);
-    shown.extend(steps.iter().map(|step| plain_column(&rungs, step, cell)));
-    let stub = first_column(&rungs, topology);
-    blocks(&stub, &shown, width)
+    // One pair has no range.
+    let range = |of: Rung| of_line(of).filter(|(row, _)| row.pairs > 1).and_then(|(row, _)| row.range_ns);
+    // A relation without the line of the map has no value there, and other code never stands in for it.
+    let has_line = rungs.iter().any(|&of| of_line(of).is_some());
+    let has_range = rungs.iter().any(|&of| range(of).is_some());
+    let mut columns = vec![Column::words("ladder, ns per hop"), Column::numbers("pairs")];
+    columns.extend(has_line.then(|| Column::numbers("line\n(95 %)")));
+    columns.extend(has_range.then(|| Column::numbers("range")));
+    columns.extend(steps.iter().map(|step| Column::numbers(step_heading(step))));
+    let row = |&of: &Rung<'_>| {
+        let alike = || rows.iter().filter(|row| rung(row) == of);
+        let pairs = of_line(of).map(|(row, _)| row.pairs).or_else(|| alike().map(|row| row.pairs).max());
+        let mut cells =
+            vec![Cell::from(rung_words(of, &rungs, topology)), pairs.unwrap_or(0).to_string().into()];
+        cells.extend(has_line.then(|| Cell::known(of_line(of).map(|(_, latency)| line_words(latency)))));
+        cells.extend(has_range.then(|| match range(of) {
+            Some([low, high]) => format!("{}–{}", short_ns(low), short_ns(high)).into(),
+            None => Cell::Blank,
+        }));
+        cells.extend(steps.iter().map(|(step, kernel)| {
+            let row = alike().find(|row| row.step == *step && row.kernel.as_str() == *kernel);
+            Cell::known(row.and_then(|row| row.latency_ns).map(|latency| ns(latency.point)))
+        }));
+        cells
+    };
+    Table::new(columns).with(rungs.iter().map(row))
 }
 
 /// What the pairs of a row have in common: what they share, and the kinds of their cores where there are several.
@@ -85,18 +110,18 @@ fn rung(row: &LadderRow) -> Rung<'_> {
     (row.relation, row.classes.as_ref())
 }
 
-/// A column: two lines of heading and a cell for each relation.
-type Column = Vec<String>;
-
-fn first_column<'a>(rungs: &[Rung<'a>], topology: &Topology) -> Column {
-    let clustered = |kinds: &'a [String; 2]| rungs.contains(&(Relation::Cluster, Some(kinds)));
-    let name = |&(relation, kinds): &Rung<'a>| match kinds {
+fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topology) -> String {
+    let clustered = rungs.contains(&(Relation::Cluster, kinds));
+    match kinds {
         None => relation_words(relation, topology),
-        Some(kinds) => {
-            format!("{}, {}", kind_words(kinds), shared_words(relation, clustered(kinds), topology))
-        }
-    };
-    ["ladder, ns per hop".to_owned(), String::new()].into_iter().chain(rungs.iter().map(name)).collect()
+        Some(kinds) => format!("{}, {}", kind_words(kinds), shared_words(relation, clustered, topology)),
+    }
+}
+
+/// Intervals take the same room, so that points stand below each other.
+fn line_words(latency: &Estimate) -> String {
+    let sure = latency.is_sure().then(|| plus_minus(latency.point, latency.reach()));
+    format!("{} {}", ns(latency.point), left(&sure.unwrap_or_default(), 5))
 }
 
 /// `P–E`: the kinds of the cores of a pair.
@@ -112,64 +137,17 @@ pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) ->
     }
 }
 
-/// How many pairs, and the line of the map where it was climbed: a relation without it has no value there, and other
-/// code never stands in for it.
-fn headline<'a>(
-    rungs: &[Rung<'a>],
-    rows: &[LadderRow],
-    line: impl Fn(Rung<'a>) -> Option<(&'a LadderRow, &'a Estimate)>,
-) -> Vec<Column> {
-    let column = |head: [&str; 2], text: &dyn Fn(Rung<'a>) -> String| -> Column {
-        head.map(str::to_owned).into_iter().chain(rungs.iter().map(|&rung| text(rung))).collect()
-    };
-    let most = |of: Rung<'a>| rows.iter().filter(|row| rung(row) == of).map(|row| row.pairs).max();
-    let mut shown = vec![column(["pairs", ""], &|rung| {
-        line(rung).map(|(row, _)| row.pairs).or_else(|| most(rung)).unwrap_or(0).to_string()
-    })];
-    if !rungs.iter().any(|&rung| line(rung).is_some()) {
-        return shown;
-    }
-    shown.push(column(["line", "(95 %)"], &|rung| {
-        line(rung).map_or("·".to_owned(), |(_, latency)| {
-            let interval = match latency.is_sure() {
-                true => plus_minus(latency.point, latency.reach()),
-                false => String::new(),
-            };
-            format!("{} {}", ns(latency.point), left(&interval, 5))
-        })
-    }));
-    // One pair has no range.
-    let range =
-        |rung: Rung<'a>| line(rung).filter(|(row, _)| row.pairs > 1).and_then(|(row, _)| row.range_ns);
-    if rungs.iter().any(|&rung| range(rung).is_some()) {
-        shown.push(column(["range", ""], &|rung| {
-            range(rung).map_or(String::new(), |[low, high]| format!("{}–{}", short_ns(low), short_ns(high)))
-        }));
-    }
-    shown
-}
-
-fn plain_column<'a>(
-    rungs: &[Rung],
-    step: &(&str, &str),
-    cell: impl Fn(Rung, &(&str, &str)) -> Option<&'a LadderRow>,
-) -> Column {
-    let point = |rung: &Rung| cell(*rung, step)?.latency_ns.map(|latency| ns(latency.point));
-    let cells = rungs.iter().map(|rung| point(rung).unwrap_or_else(|| "·".to_owned()));
-    step_heading(step).into_iter().chain(cells).collect()
-}
-
-/// The name of a step on two lines: other tools with `~`, as their numbers are reproduced and not ours.
-fn step_heading((step, kernel): &(&str, &str)) -> [String; 2] {
+/// The name of a step, of two lines where it is long: other tools with `~`, as their numbers are reproduced and not ours.
+fn step_heading((step, kernel): &(&str, &str)) -> String {
     if let Some(tool) = step.strip_prefix("as:") {
         return match tool {
-            "core-to-core-latency" => ["~core-to-".into(), "core-latency".into()],
-            "coherency-latency" => ["~coherency-".into(), "latency".into()],
-            tool => [format!("~{}", plain(tool)), String::new()],
+            "core-to-core-latency" => "~core-to-\ncore-latency".into(),
+            "coherency-latency" => "~coherency-\nlatency".into(),
+            tool => format!("~{}", plain(tool)),
         };
     }
     if RUNGS.iter().any(|rung| rung.step == *step) {
-        return [plain(step), "wake-up".into()];
+        return format!("{}\nwake-up", plain(step));
     }
     let hint = kernel.strip_prefix(step).filter(|hint| !hint.is_empty());
     let mechanism = match *step {
@@ -177,40 +155,14 @@ fn step_heading((step, kernel): &(&str, &str)) -> [String; 2] {
         "xfer" => "read",
         step => step,
     };
-    [plain(mechanism), hint.map(plain).unwrap_or_default()]
-}
-
-fn blocks(stub: &Column, shown: &[Column], width: usize) -> Vec<String> {
-    let wide = |column: &Column| column.iter().map(|cell| columns(cell)).max().unwrap_or(0);
-    let mut lines = Vec::new();
-    let mut rest = shown;
-    while !rest.is_empty() {
-        let mut used = 1 + wide(stub);
-        let fit = rest
-            .iter()
-            .take_while(|column| {
-                used += 2 + wide(column);
-                used <= width
-            })
-            .count()
-            .max(1);
-        for row in 0..stub.len() {
-            let mut line = format!(" {}", left(&stub[row], wide(stub)));
-            for column in &rest[..fit] {
-                line.push_str("  ");
-                line.push_str(&right(&column[row], wide(column)));
-            }
-            if row != 1 || !line.trim().is_empty() {
-                lines.push(line.trim_end().to_owned());
-            }
-        }
-        rest = &rest[fit..];
+    match hint {
+        Some(hint) => format!("{}\n{}", plain(mechanism), plain(hint)),
+        None => plain(mechanism),
     }
-    lines
 }
 
 /// What the numbers are, those of other tools and those of a machine that changed its state.
-pub fn footnote(result: &LatencyResult) -> String {
+fn footnote(result: &LatencyResult) -> String {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);

@@ -90,9 +90,8 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
         blocks.push(Block::Prose("This run holds no cell.".to_owned()));
     }
     if !result.ladder.is_empty() {
-        let line = result.maps.first().map(|map| &map.kernel);
-        let drawn = move |style: &Style| ladder::ladder(&result.ladder, line, &report.topology, style.width);
-        blocks.extend([Block::Gap, Block::drawing(drawn), Block::Prose(ladder::footnote(result))]);
+        blocks.push(Block::Gap);
+        blocks.extend(ladder::blocks(result, &report.topology));
     }
     if !result.tails.is_empty() {
         blocks.push(Block::Gap);
@@ -125,7 +124,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
     if !classes.is_empty() {
         blocks.extend([Block::Gap, Block::Table(words::class_table(&classes, &report.topology))]);
     }
-    blocks.push(Block::drawing(move |style| {
+    blocks.push(Block::sketch(move |style| {
         let readings = readings(map);
         let picture = HeatMap::new(&readings, &report.topology, style);
         let (drawn, how) = picture.draw(style);
@@ -137,12 +136,16 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
 }
 
 fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
+    let is_named = the_only_pair(map).is_none() && report.maps().len() > 1;
+    let name = is_named.then(|| Block::Heading(format!("{}:", map.kernel)));
+    name.into_iter().chain(in_words(report, map)).collect()
+}
+
+/// A map in sentences: its extremes and groups, its states and doubts. What the only pair has stands in its story.
+pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let all = overall(map);
     let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
-        if report.maps().len() > 1 {
-            blocks.push(Block::Heading(format!("{}:", map.kernel)));
-        }
         blocks.extend(overview(report, map, &all));
         // What was watched is the first map: its pairs, its values.
         let is_first = report.maps().first().is_some_and(|first| first.protocol == map.protocol);
@@ -156,7 +159,7 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
 }
 
 /// A whole map in sentences: its extremes and its groups.
-pub fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
+fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
     // A hybrid has no one median and no one ratio: its table of classes says it all.
     let hybrid = !class_pairs(map, &report.topology).is_empty();
     let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };

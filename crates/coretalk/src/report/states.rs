@@ -72,22 +72,11 @@ fn still(
     blocks
 }
 
-/// The story of one pair in sentences only, for a report that draws the plot and the table by itself.
-pub fn story(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'static>> {
-    match report.watch() {
-        Some(watch) if watch.states.len() > 1 => [Block::Headline(changes(report, pair, watch))]
-            .into_iter()
-            .chain(conclusion(report, pair, watch))
-            .collect(),
-        watch => still(report, pair, value, watch),
-    }
-}
-
 fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> Vec<Block<'a>> {
     let mut blocks = vec![
         Block::Headline(changes(report, pair, watch)),
         Block::Gap,
-        Block::drawing(|style| plot(watch, style)),
+        Block::sketch(|style| plot(watch, style)),
         Block::Gap,
         Block::Table(state_table(watch)),
         Block::Gap,
@@ -210,7 +199,7 @@ fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
 }
 
 /// Share, visits, longest stay and the line's time in each state.
-pub fn state_table(watch: &StateWatch) -> Table {
+fn state_table(watch: &StateWatch) -> Table {
     let mut kernels: Vec<&str> = Vec::new();
     for (kernel, _) in watch.states.iter().flat_map(|state| &state.kernels) {
         if !kernels.contains(&kernel.as_str()) {
@@ -284,7 +273,7 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
         blocks.push(Block::Prose(format!("The pair that changed most{who}:")));
-        blocks.push(Block::drawing(|style| plot(watch, style)));
+        blocks.push(Block::sketch(|style| plot(watch, style)));
     }
     blocks.push(Block::Table(state_table(watch)));
     blocks.extend(watch.pair.and_then(|pair| topology_words(topology, pair, watch)).map(Block::Prose));
@@ -292,7 +281,7 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
 }
 
 /// How many pairs of a map changed their level, in a sentence or two; `measured` is the number of its pairs.
-pub fn change_of_map(watch: &StateWatch, measured: u64) -> String {
+fn change_of_map(watch: &StateWatch, measured: u64) -> String {
     let changed = (watch.cells_changed * measured as f64).round() as u64;
     let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
     let watched = duration(watch.watched.secs());

@@ -71,12 +71,12 @@ fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
 }
 
 /// What the median of a group hides.
-pub(super) fn far_inside(most: Option<f64>) -> String {
+fn far_inside(most: Option<f64>) -> String {
     most.map_or(String::new(), |most| format!("; up to {}", ns(most)))
 }
 
 /// What one CPU beside all others is, by the reported levels that settle it.
-pub(super) fn why_alone(reported: &[Level]) -> String {
+fn why_alone(reported: &[Level]) -> String {
     match reported {
         [] => "it is far away or slow, which one CPU alone does not tell".to_owned(),
         levels => {

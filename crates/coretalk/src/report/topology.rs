@@ -1,17 +1,26 @@
 //! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
 
 use super::ladder::level_words;
-use super::text::{bytes, columns, left, plain, wrap};
+use super::text::{bytes, columns, left, plain};
 use super::words::size;
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 
 /// The reported structure as a picture in characters, and the same in words.
-pub fn topology(topology: &Topology, width: usize) -> String {
-    let mut lines = wrap(&format!("{}, as the system reports", size(topology)), width, 2);
-    lines.extend(boxes(topology, topology.cpus(), &levels(topology), width));
-    lines.push(String::new());
-    for level in levels(topology) {
+pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
+    let mut blocks = vec![
+        Block::Headline(format!("{}, as the system reports", size(topology))),
+        Block::sketch(|style| boxes(topology, topology.cpus(), &levels(topology), style.width)),
+        Block::Gap,
+    ];
+    blocks.extend(in_words(topology));
+    blocks
+}
+
+/// The groups of each level that is reported, and what else is.
+pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
+    let rows = levels(topology).into_iter().map(|level| {
         let groups = topology.level(level);
         let lists: Vec<String> = groups.iter().map(|domain| domain.cpus.to_string()).collect();
         let shown = if lists.len() > 16 {
@@ -19,13 +28,10 @@ pub fn topology(topology: &Topology, width: usize) -> String {
         } else {
             lists.join("  ")
         };
-        let text = format!(" {}  {} {}", left(level.name(), 8), lists.len(), shown);
-        lines.extend(wrap_keeping(&text, width));
-    }
-    for sentence in beside(topology) {
-        lines.extend(wrap(&sentence, width, 1));
-    }
-    lines.join("\n") + "\n"
+        [left(level.name(), 8), format!("{} {shown}", lists.len())].map(Cell::from)
+    });
+    let table = Table::new(["", ""].map(Column::words)).with(rows);
+    [Block::Table(table)].into_iter().chain(beside(topology).into_iter().map(Block::Prose)).collect()
 }
 
 /// What is reported and no box can show, and what is not reported.
@@ -36,13 +42,13 @@ fn beside(topology: &Topology) -> Vec<String> {
         let same: Vec<String> =
             beside.same.iter().map(|(level, same)| same_words(topology, *level, *same)).collect();
         if !same.is_empty() {
-            sentences.push(format!(" Reported and no level of its own: {}.", same.join("; ")));
+            sentences.push(format!("Reported and no level of its own: {}.", same.join("; ")));
         }
     }
     let missing: Vec<&str> =
         topology.unreported().unwrap_or_default().into_iter().map(|level| level_words(level, 2)).collect();
     if !missing.is_empty() {
-        sentences.push(format!(" Not reported: {}.", missing.join(", ")));
+        sentences.push(format!("Not reported: {}.", missing.join(", ")));
     }
     sentences
 }
@@ -57,11 +63,11 @@ fn memory_words(node: &MemoryNode) -> String {
         [inner @ .., last] => format!(", at distance {} and {last}", inner.join(", ")),
     };
     match node.memory_bytes {
-        Some(0) => format!(" Node {} has neither CPUs of its own nor memory.", node.number),
+        Some(0) => format!("Node {} has neither CPUs of its own nor memory.", node.number),
         Some(memory) => {
-            format!(" Node {} has memory and no CPUs of its own: {}{distance}.", node.number, bytes(memory))
+            format!("Node {} has memory and no CPUs of its own: {}{distance}.", node.number, bytes(memory))
         }
-        None => format!(" Node {} has no CPUs of its own: memory of unknown size{distance}.", node.number),
+        None => format!("Node {} has no CPUs of its own: memory of unknown size{distance}.", node.number),
     }
 }
 
@@ -207,12 +213,4 @@ fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
     let longest = words.iter().map(|word| columns(word) + 1).max().unwrap_or(4);
     let most = (longest * 8).max(24).min(width);
     super::text::flow(words.iter().map(String::as_str), " ", most, 0)
-}
-
-fn wrap_keeping(text: &str, width: usize) -> Vec<String> {
-    let head: String = text.chars().take(11).collect();
-    let rest: String = text.chars().skip(11).collect();
-    let mut lines = wrap(&rest, width.saturating_sub(11), 0).into_iter();
-    let first = format!("{head}{}", lines.next().unwrap_or_default());
-    std::iter::once(first).chain(lines.map(|line| format!("{}{line}", " ".repeat(11)))).collect()
 }

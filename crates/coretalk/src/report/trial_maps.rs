@@ -78,7 +78,7 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
         .collect();
     vec![
         Block::Prose(map_words(series, kind)),
-        Block::drawing(move |style| {
+        Block::sketch(move |style| {
             HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0
         }),
         Block::Prose(relations.join(", ")),

@@ -15,20 +15,12 @@ use std::collections::BTreeMap;
 pub struct View {
     /// The environment block, as it stands.
     pub environment: Value,
-    /// Reported and inferred structure.
-    pub topology: TopologyView,
-    /// Every step on representative pairs.
-    pub ladder: Vec<RungView>,
     /// What each matrix is.
     pub matrices: Vec<MatrixView>,
     /// Distributions and values.
     pub series: Vec<SeriesView>,
-    /// What the machine did while it was watched.
-    pub watch: Option<WatchView>,
     /// Placements against each other.
     pub comparisons: Vec<ComparisonView>,
-    /// Two runs against each other.
-    pub differences: Vec<DifferenceView>,
     /// How it came to be.
     pub run: RunView,
 }
@@ -81,32 +73,6 @@ pub struct MatrixView {
     pub quantity: String,
     /// Its unit.
     pub unit: String,
-}
-
-/// One number of the ladder.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct RungView {
-    /// Of the pairs.
-    pub relation: String,
-    /// Kinds of the two cores, where there are several.
-    pub classes: Option<[String; 2]>,
-    /// A protocol, or `as:` and a tool.
-    pub step: String,
-    /// The code.
-    pub kernel: String,
-    /// Point.
-    pub median: Option<f64>,
-    /// Interval.
-    pub ci: Option<[f64; 2]>,
-    /// Lowest and highest pair.
-    pub range: Option<[f64; 2]>,
-    /// Of the numbers.
-    pub unit: String,
-    /// Pairs measured.
-    pub pairs: u32,
-    /// Why there is no value.
-    pub reason: Option<String>,
 }
 
 /// A distribution, or values.
@@ -253,110 +219,6 @@ pub fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Structure.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct TopologyView {
-    /// What the system reports.
-    pub reported: ReportedView,
-    /// What the values suggest; null where nothing was inferred.
-    pub inferred: Option<InferredView>,
-    /// How both agree, level by level.
-    pub agreement: Vec<AgreementView>,
-}
-
-/// Reported structure.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ReportedView {
-    /// From the inside out.
-    pub levels: Vec<LevelView>,
-}
-
-/// Groups of a level.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct LevelView {
-    /// Reported levels have this.
-    pub level: String,
-    /// Inferred ones this.
-    pub name: String,
-    /// CPU lists.
-    pub groups: Vec<String>,
-    /// Of an inferred level: CPUs in none of the groups, as a CPU list.
-    pub single: String,
-    /// Of an inferred level: the median inside.
-    pub median: Option<f64>,
-    /// Its interval.
-    pub ci: Option<[f64; 2]>,
-    /// Its unit.
-    pub unit: String,
-}
-
-/// Inferred structure.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct InferredView {
-    /// From the inside out.
-    pub levels: Vec<LevelView>,
-    /// Whether values run on without groups.
-    pub continuous: bool,
-    /// Whether there are too few CPUs to tell.
-    pub too_few: bool,
-    /// Groups beside which there is one CPU.
-    pub all_but_one: Vec<BesideView>,
-}
-
-/// A group, and the one CPU beside it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct BesideView {
-    /// That CPU.
-    pub cpu: u32,
-    /// The group, as a CPU list.
-    pub group: String,
-    /// Median inside the group.
-    pub inside: Option<f64>,
-    /// The slowest inside the group, where the median does not stand for it.
-    pub far_inside: Option<f64>,
-    /// Median from the CPU to the group.
-    pub across: Option<f64>,
-    /// Reported levels in which the CPU is a group of its own.
-    pub reported: Vec<String>,
-    /// Unit of both.
-    pub unit: String,
-}
-
-/// Reported against inferred.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct AgreementView {
-    /// The level.
-    pub level: String,
-    /// `agree` and others.
-    pub verdict: String,
-    /// Rand index.
-    pub rand_index: Option<f64>,
-}
-
-/// States over time.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct WatchView {
-    /// By falling share.
-    pub states: Vec<StateView>,
-    /// Seconds, value, index of the state.
-    pub line: Vec<(f64, f64, usize)>,
-}
-
-/// A state.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct StateView {
-    /// Of the passes.
-    pub share: Option<f64>,
-}
-
 /// Placements under one metric.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -397,24 +259,6 @@ pub struct PlacementView {
     pub median: Option<f64>,
     /// Interval.
     pub ci: Option<[f64; 2]>,
-}
-
-/// One difference of two runs.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct DifferenceView {
-    /// A level, where it is about one.
-    pub level: Option<Value>,
-    /// A pair, where it is about one.
-    pub cell: Option<Value>,
-    /// Of the second against the first.
-    pub shift_percent: Option<f64>,
-    /// Its interval.
-    pub ci: Option<[f64; 2]>,
-    /// After correction for many.
-    pub q_value: Option<f64>,
-    /// `faster`, `slower`, `same`, `cannot-tell`.
-    pub verdict: String,
 }
 
 #[cfg(test)]

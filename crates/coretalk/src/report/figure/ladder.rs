@@ -2,48 +2,53 @@
 
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
-use crate::report::ladder::kind_words;
+use crate::report::ladder::{kind_words, relation_words};
 use crate::report::picture::Picture;
-use crate::report::text::{count, ns, plain, plus_minus};
-use crate::report::view::RungView;
+use crate::report::states::interval;
+use crate::report::text::{count, plain};
+use coretalk_model::Topology;
+use coretalk_model::latency::LadderRow;
 
-/// The figure; `None` without a ladder. `relation` says a relation in words.
-pub fn ladder(rungs: &[RungView], relation: impl Fn(&str) -> String, width: f64) -> Option<Picture> {
+/// The figure; `None` without a ladder.
+pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Picture> {
     let mut last = None;
     let mut series = 0;
     let mut rows = Vec::new();
     for rung in rungs {
-        let group = Some((&rung.relation, &rung.classes));
+        let group = Some((rung.relation, &rung.classes));
         let heading = (last != group).then(|| {
             series = if last.is_some() { series + 1 } else { 0 };
-            format!("{} · {}", heading(rung, &relation), count(u64::from(rung.pairs), "pair"))
+            format!("{} · {}", heading(rung, topology), count(u64::from(rung.pairs), "pair"))
         });
         last = group;
+        let latency = rung.latency_ns.as_ref();
         rows.push(Row {
             name: name(rung),
-            point: rung.median,
-            interval: rung.ci,
-            range: rung.range,
-            words: words(rung),
+            point: latency.map(|latency| latency.point),
+            interval: latency.filter(|latency| latency.is_sure()).map(|latency| [latency.low, latency.high]),
+            range: rung.range_ns,
+            words: match latency {
+                Some(latency) => interval(latency),
+                None => rung.reason.as_deref().map_or_else(|| "not measured".into(), plain),
+            },
             series,
             heading,
         });
     }
-    let unit = rungs.first().map_or("ns", |rung| rung.unit.as_str());
-    let label = format!("{unit} per hop, logarithmic");
-    intervals("What one hop costs, step by step", &label, Kind::Log, &rows, width)
+    intervals("What one hop costs, step by step", "ns per hop, logarithmic", Kind::Log, &rows, width)
 }
 
 /// What the pairs of a rung share: `across L3`, `P–E, same L3`.
-pub fn heading(rung: &RungView, relation: impl Fn(&str) -> String) -> String {
+fn heading(rung: &LadderRow, topology: &Topology) -> String {
+    let shared = relation_words(rung.relation, topology);
     match &rung.classes {
-        Some(classes) => format!("{}, {}", kind_words(classes), relation(&rung.relation)),
-        None => relation(&rung.relation),
+        Some(classes) => format!("{}, {shared}", kind_words(classes)),
+        None => shared,
     }
 }
 
 /// `mailbox (msg+pause)`, `~c2clat`: other tools with `~`, as their numbers are reproduced and not ours.
-pub fn name(rung: &RungView) -> String {
+fn name(rung: &LadderRow) -> String {
     if let Some(tool) = rung.step.strip_prefix("as:") {
         return format!("~{}", plain(tool));
     }
@@ -54,16 +59,5 @@ pub fn name(rung: &RungView) -> String {
         "xfer" => "read",
         other => other,
     };
-    format!("{} ({})", plain(what), plain(&rung.kernel))
-}
-
-/// The value with half the width of its interval.
-pub fn words(rung: &RungView) -> String {
-    match (rung.median, rung.ci) {
-        (Some(median), Some([low, high])) => {
-            format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
-        }
-        (Some(median), None) => ns(median),
-        (None, _) => rung.reason.as_deref().map_or_else(|| "not measured".into(), plain),
-    }
+    format!("{} ({})", plain(what), plain(rung.kernel.as_str()))
 }

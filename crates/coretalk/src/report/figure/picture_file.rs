@@ -84,9 +84,8 @@ fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<
     if let Some(map) = input.maps.iter().find(drawable) {
         return Some(vec![heat_map(input, map, drawing, side)]);
     }
-    let watch = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, side));
-    let relation = |name: &str| input.relation(name);
-    let steps = || ladder::ladder(&input.view.ladder, relation, side);
+    let watch = input.watch().and_then(|watch| timeline::timeline(watch, side));
+    let steps = || ladder::ladder(input.ladder(), input.topology(), side);
     let series = curves::curves(&input.view.series, side).headline;
     // The headline of each piece of work.
     let comparisons = &input.view.comparisons;

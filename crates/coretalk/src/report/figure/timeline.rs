@@ -4,23 +4,23 @@ use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::picture::Picture;
 use crate::report::states::letter;
 use crate::report::text::percent;
-use crate::report::view::WatchView;
+use coretalk_model::latency::StateWatch;
 
 /// The figure; `None` where no pair was followed over time.
-pub fn timeline(watch: &WatchView, width: f64) -> Option<Picture> {
-    let times = watch.line.iter().map(|(at, ..)| *at);
+pub fn timeline(watch: &StateWatch, width: f64) -> Option<Picture> {
+    let times = watch.line.iter().map(|(at, ..)| at.secs());
     let begin = times.clone().fold(f64::INFINITY, f64::min);
     let states = watch.states.len().max(1);
     let curve = |state: usize| Curve {
-        name: match watch.states.get(state).and_then(|state| state.share) {
-            Some(share) => format!("state {} · {} of the passes", letter(state), percent(share)),
+        name: match watch.states.get(state) {
+            Some(of) => format!("state {} · {} of the passes", letter(state), percent(of.share)),
             None => "passes".to_owned(),
         },
         points: watch
             .line
             .iter()
-            .filter(|(_, _, of)| *of == state || states == 1)
-            .map(|(at, value, _)| [at - begin, *value])
+            .filter(|(_, _, of)| usize::from(*of) == state || states == 1)
+            .map(|(at, value, _)| [at.secs() - begin, *value])
             .collect(),
         marks: Marks::Dots,
         intervals: Vec::new(),

@@ -163,7 +163,7 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         words.push(format!("--seed {}", header.seed));
     }
     let command = format!("<p class=\"command\">{}</p>\n", escaped(&words.join(" ")));
-    let result = report.latency.as_ref().map(|latency| &latency.result);
+    let result = report.latencies();
     let rows = [
         ("run", Some(plain(&header.id))),
         ("started", Some(started(&header.started))),

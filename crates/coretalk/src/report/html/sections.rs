@@ -9,15 +9,13 @@ use crate::render::html::{self, figure, paragraphs, table};
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
-use crate::report::structure::{far_inside, why_alone};
-use crate::report::text::{count, duration, grouped, ns, percent, plain, plus_minus, signed_percent};
-use crate::report::view::{ComparisonView, bare};
-use crate::report::{screen, states, words};
+use crate::report::text::{count, duration, grouped, ns, plain, plus_minus};
+use crate::report::view::ComparisonView;
+use crate::report::{self, execution, screen, states, structure, words};
 use crate::{LatencyReport, RunReport};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
-use coretalk_model::stats::gate::GATE_MARGIN;
-use coretalk_model::{CpuId, CpuSet, Level, Relation, Verdict};
+use coretalk_model::{CpuId, CpuSet, Verdict};
 use std::fmt::Write;
 
 /// Whether the heat maps of a run stand among its sections.
@@ -46,7 +44,6 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.extend(section("found", "What was found", found_body(input)));
     parts.extend(section("distributions", "Distributions", series::body(&input.view.series)));
     parts.extend(section("placements", "Placements", placements_body(input)));
-    parts.extend(section("differences", "Differences", differences_body(input)));
     if maps == Maps::Here && !square {
         parts.push(heat_maps(input, of));
     }
@@ -68,21 +65,21 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
-            Some((pair, value)) => body.push_str(&html::blocks(&states::story(report, pair, value))),
-            None => body.extend(report.latency.as_ref().map(|latency| map_summary(report, latency, map))),
+            Some((pair, value)) => body.push_str(&html::blocks(&states::pair(report, pair, value))),
+            None => body.extend(report.latency.as_ref().map(|latency| tiles(latency, map))),
         }
+        body.push_str(&html::blocks(&screen::in_words(report, map)));
     }
     let ending = || words::ending(report, Some(input.name));
     let found = match (&report.series, &report.place) {
         (Some(series), _) => {
-            let mut found =
-                crate::report::series::overview(report, series, crate::report::Saved::As(input.name));
+            let mut found = report::series::overview(report, series, report::Saved::As(input.name));
             if report.latency.is_some() {
                 found.extend(ending());
             }
             found
         }
-        (None, Some(place)) => crate::report::place::overview(report, place),
+        (None, Some(place)) => report::place::overview(report, place),
         (None, None) => {
             if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
@@ -109,13 +106,14 @@ fn found_body(input: &ReportInput<'_>) -> String {
         .probes
         .iter()
         .map(|name| {
-            let found = html::blocks(&crate::report::series::found_on_a_page(report, series, name));
+            let found = html::blocks(&report::series::found_on_a_page(report, series, name));
             format!("<h3>{}</h3>\n{found}", escaped(name))
         })
         .collect()
 }
 
-fn map_summary(report: &RunReport, latency: &LatencyReport, map: &LatencyMap) -> String {
+/// The extremes of a map, and how much of it was measured.
+fn tiles(latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let mut body = String::from("<dl class=\"tiles\">");
     let mut tile = |name: &str, value: String, below: String| {
@@ -144,13 +142,7 @@ fn map_summary(report: &RunReport, latency: &LatencyReport, map: &LatencyMap) ->
         count(u64::from(latency.result.passes), "pass"),
     );
     body.push_str("</dl>\n");
-    let mut blocks = screen::overview(report, map, &all);
-    if let Some(watch) = report.watch().filter(|watch| watch.states.len() > 1) {
-        blocks.push(Block::Prose(states::change_of_map(watch, all.measured)));
-    }
-    blocks.extend(words::cell_doubts(&all));
-    blocks.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology));
-    body + &html::blocks(&blocks)
+    body
 }
 
 /// The value of a pair with half the width of its interval.
@@ -202,173 +194,37 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
 }
 
 fn states_body(input: &ReportInput<'_>) -> String {
-    let watch = input.run().and_then(RunReport::watch);
-    let Some(watch) = watch else { return String::new() };
-    let drawn = input.view.watch.as_ref().and_then(|watch| timeline::timeline(watch, WIDTH));
-    let Some(picture) = drawn else { return String::new() };
-    let mut body = figure(&picture);
-    let rows = watch.states.iter().enumerate().map(|(index, state)| {
-        let kernels = state
-            .kernels
-            .iter()
-            .map(|(kernel, latency)| format!("{} {} ns", plain(kernel.as_str()), states::interval(latency)));
-        [
-            states::letter(index).to_string(),
-            percent(state.share),
-            state.visits.to_string(),
-            duration(state.longest.secs()),
-            kernels.collect::<Vec<_>>().join(" · "),
-        ]
-        .map(Cell::from)
-    });
-    let who = watch.pair.map_or(String::new(), |[a, b]| format!(" of CPUs {a} and {b}"));
-    let columns = [
-        Column::words("state"),
-        Column::numbers("share of passes"),
-        Column::numbers("visits"),
-        Column::numbers("longest stay"),
-        Column::words("latency in it"),
-    ];
-    body.push_str(&table(&format!("States{who}"), &Table::new(columns).with(rows)));
-    body
+    input.watch().and_then(|watch| timeline::timeline(watch, WIDTH)).as_ref().map(figure).unwrap_or_default()
 }
 
 fn ladder_body(input: &ReportInput<'_>) -> String {
-    let rungs = &input.view.ladder;
-    let relation = |name: &str| input.relation(name);
-    let Some(picture) = ladder::ladder(rungs, relation, WIDTH) else { return String::new() };
-    let mut body = figure(&picture);
-    let rows = rungs.iter().map(|rung| {
-        let range = rung.range.filter(|_| rung.pairs > 1);
-        [
-            ladder::heading(rung, relation),
-            ladder::name(rung),
-            ladder::words(rung),
-            range.map_or(String::new(), |[low, high]| format!("{} – {}", ns(low), ns(high))),
-            rung.pairs.to_string(),
-        ]
-        .map(Cell::from)
-    });
-    let caption =
-        "Medians over representative pairs, ns per hop; ~ is what that tool would print, reproduced";
-    let columns = [
-        Column::words("relation"),
-        Column::words("step"),
-        Column::numbers("ns (95 %)"),
-        Column::numbers("range of pairs"),
-        Column::numbers("pairs"),
-    ];
-    body.push_str(&table(caption, &Table::new(columns).with(rows)));
-    body
+    let drawn = ladder::ladder(input.ladder(), input.topology(), WIDTH);
+    let (Some(picture), Some(report)) = (drawn, input.run()) else { return String::new() };
+    let steps = report.latencies().map(|result| report::ladder::blocks(result, &report.topology));
+    figure(&picture) + &html::blocks(&steps.unwrap_or_default())
 }
 
 fn groups_body(input: &ReportInput<'_>) -> String {
-    let topology = &input.view.topology;
+    let (topology, findings) = (input.topology(), input.findings());
     let mut body = String::new();
-    let levels: Vec<_> = topology.reported.levels.iter().filter(|level| level.groups.len() > 1).collect();
-    if !levels.is_empty() {
-        let rows = levels.iter().map(|level| {
-            [plain(&level.level), level.groups.len().to_string(), shortened(&level.groups)].map(Cell::from)
-        });
-        let columns = [Column::words("level"), Column::numbers("groups"), Column::words("CPUs")];
-        body.push_str(&table("What the system reports", &Table::new(columns).with(rows)));
+    let mut add = |title: &str, blocks: &[Block<'_>]| {
+        let _ = write!(body, "<h3>{}</h3>\n{}", escaped(title), html::blocks(blocks));
+    };
+    if topology.levels().into_iter().any(|level| !topology.level(level).is_empty()) {
+        add("What the system reports", &report::topology::in_words(topology));
     }
     for map in input.latencies() {
-        let classes = class_pairs(map, input.topology());
-        let rows = classes.iter().map(|pair| {
-            [
-                plain(&pair.classes.join(" – ")),
-                input.relation(pair.relation.name()),
-                ns(pair.median_ns),
-                format!("{} – {}", ns(pair.range_ns[0]), ns(pair.range_ns[1])),
-                pair.pairs.to_string(),
-            ]
-            .map(Cell::from)
-        });
+        let classes = class_pairs(map, topology);
         if !classes.is_empty() {
-            let columns = [
-                Column::words("classes"),
-                Column::words("share"),
-                Column::numbers("median ns"),
-                Column::numbers("range"),
-                Column::numbers("pairs"),
-            ];
-            body.push_str(&table(
-                &format!("Kinds of cores, {}", map.kernel),
-                &Table::new(columns).with(rows),
-            ));
+            let table = Block::Table(words::class_table(&classes, topology));
+            add(&format!("Kinds of cores, {}", map.kernel), &[table]);
         }
     }
-    if let Some(inferred) = &topology.inferred {
-        let rows = inferred.levels.iter().map(|level| {
-            let value = match (level.median, level.ci) {
-                (Some(median), Some([low, high])) => {
-                    format!("{} {}", ns(median), plus_minus(median, (high - median).max(median - low)))
-                }
-                (Some(median), None) => ns(median),
-                (None, _) => "unknown".into(),
-            };
-            let cpus = match level.single.as_str() {
-                "" => shortened(&level.groups),
-                single => format!("{} | single: {}", shortened(&level.groups), plain(single)),
-            };
-            let inside = format!("{value} {}", plain(&level.unit));
-            [plain(&level.name), level.groups.len().to_string(), cpus, inside].map(Cell::from)
-        });
-        if !inferred.levels.is_empty() {
-            let columns = [
-                Column::words("level"),
-                Column::numbers("groups"),
-                Column::words("CPUs"),
-                Column::numbers("inside"),
-            ];
-            body.push_str(&table("What the values show", &Table::new(columns).with(rows)));
-        }
-        for beside in &inferred.all_but_one {
-            let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
-            let settles = |level: &Level| beside.reported.iter().any(|name| name == level.name());
-            let reported: Vec<Level> = Level::ALL.into_iter().filter(settles).collect();
-            let _ = writeln!(
-                body,
-                "<p>CPU {} takes {} {} to CPUs {}, which take {} to each other (medians{}): {}.</p>",
-                beside.cpu,
-                value(beside.across),
-                plain(&beside.unit),
-                plain(&beside.group),
-                value(beside.inside),
-                far_inside(beside.far_inside),
-                why_alone(&reported)
-            );
-        }
-        let is_told = !inferred.levels.is_empty() || !inferred.all_but_one.is_empty();
-        if !is_told && inferred.continuous {
-            body.push_str("<p>The values run on without groups.</p>\n");
-        } else if !is_told && inferred.too_few {
-            body.push_str("<p>Too few CPUs to tell whether the values form groups.</p>\n");
-        }
+    if let Some((findings, unit)) = &findings {
+        add("What the values show", &structure::blocks(findings, unit));
     }
-    if !topology.agreement.is_empty() {
-        let rows = topology.agreement.iter().map(|agreement| {
-            [
-                plain(&agreement.level).into(),
-                plain(&agreement.verdict.replace('-', " ")).into(),
-                Cell::known(agreement.rand_index.map(|index| format!("{index:.2}"))),
-            ]
-        });
-        let columns = [Column::words("level"), Column::words("verdict"), Column::numbers("Rand index")];
-        body.push_str(&table("Reported and measured groups", &Table::new(columns).with(rows)));
-    }
-    body
-}
-
-/// The first groups of many, and how many there are more.
-fn shortened(groups: &[String]) -> String {
-    const MOST: usize = 8;
-    let mut words = groups.iter().take(MOST).map(|group| plain(group)).collect::<Vec<_>>().join(" | ");
-    if groups.len() > MOST {
-        let _ = write!(words, " | … {} more", groups.len() - MOST);
-    }
-    words
+    let tests = input.run().and_then(RunReport::latencies).map_or(&[][..], |result| &result.execution);
+    body + &html::blocks(&execution::sentences(tests, Some(topology)))
 }
 
 fn placements_body(input: &ReportInput<'_>) -> String {
@@ -417,43 +273,5 @@ fn verdict_words(comparison: &ComparisonView) -> String {
         ("same", Some(within)) => format!("No placement differs from another by more than {within} %."),
         ("told", _) => "Told and not tested.".into(),
         _ => "Cannot tell: no placement is shown to be better than every other, nor all to be equal.".into(),
-    }
-}
-
-fn differences_body(input: &ReportInput<'_>) -> String {
-    let differences = &input.view.differences;
-    if differences.is_empty() {
-        return String::new();
-    }
-    let rows = differences.iter().filter(|one| one.level.is_some()).map(|one| {
-        let interval = one.ci.map(|[low, high]| {
-            format!("{} .. {}", signed_percent(low).trim_end_matches(" %"), signed_percent(high))
-        });
-        [
-            one.level.as_ref().map_or(String::new(), |level| plain(&bare(level))).into(),
-            Cell::known(one.shift_percent.map(signed_percent)),
-            Cell::known(interval),
-            Cell::known(one.q_value.map(|q| format!("{q:.2e}"))),
-            plain(&one.verdict.replace('-', " ")).into(),
-        ]
-    });
-    let columns = [
-        Column::words("level"),
-        Column::numbers("shift"),
-        Column::numbers("95 %"),
-        Column::numbers("q"),
-        Column::words("verdict"),
-    ];
-    table("Level by level", &Table::new(columns).with(rows))
-}
-
-impl ReportInput<'_> {
-    /// A relation in words that fit this machine; the name itself where it is unknown.
-    pub fn relation(&self, name: &str) -> String {
-        let known = Relation::ALL.into_iter().find(|relation| relation.name() == name);
-        known.map_or_else(
-            || plain(name),
-            |relation| crate::report::ladder::relation_words(relation, self.topology()),
-        )
     }
 }
