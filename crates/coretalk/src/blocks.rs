@@ -32,6 +32,8 @@ pub enum Block<'a> {
     Parts(Vec<String>),
     /// Rows and columns.
     Table(Table),
+    /// Rows and columns, or what says the same where a terminal has no room for them.
+    Wide(Table, Vec<Block<'a>>),
     /// What is drawn with characters.
     Drawing(Lines<'a>),
     /// What is drawn with characters where there is no better picture, as a page has one with its script.

@@ -3,6 +3,7 @@
 
 mod samples;
 
+use coretalk::blocks::Block;
 use coretalk::render::terminal;
 use coretalk::report::text::{columns, strip};
 use coretalk::report::{By, ColorDepth, Order, Saved, Screen, Style, latency_screen};
@@ -422,8 +423,9 @@ fn flags_that_only_remark_leave_no_mark() {
 fn small_views_read_well() {
     use report::{clock, doctor, plan, probes, runs, topology};
     let boxes = |topology: &Topology| terminal::screen(&topology::blocks(topology), &at(100));
+    let narrow = |blocks: &[Block<'_>]| terminal::screen(blocks, &at(80));
     insta::assert_snapshot!("topology-huge", boxes(&samples::huge().topology));
-    insta::assert_snapshot!("doctor", doctor::doctor(&samples::desktop().findings, 80));
+    insta::assert_snapshot!("doctor", narrow(&doctor::blocks(&samples::desktop().findings)));
     for (name, report) in
         [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]
     {
@@ -436,10 +438,8 @@ fn small_views_read_well() {
     let offsets =
         coretalk_model::Matrix::directed(cpus, |row, column| Some([-12.0, 9.0 + (row + column) as f64]));
     let cost = vec![(16.9, 120), (17.3, 4800), (17.7, 71_000), (18.1, 900), (42.0, 3)];
-    insta::assert_snapshot!(
-        "clock",
-        clock::clock(&coretalk::clock::ClockView { facts, cost, offsets: Some(offsets), left_out: 48 }, 80)
-    );
+    let clocks = coretalk::clock::ClockView { facts, cost, offsets: Some(offsets), left_out: 48 };
+    insta::assert_snapshot!("clock", narrow(&clock::blocks(&clocks)));
     let planned = coretalk_measure::session::latency::PlanReport {
         cells: 496,
         relations: vec![
@@ -455,7 +455,7 @@ fn small_views_read_well() {
         basis: "a pilot of 12 pairs".into(),
         file_bytes: 730_000,
     };
-    insta::assert_snapshot!("plan", plan::plan(&planned, &samples::desktop().topology, 80));
+    insta::assert_snapshot!("plan", narrow(&[plan::plan(&planned, &samples::desktop().topology)]));
     let row = runs::RunRow {
         id: "k3f9".into(),
         started: "2026-11-21T03:23:58Z".into(),
@@ -468,8 +468,8 @@ fn small_views_read_well() {
     };
     let partial =
         runs::RunRow { id: "7hq2".into(), tags: vec![], standing: runs::Standing::Partial, ..row.clone() };
-    insta::assert_snapshot!("runs", runs::runs(&[row, partial], 100));
-    assert!(runs::runs(&[], 80).starts_with("No runs here yet"));
+    insta::assert_snapshot!("runs", terminal::screen(&runs::blocks(&[row, partial]), &at(100)));
+    assert!(narrow(&runs::blocks(&[])).starts_with("No runs here yet"));
     let probe = probes::ProbeRow {
         id: "latency".into(),
         unit: "ns".into(),
@@ -485,5 +485,5 @@ fn small_views_read_well() {
         ..probe.clone()
     };
     let of_places = probes::ProbeRow { id: "jitter".into(), variants: Vec::new(), ..of_names.clone() };
-    insta::assert_snapshot!("probes", probes::probes(&[probe, of_names, of_places], 80));
+    insta::assert_snapshot!("probes", narrow(&probes::blocks(&[probe, of_names, of_places])));
 }

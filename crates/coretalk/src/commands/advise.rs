@@ -12,7 +12,6 @@ use crate::commands::topology;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::report::advise::screen;
 use crate::resolve::files;
 use crate::resolve::source::Source;
 use crate::run::short;
@@ -66,7 +65,7 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
         });
     }
     match shape {
-        Shape::Text => say(global, |width| screen(&view, width)),
+        Shape::Text => say(global, &report::advise::blocks(&view)),
         Shape::Json(identity) => {
             hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
         }

@@ -5,8 +5,9 @@ use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
 use crate::document::{Compared, ComparedSideDoc, Document, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
+use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
-use crate::report::compare::{CompareView, SideView, markdown, screen};
+use crate::report::compare::{CompareView, SideView, blocks, markdown};
 use crate::report::overview;
 use crate::resolve::output::{self, Identity};
 use crate::resolve::source::Source;
@@ -69,7 +70,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
             let document = Document::of_comparison(compared(&view, options.identity), &comparison);
             out.write(|out| Ok(document.write_to(out)?))?;
         }
-        _ => out.text(&screen(&view, output::width(options.output.as_deref())))?,
+        _ => out.text(&screen(&blocks(&view), &output::style(&options)))?,
     }
     Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, options.verbosity)))
 }
@@ -192,7 +193,7 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
             let document = Document::of_overview(&table, |side| described(&named[side], options.identity));
             out.write(|out| Ok(document.write_to(out)?))?;
         }
-        _ => out.text(&overview::screen(&table, &named, output::width(options.output.as_deref())))?,
+        _ => out.text(&screen(&overview::blocks(&table, &named), &output::style(&options)))?,
     }
     Ok(ExitCode::Done)
 }

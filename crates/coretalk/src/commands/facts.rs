@@ -31,7 +31,7 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let findings = machine.examine();
     match shape {
-        Shape::Text => say(global, |width| report::doctor::doctor(&findings, width)),
+        Shape::Text => say(global, &report::doctor::blocks(&findings)),
         Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),
     }
 }
@@ -54,7 +54,7 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
         _ => host_clock(global.budget.unwrap_or(CLOCK_BUDGET))?,
     };
     match shape {
-        Shape::Text => say(global, |width| report::clock::clock(&view, width)),
+        Shape::Text => say(global, &report::clock::blocks(&view)),
         Shape::Json(identity) => hand_over(global, &Document::of_clock(&environment, &view, identity)),
     }
 }
@@ -126,7 +126,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         }
     };
     let rows: Vec<ProbeRow> = probes::REGISTRY.iter().map(row).collect();
-    say(global, |width| report::probes::probes(&rows, width))
+    say(global, &report::probes::blocks(&rows))
 }
 
 /// What stands before the strategy whose loop of `wait` is meant.

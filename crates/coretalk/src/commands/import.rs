@@ -3,8 +3,10 @@
 use crate::args::ImportArgs;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
+use crate::blocks::Block;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
+use crate::render::terminal;
 use crate::report::heat_map::HeatMap;
 use crate::report::{Style, text};
 use crate::resolve::verbosity::{self, Verbosity};
@@ -84,22 +86,16 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
         cpus.len(),
         imported.unit
     );
-    let mut lines = text::wrap(&head, style.width, 2);
-    lines.extend(text::wrap(
-        "Somebody else's numbers: nothing of them was checked by coretalk.",
-        style.width,
-        2,
-    ));
-    lines.push(String::new());
+    let warning = "Somebody else's numbers: nothing of them was checked by coretalk.";
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let topology = Topology::flat(cpus.iter().copied().collect::<CpuSet>());
-    let (drawn, _) = HeatMap::new(&readings, &topology, style).draw(style);
-    lines.extend(drawn);
-    lines.push(String::new());
+    let map = Block::drawing(|style| HeatMap::new(&readings, &topology, style).draw(style).0);
+    let mut blocks =
+        vec![Block::Headline(head), Block::Headline(warning.to_owned()), Block::Gap, map, Block::Gap];
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let (unit, values) = (imported.unit, text::count(values as u64, "value"));
-        let words = format!(" {least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
-        lines.extend(text::wrap(&words, style.width, 1));
+        let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
+        blocks.push(Block::Prose(words));
     }
-    lines.join("\n") + "\n"
+    terminal::screen(&blocks, style)
 }

@@ -2,11 +2,11 @@
 
 use crate::args::LintArgs;
 use crate::args::options::Global;
+use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::lint::{LintView, screen};
+use crate::report::lint::{LintView, blocks};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
-use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use coretalk_model::lint::lint;
 
@@ -24,9 +24,7 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     }
     let views: Vec<LintView<'_>> =
         matrices.iter().map(|(name, matrix)| LintView { name, matrix, doubts: lint(matrix) }).collect();
-    let output = global.output.as_deref();
-    let mut out = Out::open(output)?;
-    out.text(&screen(&views, output::width(output)))?;
+    say(global, &blocks(&views))?;
     let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
     if global.strict && doubted > 0 {
         let text =

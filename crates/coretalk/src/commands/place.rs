@@ -3,12 +3,12 @@
 use crate::Asked;
 use crate::args::parse::Invocation;
 use crate::args::place::PlaceArgs;
+use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::plan::place_plan;
+use crate::resolve::machine;
 use crate::resolve::placement::request;
 use crate::resolve::run_options::RunOptions;
-use crate::resolve::{machine, output};
-use crate::run::out::Out;
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::placement::perform;
 use crate::run::segment::Opening;
@@ -45,7 +45,5 @@ pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failu
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let machine = machine::open(global.machine.as_ref(), seed)?;
     let settings = request(&*machine, global, args, seed)?.settings;
-    let output = global.output.as_deref();
-    Out::open(output)?.text(&place_plan(&settings, machine.topology(), output::width(output)))?;
-    Ok(ExitCode::Done)
+    say(global, &place_plan(&settings, machine.topology()))
 }

@@ -2,6 +2,7 @@
 
 use crate::args::parse::Invocation;
 use crate::args::{PlanArgs, PlannedCommand};
+use crate::blocks::Block;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
@@ -42,17 +43,18 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
     let request = map::request(&*machine, global, measuring, seed)?;
     let beside =
         request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
-    let words_beside =
-        |width| beside.as_ref().map_or(String::new(), |it| report::plan::gathered_plan(it, width));
-    let Some(settings) = &request.latency else { return say(global, words_beside) };
+    let blocks_beside = || beside.as_ref().map(report::plan::gathered_plan);
+    let Some(settings) = &request.latency else { return say(global, &Vec::from_iter(blocks_beside())) };
     if let Some(workers) = &request.options.workers {
         machine.engage(workers)?;
     }
     let mut plan = latency::plan(&mut *machine, settings, &stop)?;
     match shape {
-        Shape::Text => say(global, |width| {
-            report::plan::plan(&plan, machine.topology(), width) + "\n" + &words_beside(width)
-        }),
+        Shape::Text => {
+            let mut blocks = vec![report::plan::plan(&plan, machine.topology()), Block::Gap];
+            blocks.extend(blocks_beside());
+            say(global, &blocks)
+        }
         Shape::Json(identity) => {
             // One number for all of it, as the budget is one.
             plan.machine_time += beside.map_or(Picos::ZERO, |beside| beside.machine_time[0]);

@@ -3,9 +3,9 @@
 use crate::args::RunsCommand;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
+use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::runs::{RunRow, Standing, runs};
-use crate::resolve::output;
+use crate::report::runs::{RunRow, Standing, blocks};
 use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, name_of, open, read, write};
 use crate::store::{Directory, Listed, RunFile};
@@ -35,8 +35,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
 fn list(global: &Global) -> Result<(), Failure> {
     let listed = directory(global.store.as_ref())?.list()?;
     let rows: Vec<RunRow> = listed.iter().map(row).collect();
-    let text = runs(&rows, output::width(global.output.as_deref()));
-    Out::open(global.output.as_deref())?.text(&text)
+    say(global, &blocks(&rows)).map(|_| ())
 }
 
 /// What runs can be called by, newest first: `latest`, tags, and the shortest end of an id. A shell expands what completion

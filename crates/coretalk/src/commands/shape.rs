@@ -2,8 +2,11 @@
 
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
+use crate::blocks::Block;
 use crate::document::{Document, Identity};
 use crate::exit::{ExitCode, Failure};
+use crate::render::terminal;
+use crate::report::Style;
 use crate::resolve::output;
 use crate::run::out::Out;
 
@@ -40,13 +43,13 @@ pub fn hand_over(global: &Global, document: &Document<'_>) -> Result<ExitCode, F
     Ok(ExitCode::Done)
 }
 
-/// Writes words where they are wanted, as wide as that place is.
+/// Writes blocks where they are wanted, as wide as that place is.
 ///
 /// # Errors
 /// They cannot be written.
-pub fn say(global: &Global, view: impl FnOnce(usize) -> String) -> Result<ExitCode, Failure> {
+pub fn say(global: &Global, blocks: &[Block<'_>]) -> Result<ExitCode, Failure> {
     let output = global.output.as_deref();
-    let text = view(output::width(output));
+    let text = terminal::screen(blocks, &Style::of_width(output::width(output)));
     Out::open(output)?.text(&text)?;
     Ok(ExitCode::Done)
 }

@@ -6,8 +6,7 @@ use crate::blocks::Block;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
-use crate::render::terminal;
-use crate::report::{self, Style};
+use crate::report;
 use crate::resolve::files;
 use crate::run::{saved, short};
 use crate::store::StoreError;
@@ -55,7 +54,7 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
         Some(from) => of_source(global, from, reported)?,
     };
     match shape {
-        Shape::Text => say(global, |width| screen(&subject, width)),
+        Shape::Text => say(global, &blocks(&subject)),
         Shape::Json(identity) => {
             let view = StructureView {
                 reported: subject.reported.as_ref(),
@@ -189,7 +188,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     })
 }
 
-fn screen(subject: &Subject, width: usize) -> String {
+fn blocks(subject: &Subject) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) =
         subject.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
@@ -213,5 +212,5 @@ fn screen(subject: &Subject, width: usize) -> String {
     blocks.extend(report::lint::remarks(&subject.doubts, subject.unit));
     blocks.extend(subject.note.as_ref().map(|note| Block::Prose(format!("Nothing from latencies: {note}."))));
     blocks.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref()));
-    terminal::screen(&blocks, &Style::of_width(width))
+    blocks
 }

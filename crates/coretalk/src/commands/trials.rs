@@ -2,13 +2,13 @@
 
 use crate::args::family::Family;
 use crate::args::parse::Invocation;
+use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
+use crate::resolve::machine;
 use crate::resolve::trials::{SeriesRequested, request};
 use crate::resolve::verbosity::{self, Verbosity};
-use crate::resolve::{machine, output};
 use crate::run::measure::{RunPlan, perform};
-use crate::run::out::Out;
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
 use crate::run::{resume, signals};
@@ -47,8 +47,5 @@ pub fn plan(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fa
     let machine = machine::open(global.machine.as_ref(), seed)?;
     let requested = request(&*machine, global, family, seed)?;
     let plan = series::plan(&*machine, &requested.settings);
-    let output = global.output.as_deref();
-    let text = report::plan::series_plan(&plan, &requested.settings, output::width(output));
-    Out::open(output)?.text(&text)?;
-    Ok(ExitCode::Done)
+    say(global, &[report::plan::series_plan(&plan, &requested.settings)])
 }

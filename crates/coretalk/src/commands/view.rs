@@ -3,11 +3,12 @@
 use crate::args::ViewArgs;
 use crate::args::options::Global;
 use crate::commands::report_format::ReportFormat;
+use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::spectra::picture_file;
 use crate::report::html;
 use crate::report::picture::Picture;
-use crate::report::spectra::{SpectrumView, screen};
+use crate::report::spectra::{SpectrumView, blocks};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::resolve::{files, output};
 use crate::run::out::Out;
@@ -33,15 +34,12 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
             views.push(SpectrumView { title, spectrum });
         }
     }
-    let output = global.output.as_deref();
-    let mut out = Out::open(output)?;
-    match output.and_then(ReportFormat::of) {
-        None => out.text(&screen(&views, output::width(output)))?,
-        Some(kind) => {
-            let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
-            out.write(|out| Ok(out.write_all(&bytes)?))?;
-        }
-    }
+    let Some(kind) = global.output.as_deref().and_then(ReportFormat::of) else {
+        return say(global, &blocks(&views));
+    };
+    let mut out = Out::open(global.output.as_deref())?;
+    let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
+    out.write(|out| Ok(out.write_all(&bytes)?))?;
     Ok(ExitCode::Done)
 }
 

@@ -35,8 +35,8 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {text}"))),
             Block::Title(parts) | Block::Parts(parts) => html.push_str(&paragraph("", &parts.join(" · "))),
-            Block::Table(table) if table.rows.is_empty() => {}
-            Block::Table(table) => {
+            Block::Table(table) | Block::Wide(table, _) if table.rows.is_empty() => {}
+            Block::Table(table) | Block::Wide(table, _) => {
                 html.extend(table.legend().map(|legend| paragraph(NOTE, &legend)));
                 html.push_str(&framed(name, "", table));
             }
@@ -156,11 +156,6 @@ pub fn facts(rows: &[(&str, Option<String>)]) -> String {
     let known = rows.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
     let items = known.map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escaped(name), escaped(value)));
     format!("<dl>{}</dl>\n", items.collect::<String>())
-}
-
-/// Sentences, a paragraph each.
-pub fn paragraphs(lines: impl IntoIterator<Item = String>) -> String {
-    lines.into_iter().map(|line| paragraph("", &line)).collect()
 }
 
 /// A drawing inside the page.

@@ -2,7 +2,7 @@
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::style::Style;
-use crate::report::text::{columns, cut, flow, left, right, spaced, wrap};
+use crate::report::text::{columns, cut, flow, left, right, spaced};
 
 /// A whole screen, with a line end after each line.
 pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
@@ -28,6 +28,8 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
             flow(first.as_deref().into_iter().chain(rest), " · ", width, 1)
         }
         Block::Table(table) => table_lines(&table.within(width), width),
+        Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
+        Block::Wide(_, narrow) => lines(narrow, style),
         Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
         Block::Gap => vec![String::new()],
     };
@@ -36,6 +38,11 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
 
 /// A table under its legend.
 fn table_lines(table: &Table, width: usize) -> Vec<String> {
+    let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
+    legend.into_iter().chain(columns_of(table, width).lines(width)).collect()
+}
+
+fn columns_of(table: &Table, width: usize) -> Columns {
     let heading: Vec<(&str, Align)> =
         table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
@@ -46,8 +53,7 @@ fn table_lines(table: &Table, width: usize) -> Vec<String> {
         };
         columns.row(row.iter().zip(&table.columns).map(text).collect());
     }
-    let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
-    legend.into_iter().chain(columns.lines(width)).collect()
+    columns
 }
 
 fn cell_text(cell: &Cell, column: &Column) -> String {
@@ -60,9 +66,23 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
     }
 }
 
+/// Words in lines of at most `width` columns; every line after the first is indented. A word that is longer than a
+/// line is broken.
+fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let words = text.trim_start();
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    if first.is_empty() {
+        return Vec::new();
+    }
+    // Blanks before the first word are kept.
+    let first = format!("{}{first}", &text[..text.len() - words.len()]);
+    let rest = rest.split(' ').filter(|word| !word.is_empty());
+    flow(std::iter::once(first.as_str()).chain(rest), " ", width, indent)
+}
+
 /// A table of text. The last column takes what is left of the width and wraps.
 #[derive(Debug, Clone)]
-pub struct Columns {
+struct Columns {
     align: Vec<Align>,
     /// Lines of it, which are the first rows.
     heading: usize,
@@ -71,7 +91,7 @@ pub struct Columns {
 
 impl Columns {
     /// A table with a heading; an empty heading is left out.
-    pub fn new(heading: &[(&str, Align)]) -> Columns {
+    fn new(heading: &[(&str, Align)]) -> Columns {
         let mut rows = Vec::new();
         let lines = heading.iter().map(|(title, _)| title.lines().count()).max().unwrap_or(0);
         let line = |line: usize| move |title: &str| title.lines().nth(line).unwrap_or_default().to_owned();
@@ -80,12 +100,12 @@ impl Columns {
     }
 
     /// Adds a row; it has as many cells as the heading.
-    pub fn row(&mut self, cells: Vec<String>) {
+    fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// Whether every row stands in one line of this width.
-    pub fn is_within(&self, width: usize) -> bool {
+    fn is_within(&self, width: usize) -> bool {
         let widths = (0..self.align.len())
             .map(|column| self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max());
         // One in from the edge, and none apart after the last.
@@ -114,10 +134,8 @@ impl Columns {
                 used <= width
             });
             let end = from + fits.count().max(1);
-            // A row may go on what stands above it, and have nothing in this block.
-            let told = |row: &&Vec<String>| {
-                !row[0].is_empty() || row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty())
-            };
+            // A row may have nothing in this block.
+            let told = |row: &&Vec<String>| row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty());
             for row in self.rows.iter().filter(told) {
                 let cells: Vec<String> =
                     (0..names).chain(from..end).map(|column| cell(row, column)).collect();
@@ -134,7 +152,7 @@ impl Columns {
     }
 
     /// The lines, two columns apart and one in from the edge; none where there is nothing but a heading.
-    pub fn lines(&self, width: usize) -> Vec<String> {
+    fn lines(&self, width: usize) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -194,6 +212,17 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrapped_lines_fit_and_lose_no_word() {
+        let text = "one two three averyveryverylongword four 数数数 five";
+        for width in 8..60 {
+            let lines = wrap(text, width, 2);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
+            let glued: String = lines.concat().split(' ').collect();
+            assert_eq!(glued, text.replace(' ', ""));
+        }
+    }
 
     #[test]
     fn numbers_that_do_not_fit_stand_in_blocks_with_their_names() {

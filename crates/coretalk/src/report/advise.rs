@@ -2,10 +2,9 @@
 
 mod proof;
 
-use super::text::{count, cut, ns, percent, plain, wrap};
+use super::text::{count, cut, ns, percent, plain};
 use crate::advice::{AdviceView, Origin};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
 use coretalk_model::{CpuId, CpuSet};
@@ -16,37 +15,32 @@ const MOST_LISTED: usize = 64;
 const MOST_IN_XML: usize = 16;
 
 /// The screen.
-pub fn screen(view: &AdviceView, width: usize) -> String {
-    let mut lines = Vec::new();
-    if let Some(simulated) = &view.simulated {
-        let words = format!("SIMULATED {}: this says nothing about hardware", plain(simulated));
-        lines.extend(wrap(&words, width, 2));
-    }
-    lines.extend(wrap(&title(view), width, 2));
-    lines.extend(wrap(&format!(" {}", origin(view)), width, 1));
-    lines.push(String::new());
+pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
+    let simulated = view.simulated.as_deref().map(plain);
+    let mut blocks: Vec<Block<'_>> = simulated
+        .map(|name| Block::Headline(format!("SIMULATED {name}: this says nothing about hardware")))
+        .into_iter()
+        .collect();
     let says = match (view.recommended(), view.reason()) {
         (Some(advice), _) => recommendation(advice),
-        (None, reason) => format!(" No advice: {}.", reason.unwrap_or_default()),
+        (None, reason) => format!("No advice: {}.", reason.unwrap_or_default()),
     };
-    lines.extend(wrap(&says, width, 1));
+    blocks.extend([Block::Headline(title(view)), Block::Prose(origin(view)), Block::Gap, Block::Prose(says)]);
     if let Ok(advice) = &view.outcome
         && advice.mean.is_some()
     {
-        lines.push(String::new());
-        lines.extend(prices(view, advice).lines(width));
-        lines.extend(wrap(&format!(" {}", certainty(advice)), width, 1));
+        blocks.extend([Block::Gap, Block::Table(prices(view, advice)), Block::Prose(certainty(advice))]);
     }
     if let Some(proof) = &view.proof {
-        lines.push(String::new());
-        lines.extend(proof::lines(proof, view.threads, width));
+        blocks.push(Block::Gap);
+        blocks.extend(proof::blocks(proof, view.threads));
     }
-    lines.extend(view.remarks.iter().flat_map(|remark| wrap(&format!(" ! {remark}"), width, 3)));
+    blocks.extend(view.remarks.iter().cloned().map(Block::Doubt));
     if let Some(advice) = view.recommended() {
-        lines.push(String::new());
-        lines.extend(what_to_type(advice, &view.snippets(), width));
+        blocks.push(Block::Gap);
+        blocks.extend(what_to_type(advice, view.snippets()));
     }
-    lines.join("\n") + "\n"
+    blocks
 }
 
 fn title(view: &AdviceView) -> String {
@@ -83,10 +77,10 @@ fn recommendation(advice: &Advice) -> String {
     let placed = placed(&advice.cpus);
     match advice.ground {
         Ground::Structure => format!(
-            " {placed}: spread over groups of CPUs, so that they share as little as they can. Nobody talks, and \
+            "{placed}: spread over groups of CPUs, so that they share as little as they can. Nobody talks, and \
              latencies predict nothing."
         ),
-        _ => format!(" {placed}."),
+        _ => format!("{placed}."),
     }
 }
 
@@ -110,31 +104,25 @@ fn placed(cpus: &[CpuId]) -> String {
     }
 }
 
-fn prices(view: &AdviceView, advice: &Advice) -> Columns {
-    let heading = format!("{} per message", view.unit);
-    let mut table = Columns::new(&[
-        ("placement", Align::Left),
-        (&heading, Align::Right),
-        ("between", Align::Left),
-        ("against the advice", Align::Left),
-    ]);
-    let bounds = |mean: &Bracket| format!("{} and {}", ns(mean.low), ns(mean.high));
+fn prices(view: &AdviceView, advice: &Advice) -> Table {
+    let columns = [
+        Column::words("placement"),
+        Column::numbers(format!("{} per message", view.unit)),
+        Column::words("between"),
+        Column::words("against the advice"),
+    ];
+    let row = |name: &str, mean: &Bracket, against: String| {
+        let bounds = format!("{} and {}", ns(mean.low), ns(mean.high));
+        [name.to_owned(), ns(mean.point), bounds, against].map(Into::into)
+    };
     let name = if view.recommended().is_some() { "advised" } else { "best found" };
-    if let Some(mean) = &advice.mean {
-        let worst =
-            advice.worst.map_or(String::new(), |worst| format!("slowest pair {} {}", ns(worst), view.unit));
-        table.row(vec![name.to_owned(), ns(mean.point), bounds(mean), worst]);
-    }
-    for baseline in &advice.baselines {
-        let Some(mean) = &baseline.mean else { continue };
-        table.row(vec![
-            words(baseline.name).to_owned(),
-            ns(mean.point),
-            bounds(mean),
-            against(baseline, advice),
-        ]);
-    }
-    table
+    let worst =
+        advice.worst.map_or(String::new(), |worst| format!("slowest pair {} {}", ns(worst), view.unit));
+    let best = advice.mean.iter().map(|mean| row(name, mean, worst.clone()));
+    let others = advice.baselines.iter().filter_map(|baseline| {
+        Some(row(words(baseline.name), baseline.mean.as_ref()?, against(baseline, advice)))
+    });
+    Table::new(columns).with(best.chain(others))
 }
 
 /// A usual placement in words.
@@ -173,38 +161,42 @@ fn certainty(advice: &Advice) -> String {
     format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
 }
 
-fn what_to_type(advice: &Advice, all: &[Snippet], width: usize) -> Vec<String> {
-    let (each, together): (Vec<&Snippet>, Vec<&Snippet>) = all.iter().partition(|snippet| snippet.each);
-    let mut lines = Vec::new();
+fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> {
+    let (each, together): (Vec<Snippet>, Vec<Snippet>) =
+        snippets.into_iter().partition(|snippet| snippet.each);
+    let mut blocks = Vec::new();
     if !together.is_empty() {
-        lines.extend(wrap(" the process on these CPUs, its threads moving among them:", width, 1));
+        let heading = "the process on these CPUs, its threads moving among them:";
+        blocks.extend([Block::Prose(heading.to_owned()), to_copy(together)]);
     }
-    // Lines to be copied are never broken.
-    lines.extend(together.iter().map(|snippet| format!("   {}", snippet.text)));
     if advice.cpus.len() < 2 {
-        return lines;
+        return blocks;
     }
     if advice.cpus.len() > MOST_LISTED {
-        lines.extend(wrap(
-            " each thread on its own CPU: --format json holds OpenMP, Slurm and libvirt",
-            width,
-            1,
-        ));
-        return lines;
+        let where_they_are = "each thread on its own CPU: --format json holds OpenMP, Slurm and libvirt";
+        blocks.push(Block::Prose(where_they_are.to_owned()));
+        return blocks;
     }
     let brief = advice.cpus.len() <= MOST_IN_XML;
     let last = if brief { "libvirt" } else { "libvirt with --format json" };
-    let heading = format!(" each thread on its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
-    lines.extend(wrap(&heading, width, 1));
-    let indented = |text: &String| text.lines().map(|line| format!("   {line}")).collect::<Vec<_>>();
-    let shown = each.iter().filter(|snippet| brief || !snippet.text.contains('\n'));
-    lines.extend(shown.flat_map(|snippet| indented(&snippet.text)));
-    lines
+    let heading = format!("each thread on its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
+    let shown = each.into_iter().filter(|snippet| brief || !snippet.text.contains('\n')).collect();
+    blocks.extend([Block::Prose(heading), to_copy(shown)]);
+    blocks
+}
+
+/// Lines to be copied are never broken.
+fn to_copy(snippets: Vec<Snippet>) -> Block<'static> {
+    Block::drawing(move |_| {
+        snippets.iter().flat_map(|snippet| snippet.text.lines()).map(|line| format!("   {line}")).collect()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::terminal;
+    use crate::report::Style;
     use crate::report::text::columns;
     use coretalk_model::advise::{CpuDistances, Graph, advise};
 
@@ -228,6 +220,10 @@ mod tests {
             remarks: Vec::new(),
             proof: None,
         }
+    }
+
+    fn screen(view: &AdviceView, width: usize) -> String {
+        terminal::screen(&blocks(view), &Style::of_width(width))
     }
 
     #[test]

@@ -1,19 +1,16 @@
 //! The view of `clock`: what the clock is, what reading it costs, and whether the CPUs agree on it.
 
-use super::text::{count, cut, grouped, left, ns, plain, right, wrap};
+use super::text::{count, cut, grouped, ns, plain, right};
+use crate::blocks::{Block, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::{CpuId, Matrix};
 
 /// The facts, the histogram of costs and the offsets.
-pub fn clock(view: &ClockView, width: usize) -> String {
+pub fn blocks(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let unknown = || "unknown".to_owned();
-    let mut lines = Vec::new();
-    let mut fact = |name: &str, text: String| {
-        let mut parts = wrap(&text, width.saturating_sub(22), 0).into_iter();
-        lines.push(format!(" {}{}", left(name, 21), parts.next().unwrap_or_default()));
-        lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(22))));
-    };
+    let mut table = Table::new(["", ""].map(Column::words));
+    let mut fact = |name: &str, text: String| table.row([name.into(), text.into()]);
     fact("clock", plain(&facts.source));
     let error = facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {ppm:.1} ppm"));
     fact("frequency", format!("{} Hz, {error}", grouped(facts.hz.round() as i64)));
@@ -34,23 +31,29 @@ pub fn clock(view: &ClockView, width: usize) -> String {
             format!("{} ns{cycles}", ns(hint))
         }),
     );
-    lines.extend(histogram(&view.cost, width));
-    lines.extend(offsets(view.offsets.as_ref(), width));
+    let mut blocks = vec![Block::Table(table)];
+    if !view.cost.is_empty() {
+        blocks.extend([Block::Gap, Block::drawing(|style| histogram(&view.cost, style.width))]);
+    }
+    match &view.offsets {
+        Some(compared) => blocks.extend(offsets(compared)),
+        None => {
+            let text = "CPUs were not compared with each other: unknown whether their counters agree.";
+            blocks.push(Block::Prose(text.to_owned()));
+        }
+    }
     if view.left_out > 0 {
         let more = count(view.left_out as u64, "further CPU");
-        lines.extend(wrap(&format!(" {more} not compared."), width, 1));
+        blocks.push(Block::Prose(format!("{more} not compared.")));
     }
-    lines.join("\n") + "\n"
+    blocks
 }
 
 /// A bar for each cost; rare high costs share the last line.
 fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     const MOST_BARS: usize = 12;
-    let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    if most == 0 {
-        return Vec::new();
-    }
-    let mut lines = vec![String::new(), " cost of two reads, ns      how often".to_owned()];
+    let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+    let mut lines = vec![" cost of two reads, ns      how often".to_owned()];
     let room = width.saturating_sub(26).clamp(8, 60);
     let bar = |count: u64| {
         let length = (count as f64 / most as f64 * room as f64).round() as usize;
@@ -75,68 +78,55 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 }
 
 /// How far counters lie apart: the pair that is surely the farthest, and a square of signs while it fits.
-fn offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>, width: usize) -> Vec<String> {
-    let Some(offsets) = offsets else {
-        return wrap(
-            " CPUs were not compared with each other: unknown whether their counters agree.",
-            width,
-            1,
-        );
-    };
-    let mut lines = vec![String::new()];
+fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
     // An interval that holds zero proves no offset.
     let sure = |bounds: [f64; 2]| if bounds[0] > 0.0 { bounds[0] } else { (-bounds[1]).max(0.0) };
     let cpus = offsets.cpus();
     let compared =
         || offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)));
     let farthest = compared().max_by(|a, b| sure(a.1).total_cmp(&sure(b.1)));
-    lines.extend(match farthest {
-        None => wrap(" No two CPUs could be compared: unknown whether their counters agree.", width, 1),
-        Some(([a, b], bounds)) if sure(bounds) > 0.0 => wrap(
-            &format!(
-                " Counters differ: CPUs {a} and {b} by {} to {} ns. Only one-way times suffer; round trips do not.",
-                ns(bounds[0]),
-                ns(bounds[1])
-            ),
-            width,
-            1,
+    let mut sentences = vec![match farthest {
+        None => "No two CPUs could be compared: unknown whether their counters agree.".to_owned(),
+        Some(([a, b], bounds)) if sure(bounds) > 0.0 => format!(
+            "Counters differ: CPUs {a} and {b} by {} to {} ns. Only one-way times suffer; round trips do not.",
+            ns(bounds[0]),
+            ns(bounds[1])
         ),
         Some(_) => {
             let widest = compared().map(|(_, bounds)| bounds[1] - bounds[0]).fold(0.0, f64::max);
-            wrap(
-                &format!(" Counters agree as far as can be told: every pair holds zero within {} ns.", ns(widest)),
-                width,
-                1,
-            )
+            let within = ns(widest);
+            format!("Counters agree as far as can be told: every pair holds zero within {within} ns.")
         }
-    });
+    }];
     let (told, all) = (compared().count() / 2, cpus.len() * cpus.len().saturating_sub(1) / 2);
     if told < all {
-        let text = format!(
-            " {told} of {} were compared before the time was over; longer: --budget.",
-            count(all as u64, "pair")
-        );
-        lines.extend(wrap(&text, width, 1));
+        let pairs = count(all as u64, "pair");
+        sentences
+            .push(format!("{told} of {pairs} were compared before the time was over; longer: --budget."));
     }
+    let sentences = sentences.into_iter().map(Block::Prose);
+    let square = Block::drawing(|style| square(offsets, style.width));
+    [Block::Gap].into_iter().chain(sentences).chain([square]).collect()
+}
+
+fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
+    let cpus = offsets.cpus();
     let cell = 1 + cpus.iter().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(5);
-    if cpus.len() > 1 && 6 + cpus.len() * cell <= width {
-        let head: String = cpus.iter().map(|cpu: &CpuId| right(&cpu.to_string(), cell)).collect();
-        lines.push(format!("  CPU {head}"));
-        for (row, cpu) in cpus.iter().enumerate() {
-            let cells: String = (0..cpus.len())
-                .map(|column| {
-                    let text = match offsets.get(row, column) {
-                        _ if row == column => String::new(),
-                        // Adding zero takes the sign off a zero.
-                        Some(Some([low, high])) => format!("{:.0}", ((low + high) / 2.0).round() + 0.0),
-                        _ => "·".to_owned(),
-                    };
-                    right(&text, cell)
-                })
-                .collect();
-            lines.push(format!("{} {}", right(&cpu.to_string(), 5), cells.trim_end()));
-        }
-        lines.push(" middle of the bounds in ns, row minus column".to_owned());
+    if cpus.len() < 2 || 6 + cpus.len() * cell > width {
+        return Vec::new();
     }
+    let head: String = cpus.iter().map(|cpu: &CpuId| right(&cpu.to_string(), cell)).collect();
+    let mut lines = vec![format!("  CPU {head}")];
+    for (row, cpu) in cpus.iter().enumerate() {
+        let text = |column: usize| match offsets.get(row, column) {
+            _ if row == column => String::new(),
+            // Adding zero takes the sign off a zero.
+            Some(Some([low, high])) => format!("{:.0}", ((low + high) / 2.0).round() + 0.0),
+            _ => "·".to_owned(),
+        };
+        let cells: String = (0..cpus.len()).map(|column| right(&text(column), cell)).collect();
+        lines.push(format!("{} {}", right(&cpu.to_string(), 5), cells.trim_end()));
+    }
+    lines.push(" middle of the bounds in ns, row minus column".to_owned());
     lines
 }

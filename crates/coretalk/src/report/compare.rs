@@ -3,12 +3,10 @@
 use super::alignment::{groups, pairing_words};
 use super::labels::Labels;
 use super::ladder::relation_words;
-use super::style::Style;
 use super::text::{count, cut, figure, ns, percent, plain, signed_percent};
 use super::view::series_words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown::{self, escaped};
-use crate::render::terminal;
 use coretalk_model::compare::{
     Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
     LevelDifference, Mismatch, Subject, Verdict,
@@ -58,7 +56,7 @@ const MOST_CELLS: usize = 12;
 const CLOCK_SHIFT: f64 = 0.01;
 
 /// The screen.
-pub fn screen(view: &CompareView<'_>, width: usize) -> String {
+pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     let mut blocks = vec![Block::Question("Is B faster or slower than A?".to_owned())];
     let sides = ["A", "B"].into_iter().zip(&view.sides);
     blocks.extend(sides.map(|(letter, side)| Block::Remark(format!("{letter}  {}", side_words(side)))));
@@ -77,7 +75,7 @@ pub fn screen(view: &CompareView<'_>, width: usize) -> String {
                     lines) looks like a change of the machine.";
         blocks.push(Block::Prose(text.to_owned()));
     }
-    terminal::screen(&blocks, &Style::of_width(width))
+    blocks
 }
 
 /// The same as Markdown, for pull requests and forums.

@@ -1,24 +1,21 @@
 //! The view of `doctor`: a line for each check, the grave ones first, each with the command that would fix it.
 
-use super::text::{plain, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::plain;
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::{Finding, Verdict};
 
 /// Every finding, by falling gravity, and a last line that counts them.
-pub fn doctor(findings: &[Finding], width: usize) -> String {
+pub fn blocks(findings: &[Finding]) -> Vec<Block<'static>> {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
-    let mut table = Columns::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in &sorted {
         let mut text = plain(&finding.text);
         if let Some(fix) = &finding.fix {
             text = format!("{}. Fix: {}", text.trim_end_matches('.'), plain(fix));
         }
-        table.row(vec![word(finding.verdict).to_owned(), plain(&finding.id), text]);
+        table.row([Cell::from(word(finding.verdict)), plain(&finding.id).into(), text.into()]);
     }
-    let mut lines = table.lines(width);
-    lines.push(String::new());
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
     let mut parts = Vec::new();
     for (verdict, words) in [
@@ -34,9 +31,9 @@ pub fn doctor(findings: &[Finding], width: usize) -> String {
     if parts.is_empty() {
         parts.push("nothing was checked".to_owned());
     }
-    lines.extend(wrap(&format!(" {}.", parts.join("; ")), width, 1));
-    lines.push(" Nothing was changed.".to_owned());
-    lines.join("\n") + "\n"
+    let counted = format!("{}.", parts.join("; "));
+    let unchanged = "Nothing was changed.".to_owned();
+    vec![Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)]
 }
 
 fn word(verdict: Verdict) -> &'static str {

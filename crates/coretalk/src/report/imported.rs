@@ -2,6 +2,7 @@
 
 use super::lint;
 use super::text::{count, ns, plain};
+use crate::blocks::Block;
 use crate::document::{Document, StructureView};
 use coretalk_model::Topology;
 use coretalk_model::compare::Side;
@@ -86,20 +87,23 @@ impl ImportedFile {
         of_import(&self.matrices)
     }
 
-    /// What is to be said of its numbers, sentence by sentence.
-    pub fn summary(&self) -> Vec<String> {
-        let mut lines = vec!["Somebody else's numbers: nothing of them was checked by coretalk.".to_owned()];
+    /// What is to be said of its numbers.
+    pub fn summary(&self) -> Vec<Block<'static>> {
+        let warning = "Somebody else's numbers: nothing of them was checked by coretalk.";
+        let mut blocks = vec![Block::Prose(warning.to_owned())];
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);
             let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
             let unit = imported.unit.as_str();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
-                lines.push(format!("{title}{} to {} {unit}, median {}.", ns(least), ns(most), ns(median)));
+                let [least, most, median] = [least, most, median].map(ns);
+                blocks.push(Block::Prose(format!("{title}{least} to {most} {unit}, median {median}.")));
             }
             let doubts = doubts_of(imported);
-            lines.extend(doubts.iter().map(|doubt| format!("! {title}{}", lint::words(doubt, unit))));
+            let words = doubts.iter().map(|doubt| format!("{title}{}", lint::words(doubt, unit)));
+            blocks.extend(words.map(Block::Doubt));
         }
-        lines
+        blocks
     }
 }

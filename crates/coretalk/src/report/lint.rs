@@ -1,10 +1,8 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
 use super::structure::unfit_words;
-use super::style::Style;
 use super::text::{count, ns, percent, plain};
 use crate::blocks::{Block, Column, Table};
-use crate::render::terminal;
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::Doubt;
@@ -24,7 +22,7 @@ pub struct LintView<'a> {
 const NAMED: usize = 6;
 
 /// The screen.
-pub fn screen(views: &[LintView<'_>], width: usize) -> String {
+pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for view in views {
         let title = view.matrix.title.as_ref().map_or(String::new(), |title| format!(" · {}", plain(title)));
@@ -38,7 +36,7 @@ pub fn screen(views: &[LintView<'_>], width: usize) -> String {
         let rows = view.doubts.iter().map(|doubt| [doubt.kind().name().into(), words(doubt, &unit).into()]);
         blocks.push(Block::Table(Table::new(["", ""].map(Column::words)).with(rows)));
     }
-    terminal::screen(&blocks, &Style::of_width(width))
+    blocks
 }
 
 /// A doubt as a sentence.

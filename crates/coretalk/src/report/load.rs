@@ -1,6 +1,9 @@
 //! How busy the measured threads kept each CPU while a run went on.
 
-use super::text::{HEIGHTS, duration, grouped, percent, right, wrap};
+use super::style::Style;
+use super::text::{HEIGHTS, duration, grouped, percent, right};
+use crate::blocks::Block;
+use crate::render::terminal;
 use coretalk_model::series::LoadCurve;
 
 /// With more CPUs than this their mean is drawn; each stands in the data.
@@ -9,9 +12,9 @@ const MOST_ROWS: usize = 16;
 const BESIDE: usize = 18;
 
 /// A row of glyphs for each CPU.
-pub(super) fn lines(curve: &LoadCurve, width: usize) -> Vec<String> {
+pub(super) fn lines(curve: &LoadCurve, style: &Style) -> Vec<String> {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
-    let together = steps.div_ceil(width.saturating_sub(BESIDE).max(8)).max(1);
+    let together = steps.div_ceil(style.width.saturating_sub(BESIDE).max(8)).max(1);
     let mut rows: Vec<(String, Vec<Option<f64>>)> =
         curve.cpus.iter().map(|(cpu, shares)| (cpu.to_string(), shares.clone())).collect();
     let count = rows.len();
@@ -24,11 +27,11 @@ pub(super) fn lines(curve: &LoadCurve, width: usize) -> Vec<String> {
         false => "Load of each CPU".to_owned(),
     };
     let text = format!(
-        " {who} by the measured threads while the run went on: a column is {}, its height the share of that time, the \
+        "{who} by the measured threads while the run went on: a column is {}, its height the share of that time, the \
          number the mean.",
         duration(curve.step.secs() * together as f64)
     );
-    let mut lines = wrap(&text, width, 1);
+    let mut lines = terminal::lines(&[Block::Prose(text)], style);
     for (name, shares) in rows {
         let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
         let whole = mean(&shares).map_or("·".to_owned(), percent);
@@ -66,7 +69,7 @@ mod tests {
     fn a_row_says_how_busy_a_cpu_was_and_when() {
         let lines = lines(
             &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
-            100,
+            &Style::of_width(100),
         );
         assert!(lines[0].contains("a column is 500 ms"), "{lines:?}");
         assert_eq!(lines[lines.len() - 2..], ["    0  ▅█ 50 %", "    7 ·█▁ ·"]);
@@ -76,7 +79,7 @@ mod tests {
     fn many_cpus_are_one_row_and_a_narrow_terminal_has_fewer_columns() {
         let shares = [Some(0.25); 60];
         let cpus: Vec<(u32, &[Option<f64>])> = (0..40).map(|cpu| (cpu, &shares[..])).collect();
-        let drawn = lines(&curve(&cpus), 50);
+        let drawn = lines(&curve(&cpus), &Style::of_width(50));
         assert!(
             drawn[0].contains("40 CPUs together") && drawn.join(" ").contains("a column is 1.0 s"),
             "{drawn:?}"

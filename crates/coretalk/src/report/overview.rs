@@ -2,48 +2,37 @@
 
 use super::compare::SideView;
 use super::compare::number;
-use super::text::{plain, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::plain;
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::render::markdown;
 use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
-use std::ops::Range;
 
-/// The table as text: a row for each run where all groups fit beside each other, else a row for each group.
-pub fn screen(table: &Overview, sides: &[SideView], width: usize) -> String {
-    let mut lines = wrap(
-        "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; whether two differ: coretalk \
-         compare A B",
-        width,
-        2,
-    );
-    lines.extend(kinds_words(table).into_iter().flat_map(|words| wrap(words, width, 2)));
-    let across = across(table, sides);
-    match across.is_within(width) {
-        true => lines.extend(across.lines(width)),
-        false => lines.extend(down(table, sides, width)),
-    }
-    lines.join("\n") + "\n"
+/// The screen: a row for each run where all groups fit beside each other, else a row for each group.
+pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
+    let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; whether two differ: \
+                 coretalk compare A B";
+    let headlines = [about].into_iter().chain(kinds_words(table));
+    let mut blocks: Vec<Block<'_>> = headlines.map(|words| Block::Headline(words.to_owned())).collect();
+    blocks.push(Block::Wide(across(table, sides), down(table, sides)));
+    blocks
 }
 
-fn across(table: &Overview, sides: &[SideView]) -> Columns {
-    let mut heading: Vec<(&str, Align)> = vec![("", Align::Left)];
-    let names: Vec<String> = table.groups.iter().map(|group| group_words(group)).collect();
-    heading.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
-    let mut columns = Columns::new(&heading);
+fn across(table: &Overview, sides: &[SideView]) -> Table {
+    let groups = table.groups.iter().map(|group| Column::numbers(group_words(group)));
+    let mut across = Table::new([Column::words("")].into_iter().chain(groups).collect::<Vec<_>>());
     for row in &table.rows {
         let SideView { name, machine, .. } = &sides[row.side];
-        let cells = |of: &dyn Fn(&GroupMedian) -> String, none: &dyn Fn() -> String| -> Vec<String> {
-            row.medians.iter().map(|group| group.as_ref().map_or_else(none, of)).collect()
+        let mut line = |first: String, of: &dyn Fn(&GroupMedian) -> String, none: &dyn Fn() -> String| {
+            let cells = row.medians.iter().map(|group| group.as_ref().map_or_else(none, of));
+            across.row([first].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>());
         };
-        let line = |first: String, cells: Vec<String>| std::iter::once(first).chain(cells).collect();
-        let medians = cells(&|group| number(group.median), &dash);
-        columns.row(line(cut(&format!("{name}  {machine}")), medians));
-        columns.row(line(format!("  {}", cut(&about(row))), cells(&range, &String::new)));
+        line(cut(&format!("{name}  {machine}")), &|group| number(group.median), &dash);
+        line(format!("  {}", cut(&about(row))), &range, &String::new);
         if row.medians.iter().flatten().any(|group| !group.sizes.is_empty()) {
-            columns.row(line("  groups × CPUs".to_owned(), cells(&makeup, &String::new)));
+            line("  groups × CPUs".to_owned(), &makeup, &String::new);
         }
     }
-    columns
+    across
 }
 
 /// How many groups there are, of how many CPUs; empty where latencies show none.
@@ -55,10 +44,9 @@ pub(super) fn makeup(group: &GroupMedian) -> String {
     }
 }
 
-/// Runs by number, in as many tables as it takes.
-fn down(table: &Overview, sides: &[SideView], width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (number, row) in (1..).zip(&table.rows) {
+/// Runs by number, and a column for each.
+fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
+    let legend = (1..).zip(&table.rows).map(|(number, row)| {
         let SideView { name, machine, .. } = &sides[row.side];
         let groups: Vec<String> =
             row.medians.iter().flatten().map(makeup).filter(|makeup| !makeup.is_empty()).collect();
@@ -67,63 +55,40 @@ fn down(table: &Overview, sides: &[SideView], width: usize) -> Vec<String> {
         } else {
             format!(" · groups × CPUs: {}", groups.join(", "))
         };
-        let legend = format!(" {number} = {} · {} · {}{groups}", plain(name), plain(machine), about(row));
-        lines.extend(wrap(&legend, width, 4));
-    }
-    let mut from = 0;
-    while from < table.rows.len() {
-        let fits = |until: &usize| some(table, from..*until, width).is_within(width);
-        let until = (from + 2..=table.rows.len()).take_while(fits).last().unwrap_or(from + 1);
-        lines.push(String::new());
-        lines.extend(some(table, from..until, width).lines(width));
-        from = until;
-    }
-    lines
-}
-
-/// The groups that some rows have.
-fn some(table: &Overview, rows: Range<usize>, width: usize) -> Columns {
-    let numbers: Vec<String> = rows.clone().map(|row| (row + 1).to_string()).collect();
-    let mut heading: Vec<(&str, Align)> = vec![("group", Align::Left)];
-    heading.extend(numbers.iter().map(|number| (number.as_str(), Align::Right)));
-    let mut columns = Columns::new(&heading);
+        Block::Remark(format!("{number} = {} · {} · {}{groups}", plain(name), plain(machine), about(row)))
+    });
     let both = |group: &GroupMedian| match group.pairs {
         1 => number(group.median),
         _ => format!("{} ({})", number(group.median), range(group)),
     };
-    for (index, group) in table.groups.iter().enumerate() {
-        let medians: Vec<Option<&GroupMedian>> =
-            table.rows[rows.clone()].iter().map(|row| row.medians[index].as_ref()).collect();
-        if medians.iter().any(Option::is_some) {
-            let name = super::text::cut(&plain(&group_words(group)), (width / 2 + 10).saturating_sub(2));
-            let cells = medians.into_iter().map(|group| group.map_or_else(dash, both));
-            columns.row(std::iter::once(name).chain(cells).collect());
-        }
-    }
-    columns
+    let numbers = (1..=table.rows.len()).map(|number| Column::numbers(number.to_string()));
+    let columns: Vec<Column> = [Column::words("group")].into_iter().chain(numbers).collect();
+    let rows = table.groups.iter().enumerate().map(|(index, group)| {
+        let cells = table
+            .rows
+            .iter()
+            .map(|row| row.medians[index].as_ref().map_or(Cell::Blank, |of| both(of).into()));
+        [Cell::from(plain(&group_words(group)))].into_iter().chain(cells).collect::<Vec<_>>()
+    });
+    let by_number = Table::new(columns).with(rows);
+    legend.chain([Block::Gap, Block::Table(by_number)]).collect()
 }
 
 /// The table as Markdown.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
-    let groups: Vec<String> = table.groups.iter().map(|group| group_words(group)).collect();
-    let mut text = format!("| | | {} |\n|---|---|{}\n", groups.join(" | "), "---:|".repeat(groups.len()));
-    for row in &table.rows {
+    let groups = table.groups.iter().map(|group| Column::numbers(group_words(group)));
+    let columns: Vec<Column> = ["", ""].map(Column::words).into_iter().chain(groups).collect();
+    let rows = table.rows.iter().map(|row| {
         let SideView { name, machine, .. } = &sides[row.side];
-        let cells: Vec<String> = row
-            .medians
-            .iter()
-            .map(|group| match group {
-                None => dash(),
-                Some(group) if group.sizes.is_empty() => {
-                    format!("{} ({})", number(group.median), range(group))
-                }
-                Some(group) => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
-            })
-            .collect();
-        let escaped = |text: &str| plain(text).replace('|', "\\|").replace('<', "&lt;");
-        let what = format!("{machine}: {}", about(row));
-        text.push_str(&format!("| {} | {} | {} |\n", escaped(name), escaped(&what), cells.join(" | ")));
-    }
+        let cells = row.medians.iter().map(|group| match group {
+            None => dash(),
+            Some(group) if group.sizes.is_empty() => format!("{} ({})", number(group.median), range(group)),
+            Some(group) => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
+        });
+        let what = format!("{}: {}", plain(machine), about(row));
+        [plain(name), what].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>()
+    });
+    let mut text = markdown::table(&Table::new(columns).with(rows));
     if let Some(words) = kinds_words(table) {
         text.push_str(&format!("\n{words}.\n"));
     }

@@ -3,7 +3,7 @@
 mod reason;
 
 use super::saved::{Saved, Screen};
-use super::text::{count, cut, duration, figure, interval, percent, plain, wrap};
+use super::text::{count, cut, duration, figure, interval, percent, plain};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
@@ -31,8 +31,7 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
     blocks.push(Block::Gap);
     blocks.extend(place.result.doubts.iter().flat_map(doubts));
     if let Screen::Shown(_) = screen {
-        let streams = |doubt: &'a Doubt| Block::drawing(move |style| streams(doubt, style.width));
-        blocks.extend(place.result.doubts.iter().map(streams));
+        blocks.extend(place.result.doubts.iter().flat_map(streams));
     }
     blocks.extend(ending(&report.header, place, screen.saved()));
     blocks.extend(words::doubt(report));
@@ -423,9 +422,9 @@ fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
 const SHOWN_LINES: usize = 20;
 
 /// What the last run that failed wrote: for whoever looks at the run on the own terminal, and in no report.
-fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
+fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
     let Some(failed) = &doubt.failed else { return Vec::new() };
-    let mut shown = Vec::new();
+    let mut blocks = Vec::new();
     for (stream, text) in [("standard error", &failed.stderr), ("standard output", &failed.stdout)] {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         if lines.is_empty() {
@@ -433,14 +432,12 @@ fn streams(doubt: &Doubt, width: usize) -> Vec<String> {
         }
         let left_out = lines.len().saturating_sub(SHOWN_LINES);
         let last = if left_out > 0 { format!(", its last {SHOWN_LINES} lines") } else { String::new() };
-        shown.extend(wrap(
-            &format!("   on {} it wrote to {stream}{last}:", plain(&doubt.placement)),
-            width,
-            3,
-        ));
-        shown.extend(lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), width)));
+        blocks.push(Block::Item(format!("on {} it wrote to {stream}{last}:", plain(&doubt.placement))));
+        blocks.push(Block::drawing(move |style| {
+            lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), style.width)).collect()
+        }));
     }
-    shown
+    blocks
 }
 
 fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Block<'static>> {

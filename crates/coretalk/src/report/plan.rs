@@ -2,10 +2,8 @@
 
 use super::ladder::relation_words;
 use super::place::placements;
-use super::style::Style;
 use super::text::{bytes, count, duration, grouped, percent, plain};
 use crate::blocks::{Block, Column, Table};
-use crate::render::terminal;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::Topology;
@@ -13,7 +11,7 @@ use coretalk_model::place::{MOST_REPETITIONS, PlaceSettings, Role, least_repetit
 use coretalk_model::series::SeriesSettings;
 
 /// The plan of a latency run.
-pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
+pub fn plan(plan: &PlanReport, topology: &Topology) -> Block<'static> {
     let mut table = Table::new(["", ""].map(Column::words));
     let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     let relations: Vec<String> = plan
@@ -34,7 +32,7 @@ pub fn plan(plan: &PlanReport, topology: &Topology, width: usize) -> String {
     row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
     row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
     row("run file", format!("about {}", bytes(plan.file_bytes)));
-    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
+    Block::Table(table)
 }
 
 /// How many pairs are measured at the same time.
@@ -46,7 +44,7 @@ fn together(pairs: u64) -> String {
 }
 
 /// The plan of a run of series.
-pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -> String {
+pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'static> {
     let mut table = Table::new(["", ""].map(Column::words));
     let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
@@ -69,14 +67,14 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings, width: usize) -
             format!("{each} of each trial in its first {least} passes, as far as the budget allows"),
         );
         row("machine time", format!("at most {long}: how long messages take is known once some were sent"));
-        return terminal::screen(&[Block::Table(table)], &Style::of_width(width));
+        return Block::Table(table);
     }
     row("machine time", if short == long { short } else { format!("{short} to {long}") });
-    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
+    Block::Table(table)
 }
 
 /// The trials that a run of several probes makes beside its map.
-pub fn gathered_plan(plan: &SeriesPlan, width: usize) -> String {
+pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
     let mut table = Table::new(["", ""].map(Column::words));
     let [least, most] = plan.passes;
     for (probe, trials, pass) in &plan.probes {
@@ -88,11 +86,11 @@ pub fn gathered_plan(plan: &SeriesPlan, width: usize) -> String {
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     let time = if short == long { short } else { format!("{short} to {long}") };
     table.row(["machine time".into(), format!("{time}, after the map").into()]);
-    terminal::screen(&[Block::Table(table)], &Style::of_width(width))
+    Block::Table(table)
 }
 
 /// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
-pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -> String {
+pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let mut table = Table::new(["", ""].map(Column::words));
     let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
     for (number, work) in settings.works.iter().enumerate() {
@@ -115,5 +113,5 @@ pub fn place_plan(settings: &PlaceSettings, topology: &Topology, width: usize) -
     row("machine time", format!("at most {}", duration(settings.budget.secs())));
     let mut blocks = placements(settings, topology);
     blocks.push(Block::Table(table));
-    terminal::screen(&blocks, &Style::of_width(width))
+    blocks
 }

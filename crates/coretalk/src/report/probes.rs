@@ -1,8 +1,7 @@
 //! The view of `probes`: what can be measured.
 
-use super::text::{plain, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::plain;
+use crate::blocks::{Block, Column, Table};
 use coretalk_model::{Hint, Protocol, Tool};
 
 /// What a list says of a probe.
@@ -21,29 +20,26 @@ pub struct ProbeRow {
 }
 
 /// Probes and their kernels in the order of the registry.
-pub fn probes(rows: &[ProbeRow], width: usize) -> String {
-    let mut lines = Vec::new();
+pub fn blocks(rows: &[ProbeRow]) -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
     for row in rows {
         let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
-        lines.extend(wrap(&question, width, 2));
+        blocks.push(Block::Headline(question));
         let heading =
             if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
-        let mut table = Columns::new(&heading.map(|title| (title, Align::Left)));
-        for kernel in &row.kernels {
-            table.row(vec![plain(kernel), timed(kernel)]);
-        }
-        for (name, does) in &row.variants {
-            table.row(vec![plain(name), plain(does)]);
-        }
-        lines.extend(match table.lines(width) {
+        let kernels = row.kernels.iter().map(|kernel| [plain(kernel), timed(kernel)]);
+        let variants = row.variants.iter().map(|(name, does)| [plain(name), plain(does)]);
+        let table = Table::new(heading.map(Column::words))
+            .with(kernels.chain(variants).map(|cells| cells.map(Into::into)));
+        blocks.push(match table.rows.is_empty() {
             // What it measures are numbers and placements, which its options choose.
-            none if none.is_empty() => wrap(&format!(" see coretalk {} --help", plain(&row.id)), width, 1),
-            table => table,
+            true => Block::Prose(format!("see coretalk {} --help", plain(&row.id))),
+            false => Block::Table(table),
         });
-        lines.push(String::new());
+        blocks.push(Block::Gap);
     }
-    lines.extend(wrap(" machine code of a timed loop: coretalk probes --asm KERNEL", width, 1));
-    lines.join("\n") + "\n"
+    blocks.push(Block::Prose("machine code of a timed loop: coretalk probes --asm KERNEL".to_owned()));
+    blocks
 }
 
 /// Of the ladder alone: no protocol that a map can have.

@@ -3,6 +3,8 @@
 use super::heat_map::HeatMap;
 use super::style::Style;
 use super::text::{cut, duration};
+use crate::blocks::Block;
+use crate::render::terminal;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
@@ -166,7 +168,8 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn remark(&mut self, text: &str) {
         self.clear();
-        for line in super::text::wrap(&format!("coretalk: {}", super::plain(text)), self.style.width, 2) {
+        let remark = Block::Headline(format!("coretalk: {}", super::plain(text)));
+        for line in terminal::lines(&[remark], &self.style) {
             let _ = writeln!(self.out, "{line}");
         }
     }

@@ -3,9 +3,10 @@
 use super::ladder::relation_words;
 use super::palette::{self, Scale};
 use super::style::Style;
-use super::text::{columns, count, grouped, ns, percent, plain, right, wrap};
+use super::text::{columns, count, grouped, ns, percent, plain, right};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;
@@ -93,7 +94,7 @@ fn tables_of<'a>(
     blocks.extend(costs(report, matrices, shapes));
     // How busy CPUs were while a run of queues alone went on.
     if let Some(curve) = &series.result.load {
-        blocks.extend([Block::Gap, Block::drawing(move |style| super::load::lines(curve, style.width))]);
+        blocks.extend([Block::Gap, Block::drawing(move |style| super::load::lines(curve, style))]);
     }
     blocks
 }
@@ -165,8 +166,8 @@ fn maps(
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
-        let text = format!(" (the maps need {} columns)", needed(widest));
-        return wrap(&text, style.width, 1).into_iter().chain([String::new()]).collect();
+        let words = Block::Prose(format!("(the maps need {} columns)", needed(widest)));
+        return terminal::lines(&[words], style).into_iter().chain([String::new()]).collect();
     };
     let block_width = needed(cell_width);
     let step = titles.iter().map(|title| columns(title) + 2).max().unwrap_or(0).max(block_width) + 2;

@@ -1,8 +1,7 @@
 //! The view of `runs list`.
 
-use super::text::{bytes, plain, started, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::{bytes, plain, started};
+use crate::blocks::{Block, Cell, Column, Table};
 
 /// What a list says of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,35 +36,34 @@ pub enum Standing {
 }
 
 /// The list in the order given, newest first by custom.
-pub fn runs(rows: &[RunRow], width: usize) -> String {
+pub fn blocks(rows: &[RunRow]) -> Vec<Block<'static>> {
     if rows.is_empty() {
-        return wrap("No runs here yet. `coretalk` makes one.", width, 0).join("\n") + "\n";
+        return vec![Block::Headline("No runs here yet. `coretalk` makes one.".to_owned())];
     }
-    let mut table = Columns::new(&[
-        ("run", Align::Left),
-        ("started", Align::Left),
-        ("CPUs", Align::Right),
-        ("size", Align::Right),
-        ("state", Align::Left),
-        ("tags, command, machine", Align::Left),
-    ]);
-    for row in rows {
+    let row = |row: &RunRow| {
         let mut words: Vec<String> = row.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();
         words.push(plain(&row.command));
-        let what = format!("{} · {}", words.join(" "), plain(&row.machine));
-        table.row(vec![
-            plain(&row.id),
-            started(&row.started),
-            row.cpus.map_or("·".to_owned(), |cpus| cpus.to_string()),
-            bytes(row.bytes),
-            match row.standing {
-                Standing::Complete => "complete",
-                Standing::Partial => "partial",
-                Standing::Unreadable => "unreadable",
-            }
-            .to_owned(),
-            what,
-        ]);
-    }
-    table.lines(width).join("\n") + "\n"
+        let standing = match row.standing {
+            Standing::Complete => "complete",
+            Standing::Partial => "partial",
+            Standing::Unreadable => "unreadable",
+        };
+        [
+            plain(&row.id).into(),
+            started(&row.started).into(),
+            Cell::known(row.cpus.map(|cpus| cpus.to_string())),
+            bytes(row.bytes).into(),
+            standing.into(),
+            format!("{} · {}", words.join(" "), plain(&row.machine)).into(),
+        ]
+    };
+    let columns = [
+        Column::words("run"),
+        Column::words("started"),
+        Column::numbers("CPUs"),
+        Column::numbers("size"),
+        Column::words("state"),
+        Column::words("tags, command, machine"),
+    ];
+    vec![Block::Table(Table::new(columns).with(rows.iter().map(row)))]
 }

@@ -1,8 +1,7 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
-use super::text::{columns, count, cut, grouped, left, plain, right, wrap};
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use super::text::{columns, count, cut, grouped, left, plain, right};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum};
 use std::collections::BTreeSet;
 
@@ -48,18 +47,15 @@ const HUGE: f64 = 1e15;
 pub(super) const BOUNDS: &str =
     "≤: the table of the file steps over this percentile, which lies at or below the value.";
 
-/// The whole screen, with a line end after each line.
-pub fn screen(views: &[SpectrumView], width: usize) -> String {
-    let mut lines = Vec::new();
-    lines.extend(wrap(&format!(" Values {}", values_words(views)), width, 1));
-    lines.push(String::new());
-    lines.extend(tables(views, width));
+/// The screen.
+pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
+    let values = format!("Values {}", values_words(views));
+    let mut blocks = vec![Block::Prose(values), Block::Gap, Block::Table(table(views))];
     if views.iter().any(has_bounds) {
-        lines.extend(wrap(&format!(" {BOUNDS}"), width, 1));
+        blocks.push(Block::Prose(BOUNDS.to_owned()));
     }
-    lines.push(String::new());
-    lines.extend(plot(views, width));
-    lines.join("\n") + "\n"
+    blocks.extend([Block::Gap, Block::drawing(|style| plot(views, style.width))]);
+    blocks
 }
 
 /// The units of some distributions, each once; `None` where a file does not say it.
@@ -102,35 +98,12 @@ pub(super) fn has_bounds(view: &SpectrumView) -> bool {
     SHARES.iter().any(|share| matches!(at(share), Some(Percentile::AtMost(_))))
 }
 
-/// As many columns beside each other as fit; the rest below.
-fn tables(views: &[SpectrumView], width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut rest = views;
-    while !rest.is_empty() {
-        let mut fitting = 1;
-        while fitting < rest.len()
-            && table(&rest[..=fitting], width).iter().all(|line| columns(line) <= width)
-        {
-            fitting += 1;
-        }
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.extend(table(&rest[..fitting], width));
-        rest = &rest[fitting..];
-    }
-    lines
-}
-
-fn table(views: &[SpectrumView], width: usize) -> Vec<String> {
-    let titles: Vec<String> = views.iter().map(|view| cut(&plain(&view.title), WIDEST)).collect();
-    let mut heading = vec![("", Align::Left)];
-    heading.extend(titles.iter().map(|title| (title.as_str(), Align::Right)));
-    let mut table = Columns::new(&heading);
-    for (name, cells) in table_rows(views) {
-        table.row([name].into_iter().chain(cells).collect());
-    }
-    table.lines(width)
+fn table(views: &[SpectrumView]) -> Table {
+    let titles = views.iter().map(|view| Column::numbers(cut(&plain(&view.title), WIDEST)));
+    let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles).collect();
+    let rows = table_rows(views).into_iter();
+    let row = |(name, cells)| [name].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>();
+    Table::new(columns).with(rows.map(row))
 }
 
 /// Percentiles, mean, deviation and count: the name of each and a cell for each distribution, `·` where its file does
@@ -309,7 +282,13 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::render::terminal;
+    use crate::report::Style;
     use coretalk_model::formats::SpectrumRow;
+
+    fn screen(views: &[SpectrumView], width: usize) -> String {
+        terminal::screen(&blocks(views), &Style::of_width(width))
+    }
 
     /// A distribution of rows: value, share, count.
     pub fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {

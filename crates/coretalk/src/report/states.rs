@@ -2,7 +2,7 @@
 
 use super::ladder::relation_words;
 use super::style::Style;
-use super::text::{HEIGHTS, count, duration, grouped, ns, percent, plain, plus_minus, right, wrap};
+use super::text::{HEIGHTS, count, duration, flow, grouped, ns, percent, plain, plus_minus, right};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::levels_changed;
@@ -150,11 +150,9 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
         let passed = at.saturating_sub(first.0).0 as f64 / span.0.max(1) as f64;
         ((passed * room as f64) as usize).min(room - 1)
     };
-    let mut lines = wrap(
-        &format!("{}  half round trip; a glyph is one pass", right("ns", labels)),
-        style.width,
-        labels + 2,
-    );
+    let unit = right("ns", labels);
+    let words = [unit.as_str()].into_iter().chain("half round trip; a glyph is one pass".split(' '));
+    let mut lines = flow(words, " ", style.width, labels + 2);
     for (state, level) in &rows {
         let mut cells = vec![' '; room];
         for &(at, value, of) in &watch.line {

@@ -81,20 +81,6 @@ pub fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Words in lines of at most `width` columns; every line after the first is indented. A word that is longer than a
-/// line is broken.
-pub fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let words = text.trim_start();
-    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
-    if first.is_empty() {
-        return Vec::new();
-    }
-    // Blanks before the first word are kept.
-    let first = format!("{}{first}", &text[..text.len() - words.len()]);
-    let rest = rest.split(' ').filter(|word| !word.is_empty());
-    flow(std::iter::once(first.as_str()).chain(rest), " ", width, indent)
-}
-
 /// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and
 /// wraps only where it is longer than a line.
 pub fn flow<'a>(
@@ -327,17 +313,6 @@ mod tests {
         for (line, expected) in [("数", 2), ("\x1b[97;48;5;17m 17\x1b[0m", 3), ("▀│·", 3), ("e\u{301}", 1)]
         {
             assert_eq!(columns(line), expected, "{line:?}");
-        }
-    }
-
-    #[test]
-    fn wrapped_lines_fit_and_lose_no_word() {
-        let text = "one two three averyveryverylongword four 数数数 five";
-        for width in 8..60 {
-            let lines = wrap(text, width, 2);
-            assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
-            let glued: String = lines.concat().split(' ').collect();
-            assert_eq!(glued, text.replace(' ', ""));
         }
     }
 

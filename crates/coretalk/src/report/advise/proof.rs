@@ -1,48 +1,40 @@
 //! What `advise --prove` found: predicted and measured beside each other, and what follows.
 
-use super::super::text::{count, plain, wrap};
+use super::super::text::{count, plain};
 use crate::advice::ProofView;
-use crate::blocks::Align;
-use crate::render::terminal::Columns;
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::advise::{Against, Bracket, Held, Proof};
 
 /// The part of the screen, from its heading to what follows.
-pub(super) fn lines(view: &ProofView, threads: usize, width: usize) -> Vec<String> {
+pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
     let (proof, place) = match view {
-        ProofView::NotRun(reason) => return wrap(&format!(" Not proven: {}.", plain(reason)), width, 1),
+        ProofView::NotRun(reason) => return vec![Block::Prose(format!("Not proven: {}.", plain(reason)))],
         ProofView::Ran { proof, place } => (proof, place),
     };
     let heading = format!(
-        " Proof: the workload {} by {}, {} on each placement in turn",
+        "Proof: the workload {} by {}, {} on each placement in turn",
         proof.work.name(),
         count(threads as u64, "thread"),
         count(view.runs() as u64, "run")
     );
-    let mut lines = wrap(&heading, width, 2);
-    let mut table = Columns::new(&[
-        ("advised against", Align::Left),
-        ("predicted", Align::Left),
-        ("measured", Align::Left),
-        ("so", Align::Left),
-    ]);
-    for against in &proof.held {
+    let row = |against: &Against| {
         let measured = against.measured.as_ref();
-        let measured = measured.map(|measured| times(measured.point, measured.low, measured.high));
         let Bracket { point, low, high } = against.arm.predicted;
-        table.row(vec![
-            named(against),
-            times(point, low, high),
-            measured.unwrap_or_else(|| "·".to_owned()),
-            verdict(against.verdict).to_owned(),
-        ]);
-    }
-    lines.extend(table.lines(width));
-    lines.extend(wrap(&conclusion(proof), width, 2));
+        [
+            named(against).into(),
+            times(point, low, high).into(),
+            Cell::known(measured.map(|measured| times(measured.point, measured.low, measured.high))),
+            verdict(against.verdict).into(),
+        ]
+    };
+    let columns = ["advised against", "predicted", "measured", "so"].map(Column::words);
+    let table = Table::new(columns).with(proof.held.iter().map(row));
+    let mut blocks = vec![Block::Heading(heading), Block::Table(table), Block::Conclusion(conclusion(proof))];
     if place.result.budget_ended {
-        let text = " The budget ended before every difference was known to ±2 %; try a longer --budget.";
-        lines.extend(wrap(text, width, 1));
+        let text = "The budget ended before every difference was known to ±2 %; try a longer --budget.";
+        blocks.push(Block::Prose(text.to_owned()));
     }
-    lines
+    blocks
 }
 
 /// `4.72 × (4.53–4.91)`.
@@ -75,22 +67,22 @@ fn conclusion(proof: &Proof) -> String {
         [Held::Contradicted, Held::Absent, Held::Less, Held::More, Held::CannotTell].map(of);
     if !contradicted.is_empty() {
         return format!(
-            " → Prediction and measurement disagree: the work ran faster on {} than where it was advised. Latency does not \
+            "Prediction and measurement disagree: the work ran faster on {} than where it was advised. Latency does not \
              decide here; believe the measurement.",
             contradicted.join(" and ")
         );
     }
     if !absent.is_empty() {
         return format!(
-            " → Prediction and measurement disagree: nothing of the gain over {} was seen. Something else than latency \
+            "Prediction and measurement disagree: nothing of the gain over {} was seen. Something else than latency \
              decides how fast this work runs here; believe the measurement.",
             absent.join(" and ")
         );
     }
     if unclear.len() == proof.held.len() {
-        return " → Cannot tell: the runs scatter too much, or were too few.".to_owned();
+        return "Cannot tell: the runs scatter too much, or were too few.".to_owned();
     }
-    let mut text = " → The advice holds".to_owned();
+    let mut text = "The advice holds".to_owned();
     if !less.is_empty() {
         text.push_str(&format!(
             "; over {} it gains less than predicted, for the work does more than pass messages",

@@ -2,8 +2,10 @@
 
 use super::axis::{Axis, bar_levels};
 use super::{By, HeatMap, Style, names_of_diagonal};
+use crate::blocks::Block;
+use crate::render::terminal;
 use crate::report::palette::{self, Scale};
-use crate::report::text::{columns, left, right, short_ns, wrap};
+use crate::report::text::{columns, left, right, short_ns};
 use coretalk_model::CpuId;
 use coretalk_model::latency::summary::{Table, TableCell, table};
 
@@ -84,8 +86,8 @@ fn lines(
         lines.push(line.trim_end().to_owned());
     }
     if cells.has_own() {
-        let text = format!(" Behind ┃ is {own_name}; on the diagonal are {pair_name}.");
-        lines.extend(wrap(&text, style.width, 1));
+        let text = format!("Behind ┃ is {own_name}; on the diagonal are {pair_name}.");
+        lines.extend(terminal::lines(&[Block::Prose(text)], style));
     }
     lines
 }

@@ -5,7 +5,7 @@ use super::machine::findings;
 use super::section::{Of, Section, WIDTH};
 use super::series;
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::render::html::{self, figure, paragraphs, table};
+use crate::render::html::{self, figure, table};
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
@@ -53,7 +53,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
 fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     let body = match (input.run(), input.file()) {
         (Some(report), _) => run_summary(input, report),
-        (None, file) => paragraphs(file.map(ImportedFile::summary).unwrap_or_default()),
+        (None, file) => html::blocks(&file.map(ImportedFile::summary).unwrap_or_default()),
     };
     Section::new("summary", "Summary", of, body)
 }

@@ -3,8 +3,8 @@
 use super::machine;
 use super::section::Section;
 use super::sections::{Maps, heat_map_body, results};
-use crate::blocks::{Cell, Column, Table};
-use crate::render::html::{paragraphs, table};
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::render::html::{self, table};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{conclusion, heading, levels, mismatch_words, remarks, side_words, tally};
 use crate::report::difference::Differing;
@@ -65,21 +65,19 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
 /// Two runs against each other: what follows, the conditions that differ, and the levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
-        return Section::new("difference", "Difference", None, paragraphs(differing.refusal()));
+        let refusal = differing.refusal().map(Block::Prose);
+        return Section::new("difference", "Difference", None, html::blocks(&Vec::from_iter(refusal)));
     };
-    let mut lines = vec![conclusion(&view)];
-    lines.extend(
-        ["A", "B"]
-            .into_iter()
-            .zip(&view.sides)
-            .map(|(letter, side)| format!("{letter}: {}", side_words(side))),
-    );
-    lines.extend(view.mismatches.iter().map(|mismatch| format!("! {}", mismatch_words(mismatch))));
-    lines.extend(pairing_words(view.alignment).map(|words| format!("! {words}")));
-    let mut body = paragraphs(lines);
+    let sides = ["A", "B"].into_iter().zip(&view.sides);
+    let mut blocks = vec![Block::Prose(conclusion(&view))];
+    blocks.extend(sides.map(|(letter, side)| Block::Prose(format!("{letter}: {}", side_words(side)))));
+    blocks.extend(view.mismatches.iter().map(mismatch_words).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment).map(Block::Doubt));
+    let mut body = html::blocks(&blocks);
     for dataset in &view.comparison.datasets {
         body.push_str(&table(&heading(dataset), &levels(dataset, view.topology())));
-        body.push_str(&paragraphs(remarks(dataset).into_iter().chain(tally(dataset))));
+        let words = remarks(dataset).into_iter().chain(tally(dataset)).map(Block::Prose);
+        body.push_str(&html::blocks(&Vec::from_iter(words)));
     }
     Section::new("difference", "Difference", None, body)
 }
@@ -110,8 +108,8 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     columns.extend(known.groups.iter().map(|group| Column::numbers(group_words(group))));
     let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
                    latencies show them";
-    let mut body = table(caption, &Table::new(columns).with(rows));
-    body.push_str(&paragraphs(kinds_words(&known).map(|words| format!("{words}."))));
+    let words = kinds_words(&known).map(|words| Block::Prose(format!("{words}.")));
+    let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
 }
 
