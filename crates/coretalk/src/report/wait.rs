@@ -236,7 +236,7 @@ fn values<const N: usize>(trials: &[&TrialResult], shown: [(&str, &str); N]) -> 
 fn many(count: Option<u64>) -> Cell {
     Cell::known(count.map(|count| match count {
         ..10_000 => grouped(count as i64),
-        ..1_000_000 => format!("{} k", grouped(count as i64 / 1_000)),
+        10_000..1_000_000 => format!("{} k", grouped(count as i64 / 1_000)),
         _ => format!("{} M", ns(count as f64 / 1e6)),
     }))
 }
