@@ -1,28 +1,23 @@
-//! One file per output format: a run to text that other programs read.
+//! A run to text that other programs read: a file for what each family of formats holds.
 
-mod c2c_csv;
-mod csv;
 mod hgrm;
 mod hyperfine;
 mod imitation;
-mod json;
 mod jsonl;
-mod markdown;
+mod map;
 mod place;
 mod queue;
 mod series;
-mod text;
 
 pub use hgrm::{hgrm_files, hgrm_name};
 pub use imitation::write_imitations;
 pub use jsonl::write_jsonl;
 
 use crate::RunReport;
-use crate::document::Identity;
-use crate::report::Style;
-use coretalk_model::latency::LatencyMap;
+use crate::document::{Document, Identity};
+use crate::report::{Saved, Screen, Style, screen};
+use coretalk_model::Protocol;
 use coretalk_model::series::Gathering;
-use coretalk_model::{Matrix, Protocol};
 use std::fmt;
 use std::io::Write;
 
@@ -205,19 +200,22 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         Format::Csv if series => series::write_csv(what, out),
         Format::Markdown if series => series::write_markdown(what, out),
         Format::Hgrm => hgrm::write(what, out),
-        Format::Text => text::write(what, out),
-        Format::Json => json::write(what, out),
+        Format::Text => {
+            let screen = screen::of(what.report, Screen::Shown(Saved::As(what.name)), &what.style);
+            Ok(out.write_all(screen.as_bytes())?)
+        }
+        Format::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),
         Format::Jsonl => match what.file {
             Some(file) => write_jsonl(file, out),
             None => Err(ExportError::NotSaved),
         },
         Format::Csv => {
-            csv::write(what, out)?;
+            map::write_csv(what, out)?;
             if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
-        Format::C2cCsv => c2c_csv::write(what, out),
+        Format::C2cCsv => map::write_c2c_csv(what, out),
         Format::Markdown => {
-            markdown::write(what, out)?;
+            map::write_markdown(what, out)?;
             if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
     }
@@ -227,21 +225,6 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
 fn after_a_blank_line(out: &mut dyn Write) -> Result<&mut dyn Write, ExportError> {
     writeln!(out)?;
     Ok(out)
-}
-
-/// The map that a format for one map shows.
-fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, ExportError> {
-    let maps = what.report.maps();
-    let kernels = || match maps {
-        [] => "none".to_owned(),
-        maps => maps.iter().map(|map| map.protocol.name()).collect::<Vec<_>>().join(", "),
-    };
-    let missing = |wanted: &str| ExportError::NoMap { format, wanted: wanted.to_owned(), kernels: kernels() };
-    match what.protocol {
-        Some(wanted) => maps.iter().find(|map| map.protocol == wanted).ok_or_else(|| missing(wanted.name())),
-        None if maps.len() > 1 => Err(ExportError::SeveralMaps { format, kernels: kernels() }),
-        None => maps.first().ok_or_else(|| missing("latency")),
-    }
 }
 
 /// What a metadata block says of every run.
@@ -262,9 +245,4 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     ];
     facts.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
     facts
-}
-
-/// The values of a map in nanoseconds; `None` where not measured.
-fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
-    map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
 }
