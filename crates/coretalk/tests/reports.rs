@@ -297,7 +297,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert_eq!(section.matches("<figure>").count(), 2, "one for each metric");
     assert!(
         section.contains("ring: hops_per_s, higher is better")
-            && section.contains("near wins: the next best has")
+            && section.contains("near wins in hops/s: &lt;far&gt; has")
     );
     assert!(section.contains("taskset -c 0-2,16-18") && section.contains("&lt;far&gt;"));
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));

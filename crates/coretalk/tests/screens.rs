@@ -421,25 +421,25 @@ fn flags_that_only_remark_leave_no_mark() {
 
 #[test]
 fn small_views_read_well() {
-    use report::{clock, doctor, plan, probes, runs, topology};
+    use report::{facts, plan, runs, topology};
     let boxes = |topology: &Topology| terminal::screen(&topology::blocks(topology), &at(100));
     let narrow = |blocks: &[Block<'_>]| terminal::screen(blocks, &at(80));
     insta::assert_snapshot!("topology-huge", boxes(&samples::huge().topology));
-    insta::assert_snapshot!("doctor", narrow(&doctor::blocks(&samples::desktop().findings)));
+    insta::assert_snapshot!("doctor", narrow(&facts::doctor(&samples::desktop().findings)));
     for (name, report) in
         [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]
     {
         insta::assert_snapshot!(format!("topology-{name}"), boxes(&report.topology));
     }
     insta::assert_snapshot!("topology-nested", boxes(&samples::nested()));
-    let mut facts = samples::desktop().environment.clock;
-    facts.hz_error_ppm = Some(0.4);
+    let mut clock = samples::desktop().environment.clock;
+    clock.hz_error_ppm = Some(0.4);
     let cpus = (0..4).map(CpuId).collect();
     let offsets =
         coretalk_model::Matrix::directed(cpus, |row, column| Some([-12.0, 9.0 + (row + column) as f64]));
     let cost = vec![(16.9, 120), (17.3, 4800), (17.7, 71_000), (18.1, 900), (42.0, 3)];
-    let clocks = coretalk::clock::ClockView { facts, cost, offsets: Some(offsets), left_out: 48 };
-    insta::assert_snapshot!("clock", narrow(&clock::blocks(&clocks)));
+    let clocks = coretalk::clock::ClockView { facts: clock, cost, offsets: Some(offsets), left_out: 48 };
+    insta::assert_snapshot!("clock", narrow(&facts::clock(&clocks)));
     let planned = coretalk_measure::session::latency::PlanReport {
         cells: 496,
         relations: vec![
@@ -470,20 +470,20 @@ fn small_views_read_well() {
         runs::RunRow { id: "7hq2".into(), tags: vec![], standing: runs::Standing::Partial, ..row.clone() };
     insta::assert_snapshot!("runs", terminal::screen(&runs::blocks(&[row, partial]), &at(100)));
     assert!(narrow(&runs::blocks(&[])).starts_with("No runs here yet"));
-    let probe = probes::ProbeRow {
+    let probe = facts::ProbeRow {
         id: "latency".into(),
         unit: "ns".into(),
         question: "how soon does another core have my cache line?".into(),
         kernels: ["cas", "cas+pause", "ring+pause", "one-way", "as:c2clat"].map(str::to_owned).to_vec(),
         variants: Vec::new(),
     };
-    let of_names = probes::ProbeRow {
+    let of_names = facts::ProbeRow {
         id: "contend".into(),
         question: "what does it cost when many threads change one number?".into(),
         kernels: Vec::new(),
         variants: vec![("fetch-add".into(), "one atomic addition".into())],
         ..probe.clone()
     };
-    let of_places = probes::ProbeRow { id: "jitter".into(), variants: Vec::new(), ..of_names.clone() };
-    insta::assert_snapshot!("probes", narrow(&probes::blocks(&[probe, of_names, of_places])));
+    let of_places = facts::ProbeRow { id: "jitter".into(), variants: Vec::new(), ..of_names.clone() };
+    insta::assert_snapshot!("probes", narrow(&facts::probes(&[probe, of_names, of_places])));
 }

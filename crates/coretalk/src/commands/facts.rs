@@ -9,7 +9,7 @@ use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{AsmDoc, Document, ProbeDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::report::probes::ProbeRow;
+use crate::report::facts::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;
 use crate::run::signals;
@@ -31,7 +31,7 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let findings = machine.examine();
     match shape {
-        Shape::Text => say(global, &report::doctor::blocks(&findings)),
+        Shape::Text => say(global, &report::facts::doctor(&findings)),
         Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),
     }
 }
@@ -54,7 +54,7 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
         _ => host_clock(global.budget.unwrap_or(CLOCK_BUDGET))?,
     };
     match shape {
-        Shape::Text => say(global, &report::clock::blocks(&view)),
+        Shape::Text => say(global, &report::facts::clock(&view)),
         Shape::Json(identity) => hand_over(global, &Document::of_clock(&environment, &view, identity)),
     }
 }
@@ -126,7 +126,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         }
     };
     let rows: Vec<ProbeRow> = probes::REGISTRY.iter().map(row).collect();
-    say(global, &report::probes::blocks(&rows))
+    say(global, &report::facts::probes(&rows))
 }
 
 /// What stands before the strategy whose loop of `wait` is meant.

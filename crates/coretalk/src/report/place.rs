@@ -1,20 +1,22 @@
 //! Comparisons of placements: where work ran, a table for each piece of work, and what follows in a sentence.
 
+mod doubts;
 mod reason;
 
-use super::saved::{Saved, Screen};
-use super::text::{count, cut, duration, figure, interval, percent, plain};
+use super::saved::{self, Saved, Screen};
+use super::text::{count, duration, figure, interval, percent, plain};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
-    Binding, COMMAND, Comparison, Doubt, Failed, Habit, Open, Outcome, PlaceSettings, Placement, Preset,
-    WorkSettings, Workload, effect, least_repetitions, why,
+    Binding, COMMAND, Comparison, Habit, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings,
+    Workload, effect, least_repetitions, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag, Topology};
+use coretalk_model::{CpuId, Topology};
+use doubts::{doubts, streams};
 use reason::{reasons, structure_words};
 
 /// The whole screen of a run of comparisons.
@@ -22,12 +24,7 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
     let mut blocks = words::heading(report, screen);
     blocks.extend([Block::Question("Where does the same work run better?".to_owned()), Block::Gap]);
     blocks.extend(placements(&place.settings, &report.topology));
-    for work in &place.settings.works {
-        let comparisons: Vec<&Comparison> =
-            place.result.comparisons.iter().filter(|comparison| comparison.work == work.name).collect();
-        blocks.push(Block::Gap);
-        blocks.extend(part(report, place, &comparisons));
-    }
+    blocks.extend(works(report, place));
     blocks.push(Block::Gap);
     blocks.extend(place.result.doubts.iter().flat_map(doubts));
     if let Screen::Shown(_) = screen {
@@ -40,8 +37,18 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
         "to share: coretalk report {id} -o z.html",
         "as data: coretalk export {id} --format json",
     ];
-    blocks.push(Block::Parts(words::saved_as(screen.saved(), &next)));
+    blocks.push(Block::Parts(saved::saved_as(screen.saved(), &next)));
     blocks
+}
+
+/// The table of each piece of work, and what follows from it.
+pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
+    let of_work = |work: &WorkSettings| {
+        let comparisons: Vec<&Comparison> =
+            place.result.comparisons.iter().filter(|comparison| comparison.work == work.name).collect();
+        [Block::Gap].into_iter().chain(part(report, place, &comparisons))
+    };
+    place.settings.works.iter().flat_map(of_work).collect()
 }
 
 /// What follows for each piece of work, and every doubt, without tables.
@@ -362,86 +369,8 @@ fn habit(place: &PlaceReport, headline: &Comparison) -> Habit {
     }
 }
 
-fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
-    let mut parts = Vec::new();
-    if let Some(Failed { runs, reason, .. }) = &doubt.failed {
-        parts.push(format!("{} failed: {}", count(u64::from(*runs), "run"), plain(reason)));
-    }
-    let runs = |some: u32| format!("{some} of {}", count(u64::from(doubt.runs), "run"));
-    if doubt.left > 0 {
-        parts.push(format!(
-            "in at least {} a process or thread of it was allowed on other CPUs, so that it may have worked there: the command \
-             changes its own affinity",
-            runs(doubt.left)
-        ));
-    }
-    if doubt.narrowed > 0 {
-        parts.push(format!(
-            "in at least {} a process or thread of it bound itself to some of the CPUs",
-            runs(doubt.narrowed)
-        ));
-    }
-    if doubt.orphans > 0 {
-        parts.push(format!("{} left processes behind, which were ended", runs(doubt.orphans)));
-    }
-    if let Some(wall_s) = doubt.crowded_s {
-        parts.push(format!(
-            "its runs last {}, and their start by coretalk is part of that: the placements leave it no CPU of its own",
-            duration(wall_s)
-        ));
-    }
-    if doubt.flags.contains(Flag::Quota) {
-        parts.push("the CPU quota stopped it while it ran".to_owned());
-    }
-    if doubt.flags.contains(Flag::Freq) {
-        let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
-        parts.push(format!("the core clock moved, or differs between placements{clock}"));
-    }
-    if doubt.flags.contains(Flag::Preempted) {
-        let share = |of: Option<f64>| of.map_or_else(|| "some".to_owned(), percent);
-        parts.push(format!(
-            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they wanted to \
-             run; end those programs, or compare again when they have ended",
-            share(doubt.others),
-            share(doubt.waited)
-        ));
-    }
-    if doubt.flags.contains(Flag::Steal) {
-        let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));
-        parts.push(format!("others took{stolen} of the time of its CPUs"));
-    }
-    if doubt.flags.contains(Flag::Multimodal) {
-        parts.push("its runs fall into several states".to_owned());
-    }
-    let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
-    let of = format!("{work} on {}", plain(&doubt.placement));
-    parts.into_iter().map(|part| Block::Doubt(format!("{of}: {part}"))).collect()
-}
-
-/// Lines of each stream of a run that failed that are shown.
-const SHOWN_LINES: usize = 20;
-
-/// What the last run that failed wrote: for whoever looks at the run on the own terminal, and in no report.
-fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
-    let Some(failed) = &doubt.failed else { return Vec::new() };
-    let mut blocks = Vec::new();
-    for (stream, text) in [("standard error", &failed.stderr), ("standard output", &failed.stdout)] {
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        if lines.is_empty() {
-            continue;
-        }
-        let left_out = lines.len().saturating_sub(SHOWN_LINES);
-        let last = if left_out > 0 { format!(", its last {SHOWN_LINES} lines") } else { String::new() };
-        blocks.push(Block::Item(format!("on {} it wrote to {stream}{last}:", plain(&doubt.placement))));
-        blocks.push(Block::drawing(move |style| {
-            lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), style.width)).collect()
-        }));
-    }
-    blocks
-}
-
 fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Block<'static>> {
-    let mut blocks: Vec<Block<'_>> = words::departed(header, saved.name()).into_iter().collect();
+    let mut blocks: Vec<Block<'_>> = saved::departed(header, saved.name()).into_iter().collect();
     if !place.result.complete && blocks.is_empty() {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         blocks.push(Block::Prose(format!("Ended early{kept}.")));

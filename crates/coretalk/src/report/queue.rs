@@ -1,26 +1,20 @@
 //! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
 
+mod maps;
+
 use super::ladder::relation_words;
-use super::palette::{self, Scale};
-use super::style::Style;
-use super::text::{columns, count, grouped, ns, percent, plain, right};
+use super::text::{count, grouped, ns, percent, plain};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::render::terminal;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
+use coretalk_model::Relation;
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
     verification,
 };
 use coretalk_model::series::company_margin;
-use coretalk_model::{CpuId, Flag, Relation};
-
-/// Maps of more CPUs are no table any more.
-const MOST_ROWS: usize = 32;
-/// Maps with fewer of their cells than this are told by relation only.
-const MAP_SHARE: f64 = 0.5;
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -42,7 +36,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
              that of the column; on the diagonal both run on one CPU.{together} ±{precision} at 95 % unless !"
         )),
         Block::Gap,
-        Block::drawing(move |style| every_map(report, series, style)),
+        Block::drawing(move |style| maps::every_map(report, series, style)),
     ];
     blocks.extend(tables_of(report, series, &matrices, &shapes));
     blocks.push(Block::Gap);
@@ -50,25 +44,10 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks
 }
 
-fn every_map(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
-    let matrices = matrices(&series.result);
-    let shapes = rates(&matrices, &report.topology);
-    if shapes.iter().all(|shape| shape.rows.len() == 1) {
-        let title = |matrix: &QueueMatrix<'_>| format!("{}, {}", matrix.queue, matrix.payload);
-        return maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, style, title);
-    }
-    let mut lines = Vec::new();
-    for shape in &shapes {
-        let of = |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
-        let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
-        let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
-        let maps = maps(&mine, &series.settings.cpus, style, title);
-        if !maps.is_empty() {
-            lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
-        }
-        lines.extend(maps);
-    }
-    lines
+/// Millions with two or three significant digits.
+pub(crate) fn million(per_s: f64) -> String {
+    let value = per_s / 1e6;
+    if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
 }
 
 /// Rates by relation and what a message costs, for a page that draws the maps and says the words elsewhere; nothing where
@@ -144,104 +123,6 @@ fn conclusions(
 
 fn spins(shape: &ShapeRates<'_>) -> bool {
     shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.shared_spin)
-}
-
-/// Maps side by side as far as the width goes; nothing where they would be too large, or mostly empty.
-fn maps(
-    matrices: &[&QueueMatrix<'_>],
-    cpus: &[CpuId],
-    style: &Style,
-    title: impl Fn(&QueueMatrix<'_>) -> String,
-) -> Vec<String> {
-    let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
-    let all = matrices.len() * cpus.len() * cpus.len();
-    if cpus.len() > MOST_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
-        return Vec::new();
-    }
-    // One scale for all, in nanoseconds per message, so that fast looks as fast as it does in a map of latencies.
-    let every = matrices.iter().flat_map(|matrix| &matrix.cells);
-    let scale = Scale::over(every.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
-    let widest = every.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
-    let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
-    // The place of the mark keeps cells apart; a blank more reads better where there is room.
-    let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
-    let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
-        let words = Block::Prose(format!("(the maps need {} columns)", needed(widest)));
-        return terminal::lines(&[words], style).into_iter().chain([String::new()]).collect();
-    };
-    let block_width = needed(cell_width);
-    let step = titles.iter().map(|title| columns(title) + 2).max().unwrap_or(0).max(block_width) + 2;
-    let blocks: Vec<Vec<String>> = matrices
-        .iter()
-        .zip(&titles)
-        .map(|(matrix, title)| block(matrix, title, cpus, cell_width, scale, style))
-        .collect();
-    let mut lines = Vec::new();
-    for row in blocks.chunks((style.width / step).max(1)) {
-        for line in 0..row[0].len() {
-            let parts: Vec<String> = row
-                .iter()
-                .map(|block| {
-                    // Colour takes no columns: padded by what is seen.
-                    let seen = columns(&super::text::strip(&block[line]));
-                    format!("{}{}", block[line], " ".repeat(step.saturating_sub(seen)))
-                })
-                .collect();
-            lines.push(parts.concat().trim_end().to_owned());
-        }
-        lines.push(String::new());
-    }
-    lines
-}
-
-fn block(
-    matrix: &QueueMatrix<'_>,
-    title: &str,
-    cpus: &[CpuId],
-    cell_width: usize,
-    scale: Option<Scale>,
-    style: &Style,
-) -> Vec<String> {
-    let mut head = " CPU ".to_owned();
-    for cpu in cpus {
-        // A value may carry a mark behind it; the heading stands over its digits.
-        head.push_str(&format!("{} ", right(&cpu.to_string(), cell_width - 1)));
-    }
-    let mut lines = vec![format!("  {title}"), head];
-    for &from in cpus {
-        // Where cells have no blank before them, this one keeps the first value from running into the row's name.
-        let mut line = right(&from.to_string(), 4) + " ";
-        for &to in cpus {
-            let cell = matrix.get(from, to);
-            let padded = right(&text(cell), cell_width);
-            let rate = cell.and_then(QueueCell::rate_of_pair);
-            match (rate, scale) {
-                (Some(rate), Some(scale)) => {
-                    let position = scale.position(1e9 / rate.point);
-                    line.push_str(&palette::on(style.depth, position, &padded));
-                }
-                _ => line.push_str(&padded),
-            }
-        }
-        lines.push(line);
-    }
-    lines
-}
-
-/// A value with a mark that stands for a doubt, or a blank in its place.
-fn text(cell: Option<&QueueCell<'_>>) -> String {
-    let Some(cell) = cell else { return "  ".to_owned() };
-    if cell.trial.flags.contains(Flag::SharedSpin) {
-        return "s ".to_owned();
-    }
-    let mark = if cell.trial.flags.has_doubt() { '!' } else { ' ' };
-    cell.rate().map_or("· ".to_owned(), |rate| format!("{}{mark}", million(rate.point)))
-}
-
-/// Millions with two or three significant digits.
-pub(crate) fn million(per_s: f64) -> String {
-    let value = per_s / 1e6;
-    if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
 }
 
 fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {

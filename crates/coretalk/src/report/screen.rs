@@ -1,20 +1,25 @@
 //! The screens: what a person sees after a run, put together from its parts.
 
 use super::heat_map::HeatMap;
+use super::ladder::relation_words;
 use super::place::place_screen;
 use super::saved::Screen;
 use super::series::series_screen;
+use super::states::cell_interval;
 use super::style::Style;
-use super::{execution, ladder, pairs, states, structure, tails, words};
-use crate::blocks::Block;
+use super::text::{count, duration, grouped, ns, plain};
+use super::{execution, ladder, saved, states, structure, words};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
 use coretalk_model::CpuId;
+use coretalk_model::histogram::tells;
 use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
     Overall, all_apart, class_pairs, contrasts, id_distance_correlation, overall, readings,
 };
-use coretalk_model::latency::{LatencyMap, LatencySettings, PairChoice};
+use coretalk_model::latency::summary::{counts_percentile, counts_total};
+use coretalk_model::latency::{self, LatencyMap, LatencySettings, PairChoice, TailSeries};
 use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
 
@@ -45,10 +50,10 @@ fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a
     blocks.extend(map_blocks(report));
     blocks.extend(report.series.as_ref().and_then(super::series::overview_beside));
     let saved = screen.saved();
-    blocks.extend(words::ending(report, saved.name()));
+    blocks.extend(saved::ending(report, saved.name()));
     blocks.extend(words::isolated(report));
     blocks.extend(words::doubt(report));
-    blocks.push(words::next(report, saved));
+    blocks.push(saved::next(report, saved));
     blocks
 }
 
@@ -64,7 +69,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     blocks.extend(super::doubts::of_trials(&series.result.trials));
     let saved = screen.saved();
     if has_map {
-        blocks.extend(words::ending(report, saved.name()));
+        blocks.extend(saved::ending(report, saved.name()));
     }
     blocks.extend(super::series::ending(report, series, saved));
     blocks.extend(words::isolated(report));
@@ -95,7 +100,7 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
     }
     if !result.tails.is_empty() {
         blocks.push(Block::Gap);
-        blocks.extend(tails::tail_table(&result.tails));
+        blocks.extend(tail_table(&result.tails));
     }
     blocks.push(Block::Gap);
     blocks.extend(result.maps.iter().flat_map(|map| summary_part(report, map)));
@@ -117,7 +122,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
         return blocks;
     }
     if let Some(listed) = listed(report) {
-        blocks.extend([Block::Gap, Block::Table(pairs::pair_table(report, map, listed))]);
+        blocks.extend([Block::Gap, Block::Table(pair_table(report, map, listed))]);
         return blocks;
     }
     let classes = class_pairs(map, &report.topology);
@@ -191,4 +196,74 @@ fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
         PairChoice::Listed(pairs) if pairs.len() <= MOST_LISTED => Some(pairs),
         _ => None,
     }
+}
+
+/// Percentiles of every pair: event times, never batch means.
+fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
+    let titles = ["p50", "p90", "p99", "p99.9", "max"].map(Column::numbers);
+    let columns = [Column::words("tails, ns per hop")].into_iter().chain(titles).collect::<Vec<_>>();
+    let counted = |counts: &[(u64, u64)], share: f64| {
+        let ps = tells(counts_total(counts), share).then(|| counts_percentile(counts, share))??;
+        Some(ps as f64 / 1e3)
+    };
+    let mut table = Table::new(columns);
+    for series in tails {
+        let [a, b] = series.placement;
+        let mut row = |what: &str, of: &dyn Fn(f64) -> Option<f64>| {
+            let [p50, p90, p99, p999, max] =
+                [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| Cell::known(of(share).map(ns)));
+            table.row([format!("{a} → {b} {what}").into(), p50, p90, p99, p999, max]);
+        };
+        row("raw", &|share| counted(&series.raw, share));
+        row("net", &|share| series.net_ns(share));
+        let rate = grouped(series.rate_per_s.round() as i64);
+        row(&format!("at {rate} messages/s"), &|share| counted(&series.at_rate, share));
+    }
+    let legend = tails.first().map(|series| {
+        Block::Prose(format!(
+            "Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns in a round \
+             trip, half of it in each hop), with its sign: {} below zero.",
+            count(counts_total(&series.raw), "round trip"),
+            duration(series.observed.secs()),
+            ns(series.clock_ns),
+            count(tails.iter().map(|series| series.negative_net).sum(), "event"),
+        ))
+    });
+    [Block::Table(table)].into_iter().chain(legend).collect()
+}
+
+/// The cells that a list shows: those of the pairs asked for, in matrix order.
+fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Table {
+    let columns = [
+        Column::words("CPUs"),
+        Column::words("share"),
+        Column::numbers("ns (95 %)"),
+        Column::numbers("fastest"),
+        Column::words("grade"),
+        Column::words("doubts"),
+    ];
+    let rows = pairs.iter().map(|&[a, b]| {
+        let position = map.cells.position(a).zip(map.cells.position(b));
+        let cell = position.and_then(|(row, column)| map.cells.get(row, column));
+        let [value, fastest, grade, doubts] = match cell {
+            Some(latency::Cell::Measured(value)) => {
+                let flags: Vec<&str> =
+                    value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+                let mark = if flags.is_empty() { "" } else { "! " };
+                [
+                    cell_interval(value).into(),
+                    ns(value.min_ns).into(),
+                    value.grade.to_string().into(),
+                    format!("{mark}{}", flags.join(", ")).into(),
+                ]
+            }
+            Some(latency::Cell::Missing { reason }) => {
+                [Cell::Unknown, Cell::Unknown, Cell::Unknown, plain(reason).into()]
+            }
+            None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],
+        };
+        let share = relation_words(report.topology.relation(a, b), &report.topology);
+        [format!("{a} ↔ {b}").into(), share.into(), value, fastest, grade, doubts]
+    });
+    Table::new(columns).with(rows)
 }

@@ -9,7 +9,7 @@ use super::jitter;
 use super::padding;
 use super::plateaus;
 use super::queue;
-use super::saved::{Saved, Screen};
+use super::saved::{self, Saved, Screen};
 use super::spawn;
 use super::text::{count, duration, ns, percent, plain};
 use super::trial_maps::map;
@@ -197,7 +197,7 @@ fn modes_of(
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
     let beside_a_map = report.gathering().is_some() && report.latency.is_some();
     // What is said of the map holds for the whole run.
-    let departed = words::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
+    let departed = saved::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {
         let how = match saved {
@@ -222,5 +222,5 @@ pub(super) fn next(series: &SeriesReport, saved: Saved<'_>) -> Block<'static> {
     if series.result.trials.iter().any(|trial| !trial.histograms.is_empty()) {
         next.push("distributions: coretalk export {id} --format hgrm -o DIR");
     }
-    Block::Parts(words::saved_as(saved, &next))
+    Block::Parts(saved::saved_as(saved, &next))
 }

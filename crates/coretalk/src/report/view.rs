@@ -19,8 +19,6 @@ pub struct View {
     pub matrices: Vec<MatrixView>,
     /// Distributions and values.
     pub series: Vec<SeriesView>,
-    /// Placements against each other.
-    pub comparisons: Vec<ComparisonView>,
     /// How it came to be.
     pub run: RunView,
 }
@@ -217,48 +215,6 @@ pub fn telling(name: &str, value: &series::Value) -> String {
 /// A JSON value as a person writes it.
 pub fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Placements under one metric.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ComparisonView {
-    /// What ran.
-    pub workload: String,
-    /// What was measured.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
-    /// `higher` or `lower`.
-    pub better: String,
-    /// One bar each.
-    pub placements: Vec<PlacementView>,
-    /// `winner`, `same`, `cannot-tell` or `told`.
-    pub verdict: String,
-    /// What `same` is within, in percent.
-    pub within_percent: Option<f64>,
-    /// Better than every other, where one is.
-    pub winner: Option<String>,
-    /// Of the runner-up.
-    pub delta_percent: Option<f64>,
-    /// Largest of the winner's pairs.
-    pub p_value: Option<f64>,
-}
-
-/// One placement.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct PlacementView {
-    /// What it is called.
-    pub name: String,
-    /// Its CPUs in role order.
-    pub cpus: Vec<u32>,
-    /// The command that makes it.
-    pub taskset: Option<String>,
-    /// Point.
-    pub median: Option<f64>,
-    /// Interval.
-    pub ci: Option<[f64; 2]>,
 }
 
 #[cfg(test)]

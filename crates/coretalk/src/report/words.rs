@@ -2,10 +2,10 @@
 
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::saved::{Saved, Screen};
+use super::saved::Screen;
 use super::text::{count, duration, grouped, ns, percent, plain, short_ns, signed_percent, started};
+use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::{RunHeader, RunReport};
 use coretalk_model::environment::Ground;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
@@ -420,44 +420,6 @@ pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     Some(Block::Prose(text))
 }
 
-/// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
-pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
-    let all: Vec<String> = header.departed.iter().map(ToString::to_string).collect();
-    let (last, others) = all.split_last()?;
-    let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    let back = if others.is_empty() { "it is" } else { "they are" };
-    let how =
-        saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
-    Some(Block::Doubt(format!("{who}: what needs {} is not measured to the end{how}", pronoun(all.len()))))
-}
-
-fn pronoun(count: usize) -> &'static str {
-    if count == 1 { "it" } else { "them" }
-}
-
-/// How the run ended, where that matters to a reader.
-pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
-    let latency = report.latency.as_ref();
-    let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
-    let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
-    let map_left = latency.is_some_and(|latency| !latency.result.complete);
-    let is_partial = map_left || (trials_left && report.gathering().is_some());
-    if is_partial && blocks.is_empty() {
-        let how = saved_as.map_or(String::new(), |id| format!("; to go on: coretalk --resume {}", plain(id)));
-        blocks.push(Block::Prose(format!(
-            "Interrupted after {}: not everything was measured{how}",
-            count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
-        )));
-    } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
-        let part = if report.series.is_some() { ", the map's part," } else { "" };
-        blocks.push(Block::Prose(format!(
-            "The budget of {}{part} ended before every interval was as narrow as asked; try a longer --budget.",
-            duration(latency.settings.budget.secs())
-        )));
-    }
-    blocks
-}
-
 /// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.
 pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block<'static>> {
     let Regime::Parallel { gate, .. } = regime else { return None };
@@ -475,26 +437,4 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
         })
         .collect();
     (!parts.is_empty()).then(|| Block::Remark(format!("at the same time: {}", parts.join(" · "))))
-}
-
-/// Where a run lies, and what to type next: each with `{id}` in the place of its name.
-pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<String> {
-    let Saved::As(id) = saved else { return vec!["not saved (--no-save)".to_owned()] };
-    ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id))).collect()
-}
-
-/// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
-pub fn next(report: &RunReport, saved: Saved<'_>) -> Block<'static> {
-    let mut parts = saved_as(
-        saved,
-        &[
-            "picture: coretalk report {id} -o z.png",
-            "to share: coretalk report {id} -o z.html",
-            "as data: coretalk export {id} --format csv",
-        ],
-    );
-    if !report.header.simulated {
-        parts.push("this machine: coretalk doctor".to_owned());
-    }
-    Block::Parts(parts)
 }

@@ -88,9 +88,11 @@ fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<
     let steps = || ladder::ladder(input.ladder(), input.topology(), side);
     let series = curves::curves(&input.view.series, side).headline;
     // The headline of each piece of work.
-    let comparisons = &input.view.comparisons;
-    let first = |at: usize| at == 0 || comparisons[at - 1].workload != comparisons[at].workload;
-    let headlines = (0..comparisons.len()).filter(|at| first(*at)).map(|at| &comparisons[at]);
+    let comparisons = input
+        .run()
+        .and_then(|report| report.place.as_ref())
+        .map_or(&[][..], |place| &place.result.comparisons);
+    let headlines = comparisons.chunk_by(|one, next| one.work == next.work).map(|of_work| &of_work[0]);
     let compared = headlines.filter_map(|comparison| placements::placements(comparison, side));
     let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(series).chain(compared).collect();
     // All cells missing: the hatch says so.

@@ -4,31 +4,32 @@ use super::chart::{Kind, number};
 use super::intervals::{Row, intervals};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use crate::report::view::ComparisonView;
-
-/// What is drawn, in words.
-pub fn title(comparison: &ComparisonView) -> String {
-    let ComparisonView { workload, metric, better, .. } = comparison;
-    format!("{}: {}, {} is better", plain(workload), plain(metric), plain(better))
-}
+use coretalk_model::place::{Arm, Comparison};
+use coretalk_model::quantity::Better;
 
 /// A row for each placement; `None` where no run has the number.
-pub fn placements(comparison: &ComparisonView, width: f64) -> Option<Picture> {
-    let rows = comparison.placements.iter().enumerate().map(|(index, placement)| Row {
-        name: plain(&placement.name),
-        point: placement.median,
-        interval: placement.ci,
-        range: None,
-        words: match (placement.median, placement.ci) {
-            (Some(median), Some([low, high])) => {
-                format!("{} [{} .. {}]", number(median), number(low), number(high))
-            }
-            (Some(median), None) => format!("{}, no interval", number(median)),
-            (None, _) => "not measured".into(),
-        },
-        series: index,
-        heading: None,
-    });
-    let rows: Vec<Row> = rows.collect();
-    intervals(&title(comparison), &plain(&comparison.unit), Kind::Linear, &rows, width)
+pub fn placements(comparison: &Comparison, width: f64) -> Option<Picture> {
+    let metric = &comparison.metric;
+    let row = |(index, arm): (usize, &Arm)| {
+        let median = arm.median.map(|median| median.point);
+        Row {
+            name: plain(&arm.placement.name),
+            point: median,
+            interval: arm.interval(),
+            range: None,
+            words: match (median, arm.interval()) {
+                (Some(median), Some([low, high])) => {
+                    format!("{} [{} .. {}]", number(median), number(low), number(high))
+                }
+                (Some(median), None) => format!("{}, no interval", number(median)),
+                (None, _) => "not measured".into(),
+            },
+            series: index,
+            heading: None,
+        }
+    };
+    let rows: Vec<Row> = comparison.arms.iter().enumerate().map(row).collect();
+    let better = if metric.better == Better::Higher { "higher" } else { "lower" };
+    let title = format!("{}: {}, {better} is better", plain(&comparison.work), plain(&metric.name));
+    intervals(&title, &plain(metric.unit), Kind::Linear, &rows, width)
 }

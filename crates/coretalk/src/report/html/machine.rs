@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
     match input.run() {
         Some(report) => {
-            vec![environment(input, report, of), method(input, of), again(input, report, of)]
+            vec![environment(input, report, of), method(input, report, of), again(input, report, of)]
         }
         None => vec![elsewhere(of)],
     }
@@ -97,7 +97,7 @@ pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
     format!("<ul class=\"doubts\">{}</ul>\n", items.collect::<String>())
 }
 
-fn method(input: &ReportInput<'_>, of: Of<'_>) -> Section {
+fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let mut lines: Vec<&str> = Vec::new();
     let has = |quantity: &str| input.maps.iter().any(|map| map.about.quantity == quantity);
     if has("half_round_trip") {
@@ -124,7 +124,7 @@ fn method(input: &ReportInput<'_>, of: Of<'_>) -> Section {
              Means of batches are another quantity and never shown as tail latency.",
         );
     }
-    if !input.view.comparisons.is_empty() {
+    if report.place.is_some() {
         lines.push("Placements ran interleaved; a winner is better than every other after correction for many tests.");
     }
     if input.is_simulated() {

@@ -4,18 +4,17 @@ use super::escape::escaped;
 use super::machine::findings;
 use super::section::{Of, Section, WIDTH};
 use super::series;
-use crate::blocks::{Block, Cell, Column, Table};
-use crate::render::html::{self, figure, table};
+use crate::blocks::Block;
+use crate::render::html::{self, figure};
 use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
-use crate::report::text::{count, duration, grouped, ns, plain, plus_minus};
-use crate::report::view::ComparisonView;
-use crate::report::{self, execution, screen, states, structure, words};
+use crate::report::text::{count, duration, grouped, ns, plus_minus};
+use crate::report::{self, execution, place, saved, screen, states, structure, words};
 use crate::{LatencyReport, RunReport};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
-use coretalk_model::{CpuId, CpuSet, Verdict};
+use coretalk_model::{CpuId, Verdict};
 use std::fmt::Write;
 
 /// Whether the heat maps of a run stand among its sections.
@@ -70,7 +69,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
         }
         body.push_str(&html::blocks(&screen::in_words(report, map)));
     }
-    let ending = || words::ending(report, Some(input.name));
+    let ending = || saved::ending(report, Some(input.name));
     let found = match (&report.series, &report.place) {
         (Some(series), _) => {
             let mut found = report::series::overview(report, series, report::Saved::As(input.name));
@@ -79,7 +78,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             }
             found
         }
-        (None, Some(place)) => report::place::overview(report, place),
+        (None, Some(place)) => place::overview(report, place),
         (None, None) => {
             if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
@@ -228,50 +227,14 @@ fn groups_body(input: &ReportInput<'_>) -> String {
 }
 
 fn placements_body(input: &ReportInput<'_>) -> String {
-    let comparisons = &input.view.comparisons;
-    let Some(first) = comparisons.first() else { return String::new() };
-    let rows = first.placements.iter().map(|placement| {
-        let role_order = || placement.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let all = || placement.cpus.iter().map(|cpu| CpuId(*cpu)).collect::<CpuSet>();
-        let cpus = match placement.taskset {
-            Some(_) => role_order(),
-            None => format!("wherever the system puts it, among {}", all()),
-        };
-        let command = placement.taskset.as_ref().map_or(String::new(), |command| plain(command));
-        [plain(&placement.name), cpus, command].map(Cell::from)
-    });
-    let columns = ["name", "CPUs", "command"].map(Column::words);
-    let where_it_ran = table("Placements", &Table::new(columns).with(rows));
-    where_it_ran + &comparisons.iter().map(comparison_body).collect::<String>()
-}
-
-fn comparison_body(comparison: &ComparisonView) -> String {
-    let drawn = placements::placements(comparison, WIDTH);
-    let mut body = drawn.as_ref().map(figure).unwrap_or_default();
-    if drawn.is_none() {
-        let title = format!("{}: no run has this number.", placements::title(comparison));
-        let _ = writeln!(body, "<p>{}</p>", escaped(&title));
-    }
-    let _ = writeln!(body, "<p>{}</p>", escaped(&verdict_words(comparison)));
-    body
-}
-
-fn verdict_words(comparison: &ComparisonView) -> String {
-    match (&comparison.winner, comparison.delta_percent, comparison.p_value) {
-        (Some(winner), Some(delta), Some(p)) => {
-            let (winner, delta) = (plain(winner), delta.abs());
-            let behind = if comparison.better == "higher" { "less" } else { "more" };
-            return format!(
-                "{winner} wins: the next best has {delta:.1} % {behind} (p {}).",
-                words::p_value(p)
-            );
-        }
-        (Some(winner), ..) => return format!("{} is better than every other.", plain(winner)),
-        (None, ..) => {}
-    }
-    match (comparison.verdict.as_str(), comparison.within_percent) {
-        ("same", Some(within)) => format!("No placement differs from another by more than {within} %."),
-        ("told", _) => "Told and not tested.".into(),
-        _ => "Cannot tell: no placement is shown to be better than every other, nor all to be equal.".into(),
-    }
+    let Some((report, place)) = input.run().and_then(|report| Some((report, report.place.as_ref()?))) else {
+        return String::new();
+    };
+    let where_it_ran = html::blocks(&place::placements(&place.settings, &report.topology));
+    let figures = place.result.comparisons.iter().filter_map(|of| placements::placements(of, WIDTH));
+    let figures: String = figures.map(|picture| figure(&picture)).collect();
+    format!(
+        "{where_it_ran}<h3>What was measured</h3>\n{}{figures}",
+        html::blocks(&place::works(report, place))
+    )
 }

@@ -1,12 +1,121 @@
-//! The view of `clock`: what the clock is, what reading it costs, and whether the CPUs agree on it.
+//! What `doctor`, `clock` and `probes` say: of the state of the machine, of its clock, and of what can be measured.
 
 use super::text::{count, cut, grouped, ns, plain, right};
-use crate::blocks::{Block, Column, Table};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
-use coretalk_model::{CpuId, Matrix};
+use coretalk_model::{CpuId, Finding, Hint, Matrix, Protocol, Tool, Verdict};
+
+/// What a list says of a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeRow {
+    /// Its stable name.
+    pub id: String,
+    /// The question it answers.
+    pub question: String,
+    /// Unit of its result.
+    pub unit: String,
+    /// The stable names of its kernels.
+    pub kernels: Vec<String>,
+    /// Of a probe of trials: what it measures, by name, and what each does.
+    pub variants: Vec<(String, String)>,
+}
+
+/// Probes and their kernels in the order of the registry.
+pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
+    for row in rows {
+        let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
+        blocks.push(Block::Headline(question));
+        let heading =
+            if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
+        let kernels = row.kernels.iter().map(|kernel| [plain(kernel), timed(kernel)]);
+        let variants = row.variants.iter().map(|(name, does)| [plain(name), plain(does)]);
+        let table = Table::new(heading.map(Column::words))
+            .with(kernels.chain(variants).map(|cells| cells.map(Into::into)));
+        blocks.push(match table.rows.is_empty() {
+            // What it measures are numbers and placements, which its options choose.
+            true => Block::Prose(format!("see coretalk {} --help", plain(&row.id))),
+            false => Block::Table(table),
+        });
+        blocks.push(Block::Gap);
+    }
+    blocks.push(Block::Prose("machine code of a timed loop: coretalk probes --asm KERNEL".to_owned()));
+    blocks
+}
+
+/// Of the ladder alone: no protocol that a map can have.
+const RING: &str = "ring";
+
+/// What a kernel does, in a line; empty for one that has no words yet.
+fn timed(kernel: &str) -> String {
+    if let Some(tool) = Tool::ALL.into_iter().find(|tool| kernel.strip_prefix("as:") == Some(tool.name())) {
+        return format!("what {tool} times: its loop, counts and statistic");
+    }
+    let (protocol, hint) =
+        kernel.split_once('+').map_or((kernel, Hint::None), |(name, _)| (name, Hint::Pause));
+    if protocol == RING {
+        return "a message each way through two rings, one each way; waiting with a pause".to_owned();
+    }
+    let Some(protocol) = Protocol::ALL.into_iter().find(|known| known.name() == protocol) else {
+        return String::new();
+    };
+    let what = match protocol {
+        Protocol::Cas => "both sides compare-and-swap one line, in turn",
+        Protocol::Store => "both sides load and store one line, in turn",
+        Protocol::Msg => "a message each way, a mailbox line for each direction",
+        Protocol::Xfer => "reads of lines that the other CPU wrote, no spin",
+        Protocol::OneWay => "a time stamp sent one way, against the fastest of its visit",
+    };
+    let hint = match hint {
+        Hint::None => "",
+        Hint::Pause => "; waiting with a pause",
+    };
+    format!("{what}{hint}")
+}
+
+/// Every finding, by falling gravity, and a last line that counts them.
+pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    let mut table = Table::new(["", "", ""].map(Column::words));
+    for finding in &sorted {
+        let mut text = plain(&finding.text);
+        if let Some(fix) = &finding.fix {
+            text = format!("{}. Fix: {}", text.trim_end_matches('.'), plain(fix));
+        }
+        table.row([Cell::from(verdict_word(finding.verdict)), plain(&finding.id).into(), text.into()]);
+    }
+    let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
+    let mut parts = Vec::new();
+    for (verdict, words) in [
+        (Verdict::Fail, "failed: numbers would be wrong or cannot be had"),
+        (Verdict::Warn, "to know: numbers are valid, but may be worse than the hardware allows"),
+        (Verdict::CannotTell, "could not be checked here"),
+        (Verdict::Ok, "fine"),
+    ] {
+        if of(verdict) > 0 {
+            parts.push(format!("{} {words}", of(verdict)));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("nothing was checked".to_owned());
+    }
+    let counted = format!("{}.", parts.join("; "));
+    let unchanged = "Nothing was changed.".to_owned();
+    vec![Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)]
+}
+
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "  ok",
+        Verdict::CannotTell => "? cannot tell",
+        Verdict::Warn => "! warn",
+        Verdict::Fail => "✗ fail",
+    }
+}
 
 /// The facts, the histogram of costs and the offsets.
-pub fn blocks(view: &ClockView) -> Vec<Block<'_>> {
+pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let unknown = || "unknown".to_owned();
     let mut table = Table::new(["", ""].map(Column::words));
@@ -129,4 +238,22 @@ fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
     }
     lines.push(" middle of the bounds in ns, row minus column".to_owned());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_and_tool_is_told_in_words_of_its_own() {
+        let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
+        let tools = Tool::ALL.map(|tool| format!("as:{tool}"));
+        let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
+        told.extend(["cas+pause", "ring+pause"].map(timed));
+        let count = told.len();
+        told.sort();
+        told.dedup();
+        assert!(told.len() == count && !told[0].is_empty(), "{told:?}");
+        assert_eq!(timed("unheard-of"), "");
+    }
 }
