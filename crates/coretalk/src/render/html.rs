@@ -139,7 +139,8 @@ fn class(table: &Table, column: usize) -> &'static str {
 
 fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
-        Cell::Text(text) => escaped(text),
+        // Two blanks part one of several from the next, which HTML takes for one.
+        Cell::Text(text) => escaped(text).replace("  ", "&emsp;"),
         Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
         Cell::Unknown => "·".to_owned() + &mark_place(column, ""),
         Cell::Blank => String::new(),
