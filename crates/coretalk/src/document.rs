@@ -8,35 +8,27 @@ mod comparison;
 mod difference;
 mod environment;
 mod facts;
-mod ladder;
+mod latency;
 pub mod line;
-mod load;
 mod matrix;
-mod overview;
-mod queue;
 mod series;
-mod spin;
 mod topology;
-mod watch;
+mod trials;
 
 pub use advice::{AdviceDoc, AgainstDoc, BaselineDoc, ProofDoc, SnippetDoc};
 pub use comparison::{ArmDoc, ComparisonDoc, FailedDoc, PairDoc};
-pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, MismatchDoc};
+pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, GroupDoc, MismatchDoc, OverviewDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
-pub use ladder::LadderDoc;
+pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
-pub use load::{CpuLoadDoc, LoadDoc};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
-pub use overview::{GroupDoc, OverviewDoc};
-pub use queue::QueueCellDoc;
 pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc};
-pub use spin::SpinDoc;
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
     SuspectDoc, TopologyDoc,
 };
-pub use watch::{WatchDoc, WatchedKernelDoc, WatchedStateDoc};
+pub use trials::{CpuLoadDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
 use crate::RunReport;
 use coretalk_model::Departure;
@@ -173,7 +165,7 @@ impl<'a> Document<'a> {
             matrices,
             series: series(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
-            advice: spin::of_report(report).into_iter().map(AdviceEntry::Spin).collect(),
+            advice: trials::spins(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: report.watch().map(WatchDoc::of),
             load: load(report),
             ..Document::empty()

@@ -1,8 +1,6 @@
 //! A run to text that other programs read: a file for what each family of formats holds.
 
 mod hgrm;
-mod hyperfine;
-mod imitation;
 mod jsonl;
 mod map;
 mod place;
@@ -10,8 +8,8 @@ mod queue;
 mod series;
 
 pub use hgrm::{hgrm_files, hgrm_name};
-pub use imitation::write_imitations;
 pub use jsonl::write_jsonl;
+pub use map::write_imitations;
 
 use crate::RunReport;
 use crate::document::{Document, Identity};
@@ -193,7 +191,7 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
     match format {
         Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),
         Format::Markdown if place => place::write_markdown(what, out),
-        Format::HyperfineJson => hyperfine::write(what, out),
+        Format::HyperfineJson => place::write_hyperfine(what, out),
         Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
         Format::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
         Format::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),

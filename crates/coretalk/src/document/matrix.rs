@@ -4,8 +4,8 @@ mod columns;
 
 pub use columns::Columns;
 
-use super::queue::QueueCellDoc;
 use super::series::ValueDoc;
+use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
 use coretalk_model::latency::{
     Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,

@@ -1,10 +1,12 @@
-//! Formats of latency maps: a square with what is known of its run, a bare triangle, tables for pull requests.
+//! Formats of latency maps: a square with what is known of its run, a bare triangle, tables for pull requests, and what
+//! imitated tools print.
 
 use super::{Export, ExportError, Format, facts};
+use crate::RunReport;
 use crate::report::{plain, words};
 use coretalk_model::Matrix;
 use coretalk_model::formats::{self, Unit};
-use coretalk_model::latency::LatencyMap;
+use coretalk_model::latency::{Imitated, LatencyMap};
 use std::io::Write;
 
 /// A metadata block, a header row with CPU ids, the full square.
@@ -51,6 +53,30 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a line before it says
+/// so: nobody should take it for what the tool printed somewhere. So does one of each CPU that went away. `render` knows
+/// the formats of the tools and lives beside their kernels.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_imitations(
+    report: &RunReport,
+    render: &dyn Fn(&Imitated) -> String,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
+    if report.header.simulated {
+        let machine = plain(report.environment.simulated.as_deref().unwrap_or("machine"));
+        writeln!(out, "SIMULATED {machine}: these numbers say nothing about this computer")?;
+    }
+    for departure in &report.header.departed {
+        writeln!(out, "! {departure}: pairs with it are not measured to the end")?;
+    }
+    for imitated in report.imitated() {
+        out.write_all(render(imitated).as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The map that a format for one map shows.
