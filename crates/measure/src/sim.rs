@@ -21,7 +21,6 @@ pub mod spawn;
 mod spec;
 mod stage;
 mod stalls;
-mod states;
 pub mod stream;
 mod structure;
 mod trial;
@@ -93,7 +92,7 @@ impl SimMachine {
         let environment = environment::environment(&spec);
         let sim = SimState {
             true_costs: true_costs::TrueCosts::new(&spec, topology, &reported),
-            states: states::StateLine::new(spec.states.clone(), seed),
+            states: sim_state::StateLine::new(spec.states.clone(), seed),
             clocks: clock::CoreClocks::new(&spec.core_clock, seed),
             counter: clock::Counter::new(&spec.counter),
             workers: CpuSet::new(),

@@ -7,9 +7,6 @@ use coretalk_model::{ClockFacts, CpuId, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-#[cfg_attr(target_arch = "x86_64", path = "clock/x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "clock/aarch64.rs")]
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "clock/other.rs")]
 mod arch;
 pub mod offset;
 pub mod os;

@@ -1,12 +1,18 @@
-//! [`plan`]: what a run would measure and how long it takes, after a short pilot.
+//! [`plan`]: what a run would measure and how long it takes, after a short pilot and from trying some of it.
 
 use super::driver::Driver;
-use super::{Ended, Past, RunError, outline, pilot};
+use super::map::{
+    FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
+};
+use super::{Ended, Past, RunError, pilot};
 use crate::machine::Machine;
+use crate::schedule;
 use crate::stop::Stop;
-use coretalk_model::latency::LatencySettings;
-use coretalk_model::{Picos, Relation};
-use std::collections::BTreeMap;
+use coretalk_model::latency::analyse::Survey;
+use coretalk_model::latency::{ChosenRegime, LatencySettings, Purpose, cell};
+use coretalk_model::stats::{ANALYSES, Analysis, median, normal};
+use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What would be measured and how long it takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +59,7 @@ pub fn plan(
     if pilot::perform(&mut driver)? == Ended::Interrupted {
         return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
     }
-    let outline = outline::outline(&mut driver)?;
+    let outline = outline(&mut driver)?;
     let mut relations: BTreeMap<Relation, u64> = BTreeMap::new();
     for &relation in &driver.relations {
         *relations.entry(relation).or_default() += 1;
@@ -84,4 +90,261 @@ pub fn plan(
         basis,
         file_bytes: (EMPTY_FILE_BYTES + visits * per_visit) as u64,
     })
+}
+
+/// What a run over the whole map would be.
+pub struct Outline {
+    /// Passes that every cell gets, and the most a wide one can get.
+    pub passes: [u32; 2],
+    /// Mean passes expected.
+    pub expected_passes: f64,
+    /// Rounds in a pass over all cells.
+    pub rounds_per_pass: u64,
+    /// Pairs at the same time.
+    pub parallel: u32,
+    /// Kernels of a visit.
+    pub kernels: Vec<String>,
+    /// Spans of a visit, on average.
+    pub spans_per_visit: f64,
+    /// Batches of a visit, on average.
+    pub batches_per_visit: f64,
+    /// Expected machine time, the pilot's included.
+    pub machine_time: Picos,
+    /// What it rests on.
+    pub basis: String,
+}
+
+/// Rounds of a parallel schedule that are tried for an outline, and how often: five visits have a median to deviate
+/// from.
+const TRIED_ROUNDS: usize = 40;
+const TRIED_TIMES: u32 = 5;
+/// Share of the visits that ticks and spikes push out of ± 2 % where each line is timed once: 4 in 10,000 on simulated
+/// machines, too rare for the few cells of a serial pilot to show.
+const RARELY: f64 = 4e-4;
+
+/// Tries a few cells of each relation, and some parallel rounds where there will be any, and extrapolates.
+pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
+    let piloted = driver.run.elapsed();
+    let target = target(driver);
+    prepare(driver, target);
+    let parallel = regime(driver, target);
+    driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
+    let cells = super::pilot::representative_cells(driver);
+    let some = some_cells(driver);
+    let tries = match target {
+        Target::Fixed(passes) if !has_further_analyses(driver.settings) => passes.min(2),
+        _ => ANALYSES[0] as u32,
+    };
+    let mut sampled = BTreeMap::new();
+    for pass in 0..tries {
+        // What a visit takes differs from cell to cell, and so do a few of them from the rest; noise shows in any.
+        let tried = if pass == 0 { &some } else { &cells };
+        let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
+        driver.perform(Purpose::Map, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
+        if pass == 0 {
+            sampled = expected_by_relation(driver);
+        }
+    }
+    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    let schedule = rounds(driver, &all, 0);
+    let mut beyond = if driver.visit_plan.repeats_lines() { 0.0 } else { RARELY };
+    let sweep_ns = if parallel > 1 {
+        let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
+        let began = driver.run.now();
+        for pass in tries..tries + TRIED_TIMES {
+            driver.perform(Purpose::Map, pass, tried, &|plan, cell| plan.map(cell, 0))?;
+        }
+        beyond = share_beyond(driver, tried.iter().flatten());
+        let once = (driver.run.now() - began).ns() / f64::from(TRIED_TIMES);
+        once * schedule.len() as f64 / tried.len() as f64
+    } else {
+        driver.relations.iter().filter_map(|relation| sampled.get(relation)).sum()
+    };
+    let ladder_ns = super::ladder::try_a_pass(driver, &cells)?;
+    let gap = gap(driver, target);
+    let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
+    let (passes, expected_passes, map_time) = match target {
+        Target::Fixed(passes) => {
+            // Of a tiny machine these are those of the second analysis.
+            let further = match has_further_analyses(driver.settings) {
+                true => last_analysis(driver, &cells, REACH, sweep) as u32 - passes,
+                false => 0,
+            };
+            let ladder_ns = super::ladder::share_of_a_pass_ns(ladder_ns, passes);
+            let with_ladder = super::ladder::passes_beside(passes);
+            let time = (sweep_ns + ladder_ns).max(gap.ns()) * f64::from(with_ladder)
+                + sweep * f64::from(passes + further - with_ladder);
+            ([passes, passes + further], f64::from(passes + further), time)
+        }
+        Target::Analyses => {
+            let share = share_open(driver, &cells, beyond);
+            // With a cell or two to expect, the second analysis is as likely as not.
+            let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
+            let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
+            let [usual, last] =
+                [REACH, REACH_OF_SOME].map(|reach| last_analysis(driver, &cells, reach, sweep));
+            let more = (usual - ANALYSES[0]) as f64;
+            let second = if share * FEW as f64 <= 1.0 {
+                // Beside the ladder, which is counted for itself.
+                let alone_ns = super::ladder::whole_ns(ladder_ns);
+                (more * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
+            } else {
+                more * late_ns.max(gap.ns())
+            };
+            let some_ns = sweep_ns * rest_share(driver, SOME_WIDER, parallel, schedule.len());
+            let further = (last - usual) as f64 * some_ns.max(gap.ns());
+            let remeasured = likely * REMEASURED_SHARE * sweep_ns;
+            let first = ANALYSES[0] as f64;
+            let passes = [ANALYSES[0], last].map(|passes| passes as u32);
+            (passes, first + share * more, sweep * first + likely * second + further + remeasured)
+        }
+    };
+    // Where the number of passes is settled, the ladder is climbed between them.
+    let ladder_after =
+        if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
+    let beside = ladder_after + beside_ns(driver, parallel);
+    let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.visit_plan.map(cell, 0)).collect();
+    let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
+        orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
+    };
+    let mut kernels: Vec<String> = orders[0].iter().map(|order| order.kernel.id.to_string()).collect();
+    kernels.dedup();
+    Ok(Outline {
+        passes,
+        expected_passes,
+        rounds_per_pass: schedule.len() as u64,
+        parallel,
+        kernels,
+        spans_per_visit: mean(&|orders| orders.len() as u64),
+        batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
+        machine_time: piloted + Picos::from_ns(map_time + beside),
+        basis: format!(
+            "a pilot on {} {} that took {}",
+            cells.len(),
+            if cells.len() == 1 { "pair" } else { "pairs" },
+            driver.run.elapsed()
+        ),
+    })
+}
+
+/// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
+const REMEASURED_SHARE: f64 = 0.08;
+
+/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
+/// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
+/// it is known otherwise; normal noise gives a lower bound.
+fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let surveys = surveys(driver, &regime);
+    let shares = surveys.iter().map(|survey| {
+        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
+            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
+            let beyond = beyond.max(known_beyond);
+            1.0 - (1.0 - beyond).powi(ANALYSES[0] as i32)
+        });
+        let shares: Vec<f64> = by_cell.collect();
+        coretalk_model::stats::mean(&shares).unwrap_or(1.0)
+    });
+    shares.fold(0.0, f64::max)
+}
+
+/// Intervals reach about so many standard errors of a mean: the hull of an order statistic, which takes 3.3 to 4.3 of them at
+/// the second to sixth analysis, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median,
+/// 1.27 deviations for the largest of six); and what few visits do not show of the scatter of many.
+const REACH: f64 = 5.5;
+/// Of so large a share of the cells they reach so far: three or four further analyses of mesh-64 at ± 0.3 % are of a
+/// tenth.
+const SOME_WIDER: f64 = 0.1;
+const REACH_OF_SOME: f64 = 1.8 * REACH;
+
+/// Passes at the analysis that gives cells like the tried ones the precision that is asked for, as far as the budget
+/// reaches where each pass takes so long.
+fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    // A tiny machine chooses its hints when the second analysis is over.
+    let plain = |&protocol: &Protocol| {
+        let kernel = KernelId::of(protocol, Hint::None);
+        Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel)
+    };
+    let mut surveys = surveys(driver, &regime);
+    if surveys.is_empty() {
+        surveys.extend(driver.settings.protocols.iter().filter(|protocol| protocol.is_latency()).map(plain));
+    }
+    let scales = |survey: &Survey<'_>| -> Vec<f64> {
+        cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).collect()
+    };
+    let typical = surveys.iter().filter_map(|survey| median(&scales(survey))).fold(0.0, f64::max);
+    let mut passes = ANALYSES[1];
+    if !has_further_analyses(driver.settings) {
+        return passes;
+    }
+    let width = |passes: usize| reach * typical / (passes as f64).sqrt();
+    let most = driver.settings.budget.ns() * MAP_SHARE / pass_ns.max(1.0);
+    while width(passes) > driver.settings.precision && 2.0 * passes as f64 <= most {
+        passes = Analysis::at(passes + 1, driver.settings.analyses).passes();
+    }
+    passes
+}
+
+/// Share of the visits of tried cells that lie outside the requested precision. One visit of each cell is the median
+/// and deviates by nothing.
+fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
+    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
+    let Some(slot) = kernels.filter_map(|kernel| driver.log.record.slot(&kernel, 0)).next() else {
+        return 0.0;
+    };
+    let mut residuals = Vec::new();
+    for passes in cells.filter_map(|&cell| driver.log.record.passes(cell as usize)) {
+        cell::pass_residuals(passes, slot, 0, &mut residuals);
+    }
+    let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
+    let others = f64::from(TRIED_TIMES) / f64::from(TRIED_TIMES - 1);
+    others * beyond as f64 / residuals.len().max(1) as f64
+}
+
+/// Share of a full sweep that the open cells take: serially their own share; in parallel as many rounds as the CPU
+/// with most of them needs (mean of a Poisson variable plus three deviations).
+fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
+    if parallel <= 1 {
+        return share;
+    }
+    let each = share * driver.settings.cpus.len() as f64;
+    ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
+}
+
+/// Expected time of what comes after the map but for the ladder: the gate where pairs run in parallel, and execution.
+fn beside_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
+    let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
+    let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
+    gate + super::execution::expected(driver).ns()
+}
+
+/// Cells of each relation that an outline times once, to know the mean.
+const SOME: usize = 48;
+
+/// The representatives, and some cells of each relation drawn at random.
+fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
+    let mut chosen: BTreeSet<u32> = super::pilot::representative_cells(driver).into_iter().collect();
+    let mut by_relation: BTreeMap<Relation, Vec<u32>> = BTreeMap::new();
+    for (cell, &relation) in (0..).zip(&driver.relations) {
+        by_relation.entry(relation).or_default().push(cell);
+    }
+    for (relation, mut cells) in by_relation {
+        driver.key(Purpose::Map, 0).with(relation.code()).with(11).shuffle(&mut cells);
+        chosen.extend(cells.into_iter().take(SOME));
+    }
+    chosen.into_iter().collect()
+}
+
+/// Mean time of a visit by relation, in nanoseconds, as far as it was seen.
+fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
+    let mut seen = BTreeMap::new();
+    for (cell, &relation) in (0..).zip(&driver.relations) {
+        if let std::collections::btree_map::Entry::Vacant(place) = seen.entry(relation)
+            && let Some(ns) = driver.expect(Purpose::Map, &vec![cell])
+        {
+            place.insert(ns);
+        }
+    }
+    seen
 }
