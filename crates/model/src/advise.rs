@@ -4,7 +4,6 @@
 //! of groups, from greedy growth and from simple orders; each is made better by exchanges of groups and of single
 //! threads; the best is taken, and where few threads allow it, proven to be the best of all.
 
-mod bound;
 mod candidates;
 mod distances;
 mod exact;
@@ -147,7 +146,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
 /// By which share of its cost the best of all placements could be better than one that is known. `cheapest` is what the
 /// cheapest of all costs at the values of the cells, where every placement was looked at.
 fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
-    let bound = bound::least_cost(graph, distances) / graph.total();
+    let bound = exact::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
     // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.

@@ -1,27 +1,23 @@
 //! Inference: which CPUs belong together, from the latencies alone.
 //!
 //! The steps are those of METHODOLOGY.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
-//! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `clear` (cuts of which the whole matrix speaks), `repair` (leftovers divided
-//! again), `guard` (against the scatter of the outside), `blocks` (what the levels do not explain), `agreement` (what a source reports beside it), `naming` (what the finest
-//! level is, where a test says so). [`infer`] goes
-//! through them; nothing here draws a random number or keeps a state.
+//! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `clear` (cuts of which the whole
+//! matrix speaks), `repair` (leftovers divided again), `guard` (against the scatter of the outside), `blocks` (what the
+//! levels do not explain), `agreement` (what a source reports beside it), `findings` (what the finest level is, where a
+//! test says so). [`infer`] goes through them; nothing here draws a random number or keeps a state.
 
 mod agreement;
 mod blocks;
 mod chance;
 mod clear;
 mod distances;
-mod error;
 mod findings;
 mod guard;
 mod irregular;
 mod layout;
 mod levels;
-mod naming;
-mod observation;
 mod partition;
 mod repair;
-mod repeat;
 mod separation;
 mod solid;
 mod structure;
@@ -31,17 +27,15 @@ mod tests;
 mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
-pub use error::InferError;
 pub use findings::{Beside, Findings, Refusal, levels_changed};
 pub use layout::Layout;
-pub use observation::{Observation, observations};
-pub use repeat::repeatability;
-pub use structure::{InferredLevel, LoneGroup, Shape, Structure};
+pub use structure::{InferredLevel, LoneGroup, Shape, Structure, repeatability};
 pub use suspects::{Doubt, Suspect};
 
-use crate::Matrix;
+use crate::latency::{CellValue, LatencyMap};
 use crate::stats::elementary::exp;
 use crate::stats::{exact_median_interval, median_in_place, normal};
+use crate::{CpuId, Flag, Matrix};
 use blocks::Blocks;
 use clear::Cut;
 use distances::Distances;
@@ -297,4 +291,72 @@ fn scatter(distances: &Distances) -> f64 {
     let left_out = cells.len() / 20;
     let width = cells[cells.len() - 1 - left_out] - cells[left_out];
     width / (2.0 * normal::quantile(0.95))
+}
+
+/// Why nothing can be inferred from a matrix. Follows "cannot infer a structure:".
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum InferError {
+    /// Two CPUs have one pair, and one number has no structure.
+    #[error("{}, and groups show only from three CPUs on", pairs_words(*.cpus))]
+    TooFew {
+        /// CPUs of the matrix.
+        cpus: usize,
+    },
+    /// A cell that no measurement gives.
+    #[error("the latency of CPU {from} to CPU {to} is {value}, which no measurement gives; check the file")]
+    Impossible {
+        /// Initiator.
+        from: CpuId,
+        /// Responder.
+        to: CpuId,
+        /// What stands there.
+        value: f64,
+    },
+    /// Too few of the pairs have a value.
+    #[error("{known} of {of} pairs have a value; at least half of them are needed")]
+    TooSparse {
+        /// Pairs with a value.
+        known: usize,
+        /// Pairs.
+        of: usize,
+    },
+}
+
+fn pairs_words(cpus: usize) -> &'static str {
+    match cpus {
+        0 => "the matrix has no CPU with a value",
+        1 => "one CPU has nobody to talk to",
+        _ => "2 CPUs have 1 pair between them",
+    }
+}
+
+/// What inference needs to know of a pair of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation {
+    /// Half round trip, in any unit that is one for the whole matrix.
+    pub value: f64,
+    /// Half the width of its interval as a share of the value; 0 where nobody said.
+    pub half_width: f64,
+}
+
+impl Observation {
+    /// A value of which nothing more is known, as in a file of another tool.
+    pub fn bare(value: f64) -> Observation {
+        Observation { value, half_width: 0.0 }
+    }
+
+    /// A measured cell. One whose CPU moved tells nothing about CPUs.
+    pub fn of_cell(value: &CellValue) -> Option<Observation> {
+        let half_width = value.latency_ns.relative_half_width();
+        (!value.flags.contains(Flag::Migrated)).then_some(Observation {
+            value: value.latency_ns.point,
+            // Too few passes for an interval.
+            half_width: if half_width.is_finite() { half_width } else { 1.0 },
+        })
+    }
+}
+
+/// The pairs of a measured map.
+pub fn observations(map: &LatencyMap) -> Matrix<Option<Observation>> {
+    map.cells.map(|cell| cell.value().and_then(Observation::of_cell))
 }

@@ -7,7 +7,6 @@ pub mod choices;
 pub mod execution;
 pub mod hint;
 pub mod imitated;
-pub mod kinds;
 pub mod ladder;
 pub mod one_way;
 mod passes;
@@ -23,8 +22,7 @@ pub mod watch;
 pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use execution::{Execution, ExecutionTest};
-pub use kinds::Kinds;
-pub use record::{CellPasses, Entry, Record, cells, representatives};
+pub use record::{CellPasses, Entry, Kinds, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
     Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LadderRow, LatencyMap,

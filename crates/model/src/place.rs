@@ -7,15 +7,13 @@ mod metric;
 mod placement;
 mod reason;
 mod settings;
-mod structure;
 mod workload;
 
 pub use analyse::{ALPHA, MOST_REPETITIONS, Standing, analyse_places, least_repetitions, standing};
 pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Open, Outcome, PlaceResult, effect};
 pub use derive::{PresetError, cores_first, derive};
 pub use metric::{COMMAND_METRICS, Metric, OTHERS, Role, WAITED};
-pub use placement::{Binding, Placement, PlacementName, Preset};
+pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
 pub use reason::{Reason, Why, why};
 pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
-pub use structure::Structure;
 pub use workload::{Habit, Talk, Workload, WorkloadError, WorkloadKind};

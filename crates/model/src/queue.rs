@@ -1,10 +1,238 @@
 //! Throughput of bounded queues: the matrices of a run of series, and what can be said of them in words.
 
-mod cell;
 pub mod names;
 mod summary;
-mod switches;
 
-pub use cell::{QueueCell, QueueMatrix, both, matrices};
 pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
-pub use switches::{SwitchRate, switch_rate};
+
+use crate::series::{SeriesResult, TrialResult};
+use crate::stats::Estimate;
+use crate::{CpuId, Flag};
+
+/// One ordered pair of CPUs through one queue.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueCell<'a> {
+    /// Everything that was found out.
+    pub trial: &'a TrialResult,
+}
+
+/// One queue with one payload and one capacity, between every pair that was measured.
+#[derive(Debug, Clone)]
+pub struct QueueMatrix<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// What was measured, in the order of the plan.
+    pub cells: Vec<QueueCell<'a>>,
+}
+
+/// The matrices of a run, in the order of the plan. Trials at a fixed rate, and those with several producers or
+/// consumers, are no cells.
+pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
+    let mut found: Vec<QueueMatrix<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
+        let parameters = &trial.spec.parameters;
+        let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
+        let (Some(queue), Some(payload), Some(capacity)) = (queue, payload, parameters.number("capacity"))
+        else {
+            continue;
+        };
+        let capacity = capacity as u64;
+        let same = |matrix: &QueueMatrix<'_>| {
+            (matrix.queue, matrix.payload, matrix.capacity) == (queue, payload, capacity)
+        };
+        // Trials of one matrix stand together.
+        if !found.last().is_some_and(same) {
+            found.push(QueueMatrix { queue, payload, capacity, cells: Vec::new() });
+        }
+        if let Some(matrix) = found.last_mut() {
+            matrix.cells.push(QueueCell { trial });
+        }
+    }
+    found
+}
+
+/// Whether a trial is a cell of a matrix.
+fn is_cell(trial: &TrialResult) -> bool {
+    let parameters = &trial.spec.parameters;
+    trial.spec.probe == names::PROBE
+        && trial.spec.placement.len() == 2
+        && ["rate_per_s", "producers", "consumers"].iter().all(|name| parameters.number(name).is_none())
+}
+
+impl<'a> QueueMatrix<'a> {
+    /// The cell of a producer and a consumer, where it was asked for.
+    pub fn get(&self, from: CpuId, to: CpuId) -> Option<&QueueCell<'a>> {
+        self.cells.iter().find(|cell| cell.pair() == [from, to])
+    }
+}
+
+impl<'a> QueueCell<'a> {
+    /// Whether a trial belongs to a matrix, and not among the series.
+    pub fn holds(trial: &TrialResult) -> bool {
+        is_cell(trial)
+    }
+
+    /// Producer and consumer.
+    pub fn pair(&self) -> [CpuId; 2] {
+        [self.trial.spec.placement[0], self.trial.spec.placement[1]]
+    }
+
+    /// Messages per second.
+    pub fn rate(&self) -> Option<&'a Estimate> {
+        self.trial.values.get(names::RATE)
+    }
+
+    /// Messages per second where they say something about the pair: not where two threads that poll share a CPU and
+    /// hand over once in a time slice.
+    pub fn rate_of_pair(&self) -> Option<&'a Estimate> {
+        self.rate().filter(|_| !self.trial.flags.contains(Flag::SharedSpin))
+    }
+
+    /// CPU time of producer and consumer for each message, in nanoseconds.
+    pub fn cpu_ns(&self) -> [Option<f64>; 2] {
+        names::CPU_NS.map(|name| self.per_message(name))
+    }
+
+    /// How often producer and consumer gave their CPU away for each message.
+    pub fn voluntary(&self) -> [Option<f64>; 2] {
+        names::VOLUNTARY.map(|name| self.per_message(name))
+    }
+
+    /// How often it was taken from them for each message.
+    pub fn involuntary(&self) -> [Option<f64>; 2] {
+        names::INVOLUNTARY.map(|name| self.per_message(name))
+    }
+
+    /// Share of messages for which the producer found the queue full.
+    pub fn full_ratio(&self) -> Option<f64> {
+        self.per_message(names::FULL)
+    }
+
+    /// Share of messages for which the consumer found it empty.
+    pub fn empty_ratio(&self) -> Option<f64> {
+        self.per_message(names::EMPTY)
+    }
+
+    /// Messages that the consumer took from one time that it found the queue empty to the next.
+    pub fn mean_batch(&self) -> Option<f64> {
+        let messages = self.count(names::MESSAGES)?;
+        let empty = self.count(names::EMPTY)?;
+        Some(messages / empty.max(1.0))
+    }
+
+    /// CPUs kept busy by both sides together, starting and ending of threads included.
+    pub fn cpu_load(&self) -> Option<f64> {
+        both([0, 1].map(|role| self.trial.busy.get(role).copied().flatten()))
+    }
+
+    fn count(&self, name: &str) -> Option<f64> {
+        self.trial.counts.get(name).map(|count| *count as f64)
+    }
+
+    fn per_message(&self, name: &str) -> Option<f64> {
+        let messages = self.count(names::MESSAGES).filter(|messages| *messages > 0.0)?;
+        Some(self.count(name)? / messages)
+    }
+}
+
+/// The sum of both sides; unknown where one is.
+pub fn both([producer, consumer]: [Option<f64>; 2]) -> Option<f64> {
+    Some(producer? + consumer?)
+}
+
+/// What the diagonal says about switches between threads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchRate<'a> {
+    /// The queue that made most of them.
+    pub queue: &'a str,
+    /// What travelled.
+    pub payload: &'a str,
+    /// Messages that it held.
+    pub capacity: u64,
+    /// Which CPU.
+    pub cpu: CpuId,
+    /// Switches for each message.
+    pub per_message: f64,
+    /// Switches a second, with the interval of the messages. Each takes at most the time from one to the next: what the
+    /// queue does is in it.
+    pub per_s: Estimate,
+}
+
+/// The most that a queue on one CPU made the system switch; `None` where no two threads that sleep shared one, or the
+/// system counts no switches. Method: messages a second × switches of both threads for each message.
+pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
+    let of_matrix = |matrix: &QueueMatrix<'a>| -> Vec<SwitchRate<'a>> {
+        let (queue, payload, capacity) = (matrix.queue, matrix.payload, matrix.capacity);
+        let diagonal = matrix.cells.iter().filter(|cell| cell.pair()[0] == cell.pair()[1]);
+        diagonal
+            .filter_map(|cell| {
+                let per_message = both([both(cell.voluntary()), both(cell.involuntary())])?;
+                let rate = cell.rate_of_pair()?;
+                let per_s = rate.scaled(per_message);
+                let cpu = cell.pair()[0];
+                Some(SwitchRate { queue, payload, capacity, cpu, per_message, per_s })
+            })
+            .collect()
+    };
+    let all = matrices.iter().flat_map(of_matrix).filter(|rate| rate.per_s.point > 0.0);
+    all.max_by(|a, b| a.per_s.point.total_cmp(&b.per_s.point))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QueueCell, names, *};
+    use crate::series::{TrialResult, TrialSpec};
+    use crate::{Flag, Flags};
+
+    fn trial(pair: [u32; 2], per_s: f64, switches: [u64; 4], flags: Flags) -> TrialResult {
+        let (low, high) = (0.9 * per_s, 1.1 * per_s);
+        let spread = Estimate { point: per_s, low, high, confidence: 0.95, effective_n: 8.0 };
+        let [given, got, taken, lost] = switches;
+        let counts = [
+            (names::MESSAGES, 100),
+            (names::VOLUNTARY[0], given),
+            (names::VOLUNTARY[1], got),
+            (names::INVOLUNTARY[0], taken),
+            (names::INVOLUNTARY[1], lost),
+        ];
+        let spec = TrialSpec {
+            probe: names::PROBE.into(),
+            parameters: Default::default(),
+            placement: pair.map(CpuId).to_vec(),
+        };
+        TrialResult {
+            passes: 8,
+            values: [(names::RATE.to_owned(), spread)].into(),
+            counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
+            flags,
+            ..TrialResult::of(spec)
+        }
+    }
+
+    #[test]
+    fn the_diagonal_of_a_queue_that_sleeps_tells_it() {
+        let polls = Flags::NONE.with(Flag::SharedSpin);
+        let trials = [
+            trial([0, 1], 9e6, [100, 100, 0, 0], Flags::NONE),
+            trial([0, 0], 200e3, [80, 90, 20, 10], Flags::NONE),
+            trial([1, 1], 180e3, [100, 100, 0, 0], Flags::NONE),
+            trial([1, 1], 9e6, [100, 100, 0, 0], polls),
+        ];
+        let cells = trials.iter().map(|trial| QueueCell { trial }).collect();
+        let matrix = QueueMatrix { queue: "semaphore", payload: "u64", capacity: 1, cells };
+        let found = switch_rate(std::slice::from_ref(&matrix)).unwrap();
+        assert_eq!((found.cpu, found.capacity, found.per_message), (CpuId(0), 1, 2.0));
+        assert_eq!(
+            (found.per_s.point, found.per_s.low.round()),
+            (400e3, 360e3),
+            "not of two CPUs, not of slices"
+        );
+
+        let apart = QueueMatrix { cells: matrix.cells[..1].to_vec(), ..matrix };
+        assert_eq!(switch_rate(&[apart]), None);
+    }
+}

@@ -12,7 +12,6 @@ mod interval;
 pub mod latin;
 mod lines;
 mod location;
-mod mean;
 pub mod multiple;
 pub mod normal;
 mod order_statistic;
@@ -24,14 +23,13 @@ mod stopping;
 pub use correlation::{Correlation, Pool};
 pub use drift::{Pass, drift_interval};
 pub use estimate::Estimate;
-pub use interval::{block_medians, fixed_interval, passes_interval};
+pub(crate) use interval::student;
+pub use interval::{block_medians, fixed_interval, mean_interval, passes_interval};
 pub use lines::{LineScratch, LineSummary, summarize_lines};
 pub use location::{
     MadScale, NORMAL_MAD_SCALE, mad, mean, median, median_in_place, median_of_sorted, quantile,
     quantile_of_sorted, trimmed_mean, variance,
 };
-pub use mean::mean_interval;
-pub(crate) use mean::student;
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};

@@ -1,10 +1,8 @@
 //! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
 
 mod beside;
-mod nesting;
 
-pub use beside::{Beside, MemoryNode, Same};
-pub use nesting::with_shared_l2;
+pub use beside::{Beside, MemoryNode, Same, with_shared_l2};
 
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
@@ -229,8 +227,7 @@ impl Topology {
         let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
         let parts = Parts { cpus, domains: kept, classes, beside: Some(Beside::default()) };
         let mut topology = Topology { parts, groups, levels: Level::ALL };
-        topology.levels =
-            nesting::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
+        topology.levels = beside::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
         topology
     }
 

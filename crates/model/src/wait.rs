@@ -1,6 +1,142 @@
 //! Ways of waiting: names of what `wait` says, and when sleeping pays.
 
-mod crossover;
 pub mod names;
 
-pub use crossover::{Crossover, crossovers};
+use crate::CpuId;
+use crate::series::{SeriesResult, TrialResult, side_by_side};
+use crate::stats::Estimate;
+
+/// Sleeping against the best way of polling, on one pair of CPUs.
+///
+/// Polling takes CPU time for as long as the wait lasts. Sleeping takes the CPU time of going to sleep and of being
+/// woken, on both sides, however long the wait lasts, and the other side goes on later. So a wait that is shorter than
+/// the CPU time of a sleep is cheaper spent polling, whatever latency is worth; and polling for just that long before
+/// sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch, Owicki 1994, "Competitive
+/// randomized algorithms for nonuniform problems", the deterministic case).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossover {
+    /// The CPUs, in role order.
+    pub placement: Vec<CpuId>,
+    /// The best way of polling: the least time of a trip among those that never sleep or give their CPU away.
+    pub spinning: String,
+    /// CPU time of one sleep and the wake-up that ends it, on both sides: the wait below which polling is cheaper.
+    /// Point and interval in nanoseconds.
+    pub spin_ns: [f64; 3],
+    /// By how much later a sleeper goes on than one who polls, in nanoseconds: point and interval. May be negative.
+    pub later_ns: [f64; 3],
+}
+
+/// Fewer sleeps in a round trip than this: most waits ended before the sleep, and what a sleep costs cannot be told.
+const FEWEST_SLEEPS: f64 = 1.0;
+/// Strategies that give their CPU away at some time.
+const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
+
+/// One for each pair of CPUs on which `futex` and some way of polling were measured, and on which `futex` slept.
+pub fn crossovers(result: &SeriesResult) -> Vec<Crossover> {
+    result.trials.iter().filter_map(|sleeping| of(sleeping, result)).collect()
+}
+
+fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
+    let pair = |trial: &TrialResult| {
+        let known = trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
+        let mode = trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
+        known && mode && trial.spec.placement.len() == 2 && trial.spec.placement[0] != trial.spec.placement[1]
+    };
+    let strategy = |trial: &TrialResult| trial.spec.parameters.text("strategy").map(str::to_owned);
+    if !pair(sleeping) || strategy(sleeping).as_deref() != Some("futex") {
+        return None;
+    }
+    let alike = result.trials.iter().filter(|trial| {
+        pair(trial)
+            && trial.spec.placement == sleeping.spec.placement
+            && trial.spec.parameters.text("mode") == sleeping.spec.parameters.text("mode")
+    });
+    // What was never measured in one state of the machine cannot be held against each other.
+    let alike: Vec<&TrialResult> = alike.collect();
+    let beside = side_by_side(&alike);
+    let sleeping = alike.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
+    let sleeping = beside[sleeping].as_deref()?;
+    let alike = beside.iter().filter_map(Option::as_deref);
+    // A loop of many trips has no clock inside; single ones are net of it.
+    let trip = |trial: &TrialResult| {
+        trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()
+    };
+    let polls = |trial: &&TrialResult| {
+        let sleeps = trial.values.get(names::SLEEPS).is_none_or(|sleeps| sleeps.point > 0.01);
+        let gives_away = |name: &str| GIVE_AWAY.iter().any(|of| name.starts_with(of));
+        strategy(trial).is_some_and(|name| !gives_away(&name)) && !sleeps
+    };
+    let (best, spinning) = alike
+        .filter(polls)
+        .filter_map(|trial| Some((trip(trial)?, strategy(trial)?)))
+        .min_by(|a, b| a.0.point.total_cmp(&b.0.point))?;
+    let [cpu, sleeps] = [names::CPU_NS, names::SLEEPS].map(|name| sleeping.values.get(name));
+    let (cpu, sleeps, slept) = (cpu?, sleeps?, trip(sleeping)?);
+    if sleeps.point < FEWEST_SLEEPS || sleeps.low <= 0.0 {
+        return None;
+    }
+    let found = Crossover {
+        placement: sleeping.spec.placement.clone(),
+        spinning,
+        spin_ns: [cpu.point / sleeps.point, cpu.low / sleeps.high, cpu.high / sleeps.low],
+        // Half of a round trip is one wait.
+        later_ns: difference(&slept, &best).map(|ns| ns / 2.0),
+    };
+    // Too few passes have an interval without ends, and say nothing.
+    found.spin_ns.iter().chain(&found.later_ns).all(|ns| ns.is_finite()).then_some(found)
+}
+
+/// Ends of the difference where both lie anywhere in their intervals.
+fn difference(a: &Estimate, b: &Estimate) -> [f64; 3] {
+    [a.point - b.point, a.low - b.high, a.high - b.low]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::{Parameters, TrialSpec};
+
+    fn trial(strategy: &str, net: f64, cpu: f64, sleeps: f64) -> TrialResult {
+        let estimate = |point: f64| Estimate {
+            point,
+            low: point * 0.9,
+            high: point * 1.1,
+            confidence: 0.95,
+            effective_n: 8.0,
+        };
+        let values = [(names::NET_NS, net), (names::CPU_NS, cpu), (names::SLEEPS, sleeps)];
+        let spec = TrialSpec {
+            probe: names::PROBE.into(),
+            parameters: Parameters::default().with("strategy", strategy),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
+        TrialResult {
+            passes: 8,
+            values: values.map(|(name, point)| (name.to_owned(), estimate(point))).into(),
+            ..TrialResult::of(spec)
+        }
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_sleep_is_where_polling_stops_being_cheaper() {
+        let trials = vec![
+            trial("busy", 100.0, 200.0, 0.0),
+            trial("pause", 60.0, 120.0, 0.0),
+            trial("yield", 40.0, 120.0, 0.0),
+            trial("futex", 8_060.0, 6_000.0, 2.0),
+        ];
+        let found = crossovers(&SeriesResult { trials, ..SeriesResult::default() });
+        let [found] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            (found.spinning.as_str(), found.spin_ns[0], found.later_ns[0]),
+            ("pause", 3_000.0, 4_000.0)
+        );
+        assert!(found.spin_ns[1] < 3_000.0 && found.spin_ns[2] > 3_000.0);
+    }
+
+    #[test]
+    fn a_futex_that_never_slept_says_nothing() {
+        let trials = vec![trial("pause", 60.0, 120.0, 0.0), trial("futex", 500.0, 900.0, 0.2)];
+        assert_eq!(crossovers(&SeriesResult { trials, ..SeriesResult::default() }), []);
+    }
+}

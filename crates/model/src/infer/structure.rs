@@ -1,10 +1,10 @@
 //! [`Structure`]: what the latencies say about how a machine is built.
 
-use super::Layout;
-use super::{Doubt, Suspect};
+use super::distances::Distances;
+use super::{Doubt, Found, InferError, Layout, Observation, Suspect};
 use crate::latency::Execution;
-use crate::stats::Estimate;
-use crate::{CpuId, CpuSet};
+use crate::stats::{Estimate, Key, normal};
+use crate::{CpuId, CpuSet, Matrix};
 
 /// What the latencies say about how a machine is built.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,4 +122,31 @@ impl Structure {
             Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => Some(scatter),
         }
     }
+}
+
+/// No cell is moved by less than this share: intervals tell how exact a cell is, not how much equal pairs differ.
+const LEAST_MOVE: f64 = 0.01;
+
+/// Infers again from the matrix with every value moved at random within its interval, and says for each level of
+/// `structure` whether it came out exactly the same. One call is one repetition, so that a caller can spread them over
+/// threads and stop. It grades a level and does not accept it.
+///
+/// # Errors
+/// As [`infer`](super::infer).
+pub fn repeatability(
+    observed: &Matrix<Option<Observation>>,
+    structure: &Structure,
+    key: Key,
+) -> Result<Vec<bool>, InferError> {
+    let mut distances = Distances::new(observed)?;
+    let n = distances.len();
+    // Half the width of a 95 % interval, in deviations.
+    let deviations = normal::quantile(0.975);
+    distances.shake(|low, high, width| {
+        let deviation = (width / deviations).max(LEAST_MOVE);
+        key.normal((high * n + low) as u64) * deviation
+    });
+    let again: Vec<Vec<CpuSet>> =
+        Found::of(&distances).levels.iter().map(|level| distances.labelled(level)).collect();
+    Ok(structure.levels.iter().map(|level| again.contains(&level.groups)).collect())
 }

@@ -3,8 +3,7 @@
 //! Only what speaks for the winner is a reason, and only for work that it can matter to: threads that never meet gain
 //! nothing from a shared cache, and a token that goes round gains nothing from cores of its own.
 
-use super::placement::{Binding, Placement};
-use super::structure::{Structure, touched};
+use super::placement::{Binding, Placement, Structure, touched};
 use super::workload::{Habit, Talk};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 

@@ -1,8 +1,9 @@
-//! [`Headline`] and [`headline`]: by which of its numbers a trial is judged, and what its passes say under that name.
+//! [`headline`], [`displayed_value`] and [`TimeUnit`]: by which of its numbers a trial is judged, which one is shown, and
+//! in what unit. Tables put the shown one first, and pictures draw it: both read this choice.
 
-use super::{PassOutcome, SeriesSettings};
-use crate::Histogram;
+use super::{PassOutcome, SeriesSettings, TrialResult};
 use crate::stats::Estimate;
+use crate::{Flag, Histogram};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -92,4 +93,117 @@ pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
     let median = |histogram: &Histogram| histogram.percentile_ns(0.5);
     let numbers = &pass.observed.numbers;
     numbers.histograms.get(name).and_then(median).or_else(|| numbers.values.get(name).copied())
+}
+
+/// The name of the distribution or value that a trial is shown by; `None` where it has nothing.
+///
+/// That is the name by which it is judged, unless its probe declares [another](crate::quantity::Quantity::displayed).
+pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
+    // Of a pair that cannot keep up with a rate no delay is known, and the rate that it reached is none.
+    if trial.flags.contains(Flag::Saturated) {
+        return None;
+    }
+    let probe = &trial.spec.probe;
+    let declared = settings.quantities.of_probe(probe).iter().filter(|quantity| quantity.displayed);
+    let known = declared.map(|quantity| quantity.id).find(|name| trial.values.contains_key(*name));
+    let judged_by = || named_headline(settings, probe, &trial.medians_ns, &trial.values);
+    known.or_else(|| judged_by().map(|(name, _)| name))
+}
+
+/// A unit of times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeUnit {
+    /// Its symbol.
+    pub name: &'static str,
+    /// Nanoseconds in it.
+    pub ns: f64,
+}
+
+/// A median below this loses its digits in microseconds: 50 ns would read 0.1 µs in a map, and 40 ns nothing at all.
+const LEAST_NS: f64 = 100.0;
+/// Where no median reaches a microsecond and a half all of them are told in nanoseconds.
+const FEW_NS: f64 = 1_500.0;
+
+impl TimeUnit {
+    /// 1 ns.
+    pub const NANOSECONDS: TimeUnit = TimeUnit { name: "ns", ns: 1.0 };
+    /// 1 µs.
+    pub const MICROSECONDS: TimeUnit = TimeUnit { name: "µs", ns: 1e3 };
+
+    /// The unit in which the smallest of some medians keeps its digits: microseconds, where all of them can be told so.
+    /// Microseconds where there is none.
+    ///
+    /// ```
+    /// # use coretalk_model::series::TimeUnit;
+    /// assert_eq!(TimeUnit::of([19e3, 20e3].into_iter()).name, "µs");
+    /// assert_eq!(TimeUnit::of([45.0, 20e3].into_iter()).name, "ns");
+    /// ```
+    pub fn of(medians_ns: impl Iterator<Item = f64>) -> TimeUnit {
+        let [least, most] = medians_ns
+            .filter(|ns| *ns > 0.0)
+            .fold([f64::INFINITY, 0.0], |[least, most]: [f64; 2], ns| [least.min(ns), most.max(ns)]);
+        match least < LEAST_NS || (most > 0.0 && most < FEW_NS) {
+            true => TimeUnit::NANOSECONDS,
+            false => TimeUnit::MICROSECONDS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::{Quantities, Quantity, Unit};
+    use crate::series::{Parameters, TrialSpec};
+    use crate::stats::Estimate;
+
+    const CONTEND: &[Quantity] = &[Quantity::time("ns_per_op_thread", "").displayed()];
+    const JITTER: &[Quantity] = &[Quantity::value("lost_share", "", Unit::Share).displayed()];
+
+    fn trial(probe: &str, medians: &[&str], values: &[&str]) -> TrialResult {
+        let estimate = Estimate { point: 5.0, low: 4.0, high: 6.0, confidence: 0.95, effective_n: 8.0 };
+        let spec =
+            TrialSpec { probe: probe.into(), parameters: Parameters::default(), placement: Vec::new() };
+        let all = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), estimate)).collect();
+        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(spec) }
+    }
+
+    #[test]
+    fn a_trial_is_shown_by_what_it_is_judged_by_and_never_by_how_long_it_watched() {
+        let settings = SeriesSettings {
+            headlines: ["slept", "hot", "ns_per_op_wall", "watched_share"].map(Headline::from).to_vec(),
+            quantities: Quantities::new([("contend", CONTEND), ("jitter", JITTER)]),
+            ..SeriesSettings::default()
+        };
+        for (trial, name) in [
+            (trial("wake", &["first", "hot", "slept", "waker"], &["hot_share"]), Some("slept")),
+            (trial("wake", &["first", "hot", "waker"], &[]), Some("hot")),
+            (
+                trial("contend", &["acquire"], &["ns_per_op_thread", "ns_per_op_wall"]),
+                Some("ns_per_op_thread"),
+            ),
+            (trial("contend", &[], &["ns_per_op_wall"]), Some("ns_per_op_wall")),
+            (trial("jitter", &["gaps"], &["lost_share", "watched_share"]), Some("lost_share")),
+            (trial("wake", &[], &[]), None),
+        ] {
+            assert_eq!(displayed_value(&settings, &trial), name, "{trial:?}");
+        }
+        let mut late = trial("queue", &[], &["messages_per_s"]);
+        assert_eq!(displayed_value(&settings, &late), Some("messages_per_s"));
+        late.flags.set(Flag::Saturated);
+        assert_eq!(displayed_value(&settings, &late), None);
+    }
+
+    #[test]
+    fn the_smallest_median_keeps_its_digits() {
+        for (medians, name) in [
+            (&[][..], "µs"),
+            (&[40.0, 900.0], "ns"),
+            (&[400.0, 1_400.0], "ns"),
+            (&[400.0, 1_600.0], "µs"),
+            (&[99.0, 20_000.0], "ns"),
+            (&[0.0, 20_000.0], "µs"),
+        ] {
+            assert_eq!(TimeUnit::of(medians.iter().copied()).name, name, "{medians:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! States of the machine in passes over trials: which pass was made in which, and the largest one, that counts.
 
 use super::headline::named_headline_of_passes;
-use super::resolution::half_step_of;
+use super::judge::half_step_of;
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialSpec};
 use crate::stats::{Detector, mean, median, median_in_place, split_states};
 use crate::{CpuId, Flag, Histogram};

@@ -1,6 +1,8 @@
-//! [`Beside`]: what a source says of a machine beside groups of CPUs.
+//! [`Beside`]: what a source says of a machine beside groups of CPUs; and how levels nest that do not lie inside each
+//! other in one order on every machine.
 
-use super::Level;
+use super::{Domain, Level};
+use crate::CpuId;
 use std::collections::BTreeMap;
 
 /// What a source reports and no group of CPUs can hold.
@@ -59,4 +61,62 @@ pub struct MemoryNode {
     /// The distance to it from each node that has CPUs, by number, in the unit of ACPI (10 is a node's own memory);
     /// empty where the source does not say.
     pub distances: Vec<(u32, u32)>,
+}
+
+/// Levels of which any may hold another: an L2 of two cores inside a cluster of four, or one of eight around several
+/// clusters, and a cluster around last-level caches of two cores each. All others stand where [`Level::ALL`] has them.
+const MOVABLE: [Level; 3] = [Level::L2, Level::Cluster, Level::L3];
+
+/// Clusters of cores together with the L2 that several cores share, each group once.
+///
+/// Most machines that have both mean one thing by them: Linux on x86 takes a cluster to be the CPUs of one L2, and
+/// kernels before 5.16 report that L2 alone. So an L2 is the [`Level::Cluster`] where a cluster equals it, or none is
+/// reported of its CPUs, and [`Level::L2`] only where it and a cluster are two different groups.
+///
+/// ```
+/// # use coretalk_model::*;
+/// # use coretalk_model::topology::with_shared_l2;
+/// let group = |list: &str| Domain { level: Level::Cluster, cpus: list.parse().unwrap(), os_id: None };
+/// let both = with_shared_l2(vec![group("0-3")], vec![group("0-1"), group("2-3"), group("4-5")]);
+/// let told: Vec<String> = both.iter().map(|group| format!("{} {}", group.level, group.cpus)).collect();
+/// assert_eq!(told, ["l2 0,1", "l2 2,3", "cluster 0-3", "cluster 4,5"]);
+/// ```
+pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Domain> {
+    let (mut inner, mut alone) = (Vec::new(), Vec::new());
+    for l2 in shared_l2 {
+        let mut near =
+            clusters.iter().filter(|cluster| !cluster.cpus.intersection(&l2.cpus).is_empty()).peekable();
+        if near.peek().is_none() {
+            alone.push(Domain { level: Level::Cluster, ..l2 });
+        } else if near.all(|cluster| cluster.cpus != l2.cpus) {
+            inner.push(Domain { level: Level::L2, ..l2 });
+        }
+    }
+    inner.into_iter().chain(clusters).chain(alone).collect()
+}
+
+/// The levels of these groups from the inside out; `group_of` finds the group of a level that holds a CPU.
+pub(super) fn inside_out<'a>(
+    domains: &'a [Domain],
+    group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,
+) -> [Level; Level::ALL.len()] {
+    let holds = |outer: Level, inner: Level| {
+        domains.iter().filter(|domain| domain.level == inner).any(|inner| {
+            let outer = inner.cpus.first().and_then(|cpu| group_of(cpu, outer));
+            outer.is_some_and(|outer| inner.cpus != outer.cpus && inner.cpus.is_subset(&outer.cpus))
+        })
+    };
+    let mut levels = Level::ALL;
+    let from = levels.iter().position(|&level| level == MOVABLE[0]).unwrap_or(0);
+    let moved = &mut levels[from..from + MOVABLE.len()];
+    // As many rounds as bring the last one to the front. Groups that hold each other both ways stay as they are.
+    for _ in 1..MOVABLE.len() {
+        for left in 0..MOVABLE.len() - 1 {
+            let (inner, outer) = (moved[left], moved[left + 1]);
+            if holds(inner, outer) && !holds(outer, inner) {
+                moved.swap(left, left + 1);
+            }
+        }
+    }
+    levels
 }

@@ -1,9 +1,11 @@
-//! [`Overall`]: the whole map in a few numbers.
+//! [`Overall`]: the whole map in a few numbers; the order of CPUs that it suggests; its values in a few classes, for a
+//! picture with a few shades; and order statistics of counted values, `(value, how often)` by rising value.
 
 use super::table::Reading;
 use crate::latency::{Cell, LatencyMap};
+use crate::stats::gaps::{GapRule, value_groups};
 use crate::stats::{mean, median_of_sorted};
-use crate::{CpuId, Flag};
+use crate::{CpuId, Flag, Matrix};
 use std::collections::BTreeMap;
 
 /// The whole map in a few numbers, in nanoseconds.
@@ -79,4 +81,185 @@ fn by_count<K: Ord + Clone>(counts: BTreeMap<K, u64>) -> Vec<(K, u64)> {
     let mut counts: Vec<(K, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count)); // stable: equal counts keep the order of the keys
     counts
+}
+
+/// How many values there are.
+pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
+    counts.iter().map(|(_, count)| count).sum()
+}
+
+/// The smallest value that at least `share` (0 to 1) of the values do not exceed; `None` for an empty list.
+///
+/// ```
+/// # use coretalk_model::latency::summary::counts_percentile;
+/// let half_round_trips_ps = [(20_000, 98), (21_000, 1), (90_000, 1)];
+/// assert_eq!(counts_percentile(&half_round_trips_ps, 0.5), Some(20_000));
+/// assert_eq!(counts_percentile(&half_round_trips_ps, 0.99), Some(21_000));
+/// assert_eq!(counts_percentile(&half_round_trips_ps, 1.0), Some(90_000));
+/// ```
+pub fn counts_percentile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
+    // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+    let rank = (share * counts_total(counts) as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    for &(value, count) in counts {
+        seen += count;
+        if count > 0 && seen >= rank {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Arithmetic mean; `None` for an empty list.
+pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
+    let total = counts_total(counts);
+    let sum: f64 = counts.iter().map(|&(value, count)| value as f64 * count as f64).sum();
+    (total > 0).then(|| sum / total as f64)
+}
+
+/// A chain of nearest neighbours: begins with the first CPU, and each next one is the CPU, of those left, that the
+/// last one reaches soonest. Groups that are faster inside than across come out together; it claims no group. CPUs
+/// without any value stand last.
+pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
+    let cpus = readings.cpus();
+    let mut left: Vec<usize> = (0..cpus.len()).collect();
+    let mut order = Vec::with_capacity(cpus.len());
+    let mut last = None;
+    while !left.is_empty() {
+        let distance = |to: usize| {
+            let reading = last.and_then(|from| *readings.get(from, to)?);
+            reading.map_or(f64::INFINITY, |reading: Reading| reading.ns)
+        };
+        let mut nearest = 0;
+        for candidate in 1..left.len() {
+            if distance(left[candidate]) < distance(left[nearest]) {
+                nearest = candidate;
+            }
+        }
+        let next = left.remove(nearest);
+        order.push(cpus[next]);
+        last = Some(next);
+    }
+    order
+}
+
+/// A class that spans less than this ratio is not divided: its parts would show noise.
+const NARROWEST: f64 = 1.1;
+
+/// At most `most` classes of the positive values, as least and greatest value of each, ascending, none empty. Values
+/// that a wide gap separates ([`GapRule::LATENCY_NS`]) share no class while there are enough of them; beyond, the
+/// classes that lie nearest by ratio are joined. Classes to spare divide the widest into equal ratios, so that a
+/// machine without gaps still shows its slope.
+///
+/// ```
+/// # use coretalk_model::latency::summary::value_steps;
+/// let levels = [20.0, 20.5, 60.0, 118.0, 121.0, 300.0];
+/// let steps = value_steps(levels.into_iter(), 5);
+/// assert_eq!(steps, [[20.0, 20.5], [60.0, 60.0], [118.0, 121.0], [300.0, 300.0]]);
+/// ```
+pub fn value_steps(values: impl Iterator<Item = f64>, most: usize) -> Vec<[f64; 2]> {
+    let mut sorted: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let mut groups: Vec<[f64; 2]> =
+        value_groups(&sorted, GapRule::LATENCY_NS).iter().map(|group| [group.min, group.max]).collect();
+    while groups.len() > most.max(1) {
+        let gap = |index: &usize| groups[index + 1][0] / groups[*index][1];
+        let Some(nearest) = (0..groups.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b))) else { break };
+        groups[nearest][1] = groups.remove(nearest + 1)[1];
+    }
+    let mut parts = vec![1usize; groups.len()];
+    while parts.iter().sum::<usize>() < most {
+        let ratio = |index: &usize| (groups[*index][1] / groups[*index][0]).powf(1.0 / parts[*index] as f64);
+        let Some(widest) = (0..groups.len()).max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else { break };
+        if ratio(&widest) < NARROWEST {
+            break;
+        }
+        parts[widest] += 1;
+    }
+    groups.iter().zip(parts).flat_map(|(&group, parts)| divided(&sorted, group, parts)).collect()
+}
+
+/// A group in parts of equal ratio, each with the values that it really holds.
+fn divided(sorted: &[f64], [low, high]: [f64; 2], parts: usize) -> Vec<[f64; 2]> {
+    let part = |value: f64| {
+        let share = (value / low).ln() / (high / low).ln();
+        if share.is_finite() { ((share * parts as f64) as usize).min(parts - 1) } else { 0 }
+    };
+    let from = sorted.partition_point(|&value| value < low);
+    let to = sorted.partition_point(|&value| value <= high);
+    sorted[from..to]
+        .chunk_by(|&a, &b| part(a) == part(b))
+        .filter_map(|chunk| Some([*chunk.first()?, *chunk.last()?]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_has_no_percentile_and_no_mean() {
+        for empty in [&[][..], &[(7, 0)]] {
+            assert_eq!((counts_percentile(empty, 0.5), counts_mean(empty)), (None, None));
+        }
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_written_out_list() {
+        let counts = [(3, 2), (5, 1), (9, 4)];
+        let list = [3, 3, 5, 9, 9, 9, 9];
+        for rank in 1..=7 {
+            assert_eq!(counts_percentile(&counts, f64::from(rank) / 7.0), Some(list[rank as usize - 1]));
+        }
+        assert_eq!(counts_mean(&counts), Some(47.0 / 7.0));
+    }
+
+    #[test]
+    fn interleaved_groups_come_out_together() {
+        let cpus: Vec<CpuId> = (0..6).map(CpuId).collect();
+        let even_and_odd = Matrix::symmetric(cpus, |row, column| {
+            let ns = if (row + column) % 2 == 0 { 20.0 } else { 90.0 };
+            Some(Reading { ns, doubtful: false })
+        });
+        assert_eq!(measured_order(&even_and_odd), [0, 2, 4, 1, 3, 5].map(CpuId));
+    }
+
+    #[test]
+    fn every_cpu_stays_even_without_a_value() {
+        let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
+        assert_eq!(measured_order(&Matrix::symmetric(cpus.clone(), |_, _| None)), cpus);
+    }
+
+    #[test]
+    fn levels_beyond_the_shades_join_with_their_nearest() {
+        let levels = [6.0, 20.0, 60.0, 70.0, 120.0, 300.0];
+        let steps = value_steps(levels.into_iter(), 5);
+        assert_eq!(steps, [[6.0, 6.0], [20.0, 20.0], [60.0, 70.0], [120.0, 120.0], [300.0, 300.0]]);
+    }
+
+    #[test]
+    fn a_slope_without_gaps_gets_every_shade() {
+        let slope = |from: u32, to: u32| (from..to).map(|tenths| f64::from(tenths) / 10.0);
+        assert_eq!(value_steps(slope(300, 600), 5).len(), 5);
+        // Parts of a tenth or less would show noise.
+        assert_eq!(value_steps(slope(300, 330), 5).len(), 1);
+    }
+
+    #[test]
+    fn nothing_has_no_steps() {
+        assert!(value_steps([f64::NAN, 0.0, -1.0].into_iter(), 5).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_lies_in_one_step(values in proptest::collection::vec(1.0f64..500.0, 1..80), most in 1usize..7) {
+            let steps = value_steps(values.iter().copied(), most);
+            prop_assert!(steps.len() <= most);
+            prop_assert!(steps.windows(2).all(|pair| pair[0][1] < pair[1][0]), "{:?}", steps);
+            for value in values {
+                prop_assert!(steps.iter().any(|step| step[0] <= value && value <= step[1]));
+            }
+        }
+    }
 }
