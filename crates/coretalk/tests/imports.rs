@@ -1,4 +1,5 @@
-//! What imports what: data flows one way, so that no two files need each other.
+//! Rules of the architecture: what imports what, so that data flows one way; where a probe may be named; and that meaning
+//! is declared, never read out of a name.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
 use regex::Regex;
@@ -118,6 +119,64 @@ fn documents_and_blocks_are_apart_and_nothing_knows_a_command() {
             let is_of_commands = !below(&commands, file) && below(&commands, target) && file.len() > 1;
             assert!(!is_of_document && !is_of_commands, "{} imports {}", file.join("::"), target.join("::"));
         }
+    }
+}
+
+/// Where a probe may be named beside its own files: what is written into files and documents is a contract.
+const CONTRACTS: [&str; 3] = ["coretalk::document", "coretalk::export", "coretalk::store"];
+
+/// The words of probes that stand elsewhere, and what they are there.
+const OTHER_WORDS: &[(&str, &str, &str)] = &[
+    ("coretalk::commands::completions", "contend", "a command, whose option has words of its own"),
+    ("coretalk::commands::completions", "jitter", "an option of `advise`"),
+    ("coretalk::commands::completions", "latency", "a command, whose option has words of its own"),
+    ("coretalk::commands::completions", "place", "a command, whose option has words of its own"),
+    ("coretalk::report::figure::multiples", "queue", "a parameter"),
+    ("coretalk::report::spawn", "latency", "a distribution"),
+    ("measure::creation", "latency", "a distribution"),
+    ("measure::host::doctor::frequency", "latency", "a file of the system"),
+    ("measure::probes::latency_under_load::trials", "latency", "the probe that it belongs to"),
+    ("measure::probes::spawn", "latency", "a distribution"),
+    ("model::advise", "latency", "what an advice rests on"),
+    ("model::compare::of_import", "latency", "what a file of another tool holds"),
+    ("model::compare::seen", "latency", "the name of a set of results"),
+    ("model::formats::long_csv", "latency", "a word in the heading of a column"),
+    ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
+];
+
+#[test]
+fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
+    let probes = coretalk_measure::probes::REGISTRY.iter().filter(|probe| probe.series().is_some());
+    let ids: BTreeSet<&str> = probes.map(|probe| probe.spec().id).chain(["latency", "place"]).collect();
+    assert!(ids.len() >= 9, "{ids:?}");
+    let mut found = BTreeSet::new();
+    for (file, code) in files() {
+        let path = file.join("::");
+        let is_own = |id: &&&str| file.iter().any(|name| *name == id.replace('-', "_"));
+        let is_contract = CONTRACTS.iter().any(|of| path.starts_with(of));
+        for id in ids.iter().filter(|id| !is_own(id) && !is_contract && code.contains(&format!("\"{id}\""))) {
+            found.insert((path.clone(), (*id).to_owned()));
+        }
+    }
+    let known = OTHER_WORDS.iter().map(|(path, id, _)| ((*path).to_owned(), (*id).to_owned()));
+    assert_eq!(found, known.collect(), "what a probe is like, the probe declares");
+}
+
+#[test]
+fn nothing_reads_a_unit_or_a_direction_out_of_a_name() {
+    let parsing =
+        Regex::new(r#"(ends_with|strip_suffix|contains|starts_with)\("(_|jain|gaps@|[a-z_]+_per_)"#).unwrap();
+    for (file, code) in files() {
+        let found = parsing.find(&code).map(|found| found.as_str());
+        assert_eq!(found, None, "{}: declare it in a Quantity, a Parameter or a Metric", file.join("::"));
+    }
+}
+
+#[test]
+fn every_error_of_the_libraries_has_a_type() {
+    let text = Regex::new(r"Result<[^<>;{}]*(<[^<>]*>)?[^<>;{}]*, String>").unwrap();
+    for (file, code) in files().iter().filter(|(file, _)| ["model", "measure"].contains(&file[0].as_str())) {
+        assert_eq!(text.find(code).map(|found| found.as_str()), None, "{}", file.join("::"));
     }
 }
 

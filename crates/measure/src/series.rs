@@ -13,6 +13,7 @@ use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
+use std::fmt;
 
 /// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
 pub trait Probe: Sync {
@@ -108,6 +109,11 @@ pub trait SeriesProbe: Probe {
     /// looked is what was asked.
     fn ends_with_samples(&self) -> bool {
         false
+    }
+
+    /// What the two CPUs of a pair do, for the legend of a map: rows are its first, columns its second.
+    fn roles_of_a_pair(&self) -> &'static str {
+        "the row is the first of the pair"
     }
 
     /// The CPUs that a trial needs: those of its roles, unless it names others besides.
@@ -240,6 +246,9 @@ pub enum RequestError {
         /// The one that was perhaps meant.
         nearest: Option<&'static str>,
     },
+    /// What a program in another language would have to perform.
+    #[error("{0}, and this version runs no programs in other languages")]
+    External(External),
     /// A number, or one of few values, that is none of those allowed.
     #[error("{what}: {allowed}")]
     OutOfRange {
@@ -267,9 +276,53 @@ pub enum RequestError {
     Unfit(Cow<'static, str>),
 }
 
+/// A queue, a primitive or a way of waiting in another language, named `RUNTIME:NAME` (`dotnet:semaphoreslim`): the open
+/// end of the catalogues.
+///
+/// ```
+/// # use coretalk_measure::series::External;
+/// let queue = External::parse("dotnet:semaphoreslim").unwrap();
+/// assert_eq!((queue.runtime.as_str(), queue.name.as_str()), ("dotnet", "semaphoreslim"));
+/// assert_eq!(External::parse("pause:8"), None, "a name of ours");
+/// assert_eq!(External::parse("spsc"), None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// The runtime: `java`.
+    pub runtime: String,
+    /// What it is called there: `array-blocking-queue`.
+    pub name: String,
+}
+
+impl External {
+    /// Words that stand before a colon in names of ours.
+    const OURS: [&'static str; 6] =
+        ["pause", "spin-futex", "semaphore-spin", "uncontended", "notify-idle", "notify-all"];
+
+    /// Reads a name of that form; `None` for a name of ours, and for what has no such form.
+    pub fn parse(text: &str) -> Option<External> {
+        let (runtime, name) = text.split_once(':')?;
+        let is_word = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_lowercase())
+                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        let is_external = is_word(runtime) && is_word(name) && !External::OURS.contains(&runtime);
+        is_external.then(|| External { runtime: runtime.to_owned(), name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for External {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is of the runtime `{}`", self.name, self.runtime)
+    }
+}
+
 impl RequestError {
     /// None of these names is the one that was typed.
     pub(crate) fn unknown(what: &'static str, typed: &str, names: &[&'static str]) -> RequestError {
+        if let Some(external) = External::parse(typed) {
+            return RequestError::External(external);
+        }
         let (typed, nearest) = (typed.to_owned(), nearest(typed, names));
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
     }

@@ -19,6 +19,9 @@ pub mod tails;
 pub mod visit;
 pub mod watch;
 
+/// The probe whose results these are, as files, documents and commands name it.
+pub const PROBE: &str = "latency";
+
 pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use execution::{Execution, ExecutionTest};

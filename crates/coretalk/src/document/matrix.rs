@@ -8,7 +8,7 @@ use super::series::ValueDoc;
 use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
 use coretalk_model::latency::{
-    Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,
+    self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,
 };
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
 use coretalk_model::stats::Estimate;
@@ -157,7 +157,7 @@ impl<'a> MatrixDoc<'a> {
         parameters.insert("hint_reason", ValueDoc::Text(map.hint_reason.clone()));
         parameters.extend(parallel_pairs(&map.regime));
         MatrixDoc {
-            probe: "latency",
+            probe: latency::PROBE,
             protocol: Some(map.protocol.name()),
             kernel: map.kernel.to_string(),
             regime: Some(map.regime.name()),
@@ -181,7 +181,7 @@ impl<'a> MatrixDoc<'a> {
 
     pub(super) fn of_imitation(imitated: &'a Imitated) -> MatrixDoc<'a> {
         MatrixDoc {
-            probe: "latency",
+            probe: latency::PROBE,
             protocol: None,
             kernel: format!("as:{}", imitated.tool),
             regime: Some(Regime::Serial.name()),

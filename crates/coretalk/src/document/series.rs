@@ -4,8 +4,8 @@ use super::{Ci, ci, known, rounded, significant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
-use coretalk_model::latency::TailSeries;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
+use coretalk_model::latency::{self, TailSeries};
 use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, displayed_value};
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
@@ -147,7 +147,7 @@ impl SeriesDoc {
         let parameters = BTreeMap::from([("kernel", tails.kernel.to_string()), ("view", view.to_owned())]);
         let placement = tails.placement.iter().map(|cpu| cpu.0).collect();
         let headline = Some(CLOSED_LOOP.to_owned());
-        SeriesDoc { headline, ..SeriesDoc::events("latency", parameters, placement, counts, values) }
+        SeriesDoc { headline, ..SeriesDoc::events(latency::PROBE, parameters, placement, counts, values) }
     }
 
     /// Single events in nanoseconds, from counts in picoseconds.

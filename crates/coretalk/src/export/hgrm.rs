@@ -4,7 +4,7 @@ use super::{Export, ExportError};
 use crate::RunReport;
 use coretalk_model::Histogram;
 use coretalk_model::formats::hgrm::{HgrmStyle, write_hgrm};
-use coretalk_model::latency::TailSeries;
+use coretalk_model::latency::{self, TailSeries};
 use coretalk_model::series::{Parameters, TrialSpec};
 use std::io::Write;
 
@@ -37,7 +37,7 @@ pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
 /// Single half round trips of a pair, named as a trial is.
 fn spec_of(tails: &TailSeries) -> TrialSpec {
     TrialSpec {
-        probe: "latency".to_owned(),
+        probe: latency::PROBE.to_owned(),
         parameters: Parameters::default().with("kernel", tails.kernel.to_string()),
         placement: tails.placement.to_vec(),
     }

@@ -6,14 +6,14 @@ use crate::RunReport;
 use crate::report::{plain, words};
 use coretalk_model::Matrix;
 use coretalk_model::formats::{self, Unit};
-use coretalk_model::latency::{Imitated, LatencyMap};
+use coretalk_model::latency::{self, Imitated, LatencyMap};
 use std::io::Write;
 
 /// A metadata block, a header row with CPU ids, the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let map = the_map(what, Format::Csv)?;
     let mut metadata = vec![
-        ("probe", "latency".to_owned()),
+        ("probe", latency::PROBE.to_owned()),
         ("protocol", map.protocol.name().to_owned()),
         ("kernel", map.kernel.to_string()),
         ("regime", map.regime.name().to_owned()),
@@ -90,7 +90,7 @@ fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, Expo
     match what.protocol {
         Some(wanted) => maps.iter().find(|map| map.protocol == wanted).ok_or_else(|| missing(wanted.name())),
         None if maps.len() > 1 => Err(ExportError::SeveralMaps { format, kernels: kernels() }),
-        None => maps.first().ok_or_else(|| missing("latency")),
+        None => maps.first().ok_or_else(|| missing(latency::PROBE)),
     }
 }
 

@@ -14,7 +14,7 @@ use coretalk_model::compare::Side;
 use coretalk_model::compare::of_latency::of_latency;
 use coretalk_model::infer::Findings;
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::latency::{LadderRow, LatencyMap, StateWatch};
+use coretalk_model::latency::{self, LadderRow, LatencyMap, StateWatch};
 use coretalk_model::queue::names;
 use coretalk_model::series::{self, Alike, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
@@ -309,7 +309,7 @@ impl Map {
     /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
     pub fn label(&self) -> String {
         let about = &self.about;
-        if about.probe == "latency" && !about.kernel.is_empty() {
+        if about.probe == latency::PROBE && !about.kernel.is_empty() {
             return plain(&about.kernel);
         }
         // A queue stands among its parameters too.

@@ -166,14 +166,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = [Cell; 7]> {
 }
 
 fn title(comparison: &Comparison) -> String {
-    let metric = &comparison.metric;
-    if metric.unit.is_empty() || metric.name.contains("_per_") {
-        let unit = if metric.unit.is_empty() { &metric.name } else { metric.unit };
-        return plain(unit);
-    }
-    let unit = metric.unit.to_lowercase();
-    let bare: Vec<&str> = metric.name.split('_').filter(|word| *word != unit).collect();
-    format!("{} {}", bare.join(" "), metric.unit)
+    plain(&comparison.metric.title)
 }
 
 /// What the placement differs by from the reference, and its p-value.

@@ -7,13 +7,13 @@ use super::view::{parameters, title_of};
 use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::Probe;
-use coretalk_measure::probes::spawn::Spawn;
+use coretalk_measure::probes::{self, spawn::Spawn};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::QueueCell;
 use coretalk_model::series::summary::{by_relation, headline};
 use coretalk_model::series::{Alike, MapUnit, TrialResult, alike};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Matrix, contend, jitter, queue, wait};
+use coretalk_model::{CpuId, Matrix, contend, jitter};
 use std::collections::BTreeMap;
 
 /// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
@@ -31,14 +31,8 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
 /// What a map shows, and what its rows and columns are.
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
     let spec = &kind.trials[0].spec;
-    let roles = match spec.probe.as_str() {
-        queue::names::PROBE => {
-            "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
-        }
-        wait::names::PROBE => "the row times the trips",
-        "wake" => "the row wakes the column",
-        _ => "the row is the first of the pair",
-    };
+    let probe = probes::series_by_id(&spec.probe);
+    let roles = probe.map_or("the row is the first of the pair", |probe| probe.roles_of_a_pair());
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
     let value = kind.displayed_value(&series.settings).filter(is_value);
     let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));

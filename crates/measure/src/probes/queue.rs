@@ -112,6 +112,10 @@ impl SeriesProbe for Queue {
         if spec.parameters.number("rate_per_s").is_some() { 2 } else { 0 }
     }
 
+    fn roles_of_a_pair(&self) -> &'static str {
+        "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
+    }
+
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
     }

@@ -145,6 +145,10 @@ impl SeriesProbe for Wait {
         remarks
     }
 
+    fn roles_of_a_pair(&self) -> &'static str {
+        "the row times the trips"
+    }
+
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
     }

@@ -164,6 +164,10 @@ impl SeriesProbe for Wake {
         catalogue::every()
     }
 
+    fn roles_of_a_pair(&self) -> &'static str {
+        "the row wakes the column"
+    }
+
     fn quantities(&self) -> &'static [Quantity] {
         QUANTITIES
     }

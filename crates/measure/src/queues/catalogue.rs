@@ -1,6 +1,6 @@
 //! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
 
-use crate::series::{RequestError, nearest};
+use crate::series::{External, RequestError, nearest};
 
 /// The queues: each has a row in [`KINDS`], a constructor and a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +200,9 @@ pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
     let found = KINDS.iter().find(|kind| kind.id == id);
     found.map(|kind| (kind, spins)).ok_or_else(|| {
         let names: Vec<&'static str> = KINDS.iter().map(|kind| kind.id).collect();
+        if let Some(external) = External::parse(name) {
+            return RequestError::External(external);
+        }
         let (typed, nearest) = (name.to_owned(), nearest(id, &names));
         RequestError::NoQueue { typed, known: names.join(", "), nearest }
     })

@@ -15,8 +15,10 @@ pub enum Role {
 /// One number of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name in values, documents and tables, the unit last where it is known.
+    /// Its name in values and documents, the unit last where it is known.
     pub name: Cow<'static, str>,
+    /// Heading of its rows in tables, the unit last.
+    pub title: Cow<'static, str>,
     /// Its unit; empty where it is not known (numbers of a user's own).
     pub unit: &'static str,
     /// Which way is better.
@@ -25,18 +27,24 @@ pub struct Metric {
     pub role: Role,
 }
 
-const fn known(name: &'static str, unit: &'static str, better: Better, role: Role) -> Metric {
-    Metric { name: Cow::Borrowed(name), unit, better, role }
+const fn known(
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    better: Better,
+    role: Role,
+) -> Metric {
+    Metric { name: Cow::Borrowed(name), title: Cow::Borrowed(title), unit, better, role }
 }
 
 /// What every run of a command has, the headline first.
 pub const COMMAND_METRICS: [Metric; 6] = [
-    known("wall_s", "s", Better::Lower, Role::Judged),
-    known("user_s", "s", Better::Lower, Role::Judged),
-    known("system_s", "s", Better::Lower, Role::Judged),
-    known("peak_memory_mb", "MB", Better::Lower, Role::Judged),
-    known("switches", "", Better::Lower, Role::Descriptive),
-    known("migrations", "", Better::Lower, Role::Descriptive),
+    known("wall_s", "wall s", "s", Better::Lower, Role::Judged),
+    known("user_s", "user s", "s", Better::Lower, Role::Judged),
+    known("system_s", "system s", "s", Better::Lower, Role::Judged),
+    known("peak_memory_mb", "peak memory MB", "MB", Better::Lower, Role::Judged),
+    known("switches", "switches", "", Better::Lower, Role::Descriptive),
+    known("migrations", "migrations", "", Better::Lower, Role::Descriptive),
 ];
 
 /// What stands among the values of a run and is no metric: the clock of the core, seconds that threads waited for a CPU,
@@ -51,16 +59,18 @@ impl Metric {
     /// A metric of a workload.
     pub(super) const fn of_workload(
         name: &'static str,
+        title: &'static str,
         unit: &'static str,
         better: Better,
         role: Role,
     ) -> Metric {
-        known(name, unit, better, role)
+        known(name, title, unit, better, role)
     }
 
     /// A number that a user reads from the output of a command.
     pub fn own(name: &str, better: Better) -> Metric {
-        Metric { name: Cow::Owned(name.to_owned()), unit: "", better, role: Role::Judged }
+        let title = Cow::Owned(name.to_owned());
+        Metric { name: Cow::Owned(name.to_owned()), title, unit: "", better, role: Role::Judged }
     }
 
     /// What is wrong with a name that a user gives to a number; `None` where nothing.

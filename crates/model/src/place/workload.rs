@@ -55,11 +55,11 @@ use WorkloadKind::{
 };
 
 const fn rate(name: &'static str, unit: &'static str) -> Metric {
-    Metric::of_workload(name, unit, Better::Higher, Role::Judged)
+    Metric::of_workload(name, unit, unit, Better::Higher, Role::Judged)
 }
 
-const fn event(name: &'static str, role: Role) -> Metric {
-    Metric::of_workload(name, "ms", Better::Lower, role)
+const fn event(name: &'static str, title: &'static str, role: Role) -> Metric {
+    Metric::of_workload(name, title, "ms", Better::Lower, role)
 }
 
 static LOOPS: [Metric; 1] = [rate("loops_per_s", "loops/s")];
@@ -74,19 +74,19 @@ static OPERATIONS: [Metric; 1] = [rate("ops_per_s", "ops/s")];
 /// The mean says what the rate says, and extremes are single events: neither is tested.
 static EVENTS: [Metric; 5] = [
     rate("events_per_s", "events/s"),
-    event("event_ms_p95", Role::Judged),
-    event("event_ms_min", Role::Descriptive),
-    event("event_ms_avg", Role::Descriptive),
-    event("event_ms_max", Role::Descriptive),
+    event("event_ms_p95", "event p95 ms", Role::Judged),
+    event("event_ms_min", "event min ms", Role::Descriptive),
+    event("event_ms_avg", "event avg ms", Role::Descriptive),
+    event("event_ms_max", "event max ms", Role::Descriptive),
 ];
 /// The rate is the number of events over the time, as benchmarks of the field print both.
 static TIMED_EVENTS: [Metric; 6] = [
-    Metric::of_workload("time_s", "s", Better::Lower, Role::Judged),
-    Metric::of_workload("events_per_s", "events/s", Better::Higher, Role::Descriptive),
-    event("event_ms_p95", Role::Judged),
-    event("event_ms_min", Role::Descriptive),
-    event("event_ms_avg", Role::Descriptive),
-    event("event_ms_max", Role::Descriptive),
+    Metric::of_workload("time_s", "time s", "s", Better::Lower, Role::Judged),
+    Metric::of_workload("events_per_s", "events/s", "events/s", Better::Higher, Role::Descriptive),
+    event("event_ms_p95", "event p95 ms", Role::Judged),
+    event("event_ms_min", "event min ms", Role::Descriptive),
+    event("event_ms_avg", "event avg ms", Role::Descriptive),
+    event("event_ms_max", "event max ms", Role::Descriptive),
 ];
 
 impl WorkloadKind {

@@ -2,7 +2,7 @@
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::probes::latency_under_load::gaps;
-use crate::series::{RequestError, SeriesRequest, nearest};
+use crate::series::{External, RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -240,6 +240,9 @@ pub fn variant(name: &str) -> Result<Variant, RequestError> {
 fn entry_by_id(name: &str) -> Result<&'static Entry, RequestError> {
     ENTRIES.iter().find(|entry| entry.id == name).ok_or_else(|| {
         let names: Vec<&'static str> = ENTRIES.iter().map(|entry| entry.id).collect();
+        if let Some(external) = External::parse(name) {
+            return RequestError::External(external);
+        }
         let more = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
         RequestError::Unknown {
             what: "primitive",
