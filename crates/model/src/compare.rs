@@ -35,7 +35,7 @@ pub use comparison::{
     Possible, Unmatched,
 };
 pub use conditions::{Fact, Mismatch, Weight, mismatches};
-pub use dataset::{Dataset, Reading, Series, Side, Subject, Value};
+pub use dataset::{Dataset, Reading, ReadingKey, Series, Side, Value};
 pub use effect::{LeastEffect, Outcome, Verdict};
 pub use judge::compare;
 pub use levels::{Levels, ObservedLevel};

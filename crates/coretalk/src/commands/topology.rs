@@ -22,8 +22,8 @@ const REPETITIONS: u64 = 10;
 /// The same above 512 CPUs, where each takes a fifth of a second.
 const REPETITIONS_OF_MANY: u64 = 5;
 
-/// What a structure is told of.
-struct Subject {
+/// What the structure of a machine is read from.
+struct StructureInput {
     /// What stands above it: a file, where it is none of ours.
     title: Option<String>,
     /// What a source reports; nothing for a matrix file.
@@ -49,23 +49,23 @@ struct Subject {
 pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "topology")?;
     let reported = args.reported.as_deref().map(hwloc).transpose()?;
-    let subject = match &args.from {
+    let input = match &args.from {
         None => of_machine(global, reported)?,
         Some(from) => of_source(global, from, reported)?,
     };
     match shape {
-        Shape::Text => say(global, &blocks(&subject)),
+        Shape::Text => say(global, &blocks(&input)),
         Shape::Json(identity) => {
             let view = StructureView {
-                reported: subject.reported.as_ref(),
-                cpus: &subject.cpus,
-                unit: subject.unit,
-                findings: subject.findings.as_ref(),
-                reason: subject.note.as_deref(),
-                execution: &subject.execution,
-                doubts: &subject.doubts,
+                reported: input.reported.as_ref(),
+                cpus: &input.cpus,
+                unit: input.unit,
+                findings: input.findings.as_ref(),
+                reason: input.note.as_deref(),
+                execution: &input.execution,
+                doubts: &input.doubts,
             };
-            hand_over(global, &Document::of_topology(&view, subject.environment.as_ref(), identity))
+            hand_over(global, &Document::of_topology(&view, input.environment.as_ref(), identity))
         }
     }
 }
@@ -80,10 +80,10 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 }
 
 /// Of this machine, or a simulated one: measured briefly, and not saved.
-fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Failure> {
+fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     let measured = short::measure(global, "topology", 2)?;
     let reported = reported.unwrap_or(measured.topology);
-    let mut subject = Subject {
+    let mut input = StructureInput {
         title: None,
         cpus: reported.order(reported.cpus()),
         reported: Some(reported),
@@ -96,27 +96,27 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<Subject, Fa
     };
     match measured.result {
         Ok(result) => {
-            subject.cpus = measured.cpus;
-            Ok(with_latencies(subject, Some(&result)))
+            input.cpus = measured.cpus;
+            Ok(with_latencies(input, Some(&result)))
         }
-        Err(note) => Ok(Subject { note: Some(note), ..subject }),
+        Err(note) => Ok(StructureInput { note: Some(note), ..input }),
     }
 }
 
-fn with_latencies(mut subject: Subject, result: Option<&LatencyResult>) -> Subject {
+fn with_latencies(mut input: StructureInput, result: Option<&LatencyResult>) -> StructureInput {
     let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
-        subject.note = Some("this run holds no round trips".into());
-        return subject;
+        input.note = Some("this run holds no round trips".into());
+        return input;
     };
-    subject.execution = result.execution.clone();
+    input.execution = result.execution.clone();
     let observed = observations(map);
     let reported =
-        subject.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
-    subject.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
-    if subject.findings.is_none() {
-        subject.note = Some("two CPUs have one pair, and groups show only from three CPUs on".into());
+        input.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
+    input.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
+    if input.findings.is_none() {
+        input.note = Some("two CPUs have one pair, and groups show only from three CPUs on".into());
     }
-    subject
+    input
 }
 
 fn graded(findings: Findings, observed: &Matrix<Option<Observation>>) -> Findings {
@@ -125,12 +125,12 @@ fn graded(findings: Findings, observed: &Matrix<Option<Observation>>) -> Finding
 }
 
 /// Of a run, a matrix file, or the XML of hwloc.
-fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<Subject, Failure> {
+fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     match saved::open(global, from) {
         Ok(file) => {
             let report = file.report()?;
             let cpus = report.cpus();
-            let subject = Subject {
+            let input = StructureInput {
                 title: None,
                 reported: Some(reported.unwrap_or(report.topology)),
                 environment: Some(report.environment),
@@ -141,7 +141,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
                 execution: Vec::new(),
                 doubts: Vec::new(),
             };
-            return Ok(with_latencies(subject, report.latency.as_ref().map(|latency| &latency.result)));
+            return Ok(with_latencies(input, report.latency.as_ref().map(|latency| &latency.result)));
         }
         // A file that is no run may be a matrix.
         Err(Failure::Store(StoreError::Foreign { .. })) => {}
@@ -152,7 +152,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     if is_xml(&bytes) && read_matrices(&bytes).is_err() {
         let topology =
             read_hwloc(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
-        return Ok(Subject {
+        return Ok(StructureInput {
             title: Some(format!("{shown} · hwloc")),
             cpus: topology.order(topology.cpus()),
             reported: Some(topology),
@@ -175,7 +175,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let nothing = Topology::flat(cpus.iter().copied().collect());
     let findings = Findings::of_matrix(&observed, reported.as_ref().unwrap_or(&nothing));
-    Ok(Subject {
+    Ok(StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
         reported,
         environment: None,
@@ -188,16 +188,16 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     })
 }
 
-fn blocks(subject: &Subject) -> Vec<Block<'_>> {
+fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) =
-        subject.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
+        input.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
     {
         let simulated = report::plain(simulated);
         blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
     }
-    blocks.extend(subject.title.clone().map(Block::Headline));
-    match &subject.reported {
+    blocks.extend(input.title.clone().map(Block::Headline));
+    match &input.reported {
         Some(reported) => blocks.extend(report::topology::blocks(reported)),
         None => blocks.push(Block::Prose(
             "The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies against the XML \
@@ -206,11 +206,11 @@ fn blocks(subject: &Subject) -> Vec<Block<'_>> {
         )),
     }
     blocks.push(Block::Gap);
-    if let Some(findings) = &subject.findings {
-        blocks.extend(report::structure::blocks(findings, subject.unit));
+    if let Some(findings) = &input.findings {
+        blocks.extend(report::structure::blocks(findings, input.unit));
     }
-    blocks.extend(report::lint::remarks(&subject.doubts, subject.unit));
-    blocks.extend(subject.note.as_ref().map(|note| Block::Prose(format!("Nothing from latencies: {note}."))));
-    blocks.extend(report::execution::sentences(&subject.execution, subject.reported.as_ref()));
+    blocks.extend(report::lint::remarks(&input.doubts, input.unit));
+    blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("Nothing from latencies: {note}."))));
+    blocks.extend(report::execution::sentences(&input.execution, input.reported.as_ref()));
     blocks
 }

@@ -3,7 +3,7 @@
 use super::{Ci, known, significant};
 use coretalk_model::compare::{
     Basis, DatasetComparison, Difference, GroupMedian, Letter, LevelAlone, Mismatch, Overview, OverviewRow,
-    Subject, Verdict,
+    ReadingKey, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -108,13 +108,13 @@ impl DifferenceDoc {
             ..DifferenceDoc::of(dataset, &level.difference)
         });
         let alone = dataset.alone.iter().map(|level| DifferenceDoc::of_alone(dataset, level));
-        let cells = dataset.cells.iter().filter_map(|cell| match &cell.subject {
-            Subject::Pair([from, to]) => Some(DifferenceDoc {
+        let cells = dataset.cells.iter().filter_map(|cell| match &cell.key {
+            ReadingKey::Pair([from, to]) => Some(DifferenceDoc {
                 cell: Some([from.0, to.0]),
                 ..DifferenceDoc::of(dataset, &cell.difference)
             }),
             // A series is a level of its own.
-            Subject::Series(_) => None,
+            ReadingKey::Series(_) => None,
         });
         levels.chain(alone).chain(cells).collect()
     }

@@ -9,7 +9,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown::{self, escaped};
 use coretalk_model::compare::{
     Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
-    LevelDifference, Mismatch, Subject, Verdict,
+    LevelDifference, Mismatch, ReadingKey, Verdict,
 };
 use coretalk_model::{Relation, Topology};
 
@@ -337,7 +337,7 @@ fn standing_out(dataset: &DatasetComparison) -> Vec<&CellDifference> {
     let mut shown: Vec<&CellDifference> = dataset
         .cells
         .iter()
-        .filter(|cell| matches!(cell.subject, Subject::Pair(_)))
+        .filter(|cell| matches!(cell.key, ReadingKey::Pair(_)))
         .filter(|cell| cell.difference.verdict.is_different() && !with_level(cell))
         .collect();
     shown.sort_by(|x, y| y.difference.shift.point.abs().total_cmp(&x.difference.shift.point.abs()));
@@ -362,7 +362,7 @@ pub(super) fn tally(dataset: &DatasetComparison) -> Option<String> {
 }
 
 fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<Block<'static>> {
-    if !dataset.cells.iter().any(|cell| matches!(cell.subject, Subject::Pair(_))) {
+    if !dataset.cells.iter().any(|cell| matches!(cell.key, ReadingKey::Pair(_))) {
         return Vec::new();
     }
     let shown = standing_out(dataset);
@@ -377,9 +377,9 @@ fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<Block<
 }
 
 fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<String> {
-    let pair = match &cell.subject {
-        Subject::Pair([a, b]) => format!("CPUs {a} and {b}"),
-        Subject::Series(series) => series_words(&series.name),
+    let pair = match &cell.key {
+        ReadingKey::Pair([a, b]) => format!("CPUs {a} and {b}"),
+        ReadingKey::Series(series) => series_words(&series.name),
     };
     let labels = labels(dataset);
     let level = dataset

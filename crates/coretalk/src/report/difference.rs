@@ -112,9 +112,9 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
     let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = dataset
         .cells
         .iter()
-        .filter_map(|cell| match &cell.subject {
-            compare::Subject::Pair(pair) => Some((*pair, cell)),
-            compare::Subject::Series(_) => None,
+        .filter_map(|cell| match &cell.key {
+            compare::ReadingKey::Pair(pair) => Some((*pair, cell)),
+            compare::ReadingKey::Series(_) => None,
         })
         .collect();
     let own = &of.columns;

@@ -3,7 +3,9 @@
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
 use coretalk_measure::Machine;
 use coretalk_model::compare::of_latency::of_latency;
-use coretalk_model::compare::{Alignment, Comparison, LeastEffect, Levels, Side, Subject, Verdict, compare};
+use coretalk_model::compare::{
+    Alignment, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
+};
 use coretalk_model::latency::Cell;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
@@ -126,7 +128,7 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
         let chosen = |[x, y]: [CpuId; 2]| key.uniform(u64::from(x.0) << 32 | u64::from(y.0)) < share;
         change(&mut b, |pair| if chosen(pair) { factor } else { 1.0 });
         for cell in &against(&a, &b).datasets[0].cells {
-            let Subject::Pair(pair) = cell.subject else { continue };
+            let ReadingKey::Pair(pair) = cell.key else { continue };
             let different = cell.difference.verdict.is_different();
             changed += u64::from(chosen(pair));
             found += u64::from(chosen(pair) && different);

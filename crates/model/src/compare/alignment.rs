@@ -9,7 +9,7 @@ use super::conditions::described;
 use super::dataset::pair_up;
 use super::nest::Nest;
 use super::seen::{Numbering, Seen, cpus};
-use super::{Doubt, Levels, Side, Subject};
+use super::{Doubt, Levels, ReadingKey, Side};
 use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ impl Alignment {
     pub(super) fn by_level<'a>(
         &self,
         side: usize,
-        subjects: impl Iterator<Item = &'a Subject>,
+        keys: impl Iterator<Item = &'a ReadingKey>,
     ) -> BTreeMap<Held, Vec<usize>> {
         let same = self.same_relations();
         let levels = &self.levels[side];
@@ -246,11 +246,11 @@ impl Alignment {
         let has_kinds =
             |levels: &Levels| levels.topology().is_some_and(|topology| topology.classes().len() > 1);
         let mut held: BTreeMap<Held, Vec<usize>> = BTreeMap::new();
-        for (position, subject) in subjects.enumerate() {
-            let (rank, name) = levels.of_subject(subject);
-            let of = match subject {
-                Subject::Pair(_) => Held { rank, is_known: means_the_same(&name), name },
-                Subject::Series(series) => {
+        for (position, key) in keys.enumerate() {
+            let (rank, name) = levels.of_key(key);
+            let of = match key {
+                ReadingKey::Pair(_) => Held { rank, is_known: means_the_same(&name), name },
+                ReadingKey::Series(series) => {
                     let [relations, _] = levels.lie(series);
                     let is_known = match series.cpus.len() {
                         1 => !self.levels.iter().any(has_kinds),
@@ -323,7 +323,7 @@ fn are_mostly_common(sets: &[BTreeSet<CpuId>; 2], common: &BTreeSet<CpuId>) -> b
 fn is_identical(a: &Side, b: &Side) -> bool {
     let (pairs, _) = pair_up(a, b);
     let points = |dataset: &super::Dataset| -> Vec<_> {
-        dataset.readings.iter().map(|(subject, reading)| (subject.clone(), reading.value.point)).collect()
+        dataset.readings.iter().map(|(key, reading)| (key.clone(), reading.value.point)).collect()
     };
     !pairs.is_empty() && pairs.iter().all(|(left, right)| points(left) == points(right))
 }

@@ -8,7 +8,7 @@ use super::effect::Margin;
 use super::judged::{Case, Judged};
 use super::noise::{scatter, shared};
 use super::paired::{has_ratio, in_basis};
-use super::{Basis, Reading, Subject};
+use super::{Basis, Reading, ReadingKey};
 use crate::CpuSet;
 use crate::stats::median;
 
@@ -16,7 +16,7 @@ use crate::stats::median;
 const OF_A_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
 /// The readings of one level of one side.
-pub(super) type Members<'a> = Vec<(&'a Subject, &'a Reading)>;
+pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a Reading)>;
 
 /// A level of one side in numbers.
 struct LevelSummary {
@@ -45,7 +45,7 @@ impl LevelSummary {
             counted.iter().map(|(_, reading)| in_basis(reading, basis).point.ln()).collect();
         let known: Vec<f64> =
             counted.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
-        let cpus: CpuSet = counted.iter().flat_map(|(subject, _)| subject.cpus()).collect();
+        let cpus: CpuSet = counted.iter().flat_map(|(key, _)| key.cpus()).collect();
         // One or two values have no other middle than their mean.
         let witnesses = counted.len().min((cpus.len() / 2).max(1)) as f64;
         let widening = if counted.len() > 2 { OF_A_MEDIAN } else { 1.0 };
@@ -96,6 +96,6 @@ pub(super) fn judge_apart(
 }
 
 /// The readings that have a ratio.
-pub(super) fn comparable<'a>(readings: impl Iterator<Item = (&'a Subject, &'a Reading)>) -> Members<'a> {
+pub(super) fn comparable<'a>(readings: impl Iterator<Item = (&'a ReadingKey, &'a Reading)>) -> Members<'a> {
     readings.filter(|(_, reading)| has_ratio(reading.value.point)).collect()
 }

@@ -1,6 +1,6 @@
 //! [`Comparison`]: what comes out when two sides are held against each other.
 
-use super::{Subject, Verdict};
+use super::{ReadingKey, Verdict};
 use crate::quantity::Better;
 use crate::stats::Estimate;
 
@@ -158,7 +158,7 @@ pub enum Letter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellDifference {
     /// Which.
-    pub subject: Subject,
+    pub key: ReadingKey,
     /// Position of its level in [`DatasetComparison::levels`].
     pub level: usize,
     /// The verdict.

@@ -40,7 +40,7 @@ pub struct Dataset {
     /// Differences below this matter to nobody, in `unit`.
     pub negligible: f64,
     /// The values, by subject.
-    pub readings: BTreeMap<Subject, Reading>,
+    pub readings: BTreeMap<ReadingKey, Reading>,
 }
 
 /// Datasets that belong together, and the names of those that stand alone.
@@ -63,7 +63,7 @@ pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Da
 
 /// What a reading speaks about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum ReadingKey {
     /// Two CPUs, initiator first; of a symmetric matrix the lower id first.
     Pair([CpuId; 2]),
     /// A number of a series.
@@ -81,22 +81,22 @@ pub struct Series {
     pub cpus: Vec<CpuId>,
 }
 
-impl Subject {
+impl ReadingKey {
     /// Two CPUs of a symmetric matrix.
-    pub fn unordered(a: CpuId, b: CpuId) -> Subject {
-        Subject::Pair([a.min(b), a.max(b)])
+    pub fn unordered(a: CpuId, b: CpuId) -> ReadingKey {
+        ReadingKey::Pair([a.min(b), a.max(b)])
     }
 
     /// A number that no CPUs belong to.
-    pub fn series(name: &str) -> Subject {
-        Subject::Series(Series { name: name.to_owned(), label: name.to_owned(), cpus: Vec::new() })
+    pub fn series(name: &str) -> ReadingKey {
+        ReadingKey::Series(Series { name: name.to_owned(), label: name.to_owned(), cpus: Vec::new() })
     }
 
     /// The CPUs that it speaks of.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         let cpus: &[CpuId] = match self {
-            Subject::Pair(pair) => pair,
-            Subject::Series(series) => &series.cpus,
+            ReadingKey::Pair(pair) => pair,
+            ReadingKey::Series(series) => &series.cpus,
         };
         cpus.iter().copied()
     }

@@ -15,7 +15,7 @@ use super::judged::Judged;
 use super::paired::{Joined, Noise, basis, join, judge_cell, judge_level, steady};
 use super::{
     Alignment, Basis, CellDifference, Comparison, Dataset, DatasetComparison, LeastEffect, Letter,
-    LevelAlone, LevelDifference, Pairing, Side, Subject,
+    LevelAlone, LevelDifference, Pairing, ReadingKey, Side,
 };
 use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
@@ -82,7 +82,7 @@ struct Draft<'a> {
     names: Vec<Named>,
     levels: Vec<Judged>,
     alone: Vec<LevelAlone>,
-    subjects: Vec<(&'a Subject, usize)>,
+    keys: Vec<(&'a ReadingKey, usize)>,
     cells: Vec<Judged>,
     lonely: usize,
     without_ratio: usize,
@@ -96,7 +96,7 @@ impl<'a> Draft<'a> {
             names: Vec::new(),
             levels: Vec::new(),
             alone: Vec::new(),
-            subjects: Vec::new(),
+            keys: Vec::new(),
             cells: Vec::new(),
             lonely: 0,
             without_ratio: 0,
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         guest: bool,
     ) -> Draft<'a> {
         let (joined, basis) = join(a, b);
-        let shared = a.readings.keys().filter(|subject| b.readings.contains_key(subject)).count();
+        let shared = a.readings.keys().filter(|key| b.readings.contains_key(key)).count();
         let mut draft = Draft {
             lonely: a.readings.len() + b.readings.len() - 2 * shared,
             without_ratio: shared - joined.len(),
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
         // What is too little to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
         let [levels, _] = alignment.levels();
-        for ((_, level), members) in levels.group(joined.iter().map(|joined| joined.subject)) {
+        for ((_, level), members) in levels.group(joined.iter().map(|joined| joined.key)) {
             let members: Vec<&Joined<'_>> = members.into_iter().map(|index| &joined[index]).collect();
             let noise = Noise::of(&members);
             let moved = members.iter().filter(|joined| !joined.steady()).count();
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
                 paired_location(&shifts).map_or(f64::NAN, |shift| shift.exp() - 1.0)
             });
             for cell in &members {
-                draft.subjects.push((cell.subject, draft.names.len()));
+                draft.keys.push((cell.key, draft.names.len()));
                 draft.cells.push(judge_cell(cell, &noise, &margin, guest));
             }
             draft.levels.push(judge_level(&members, &noise, &margin_of_level, guest));
@@ -158,8 +158,7 @@ impl<'a> Draft<'a> {
         let of = |index: usize, positions: &[usize]| -> Members<'a> {
             positions.iter().map(|&position| members[index][position]).collect()
         };
-        let by_level =
-            |index: usize| alignment.by_level(index, members[index].iter().map(|(subject, _)| *subject));
+        let by_level = |index: usize| alignment.by_level(index, members[index].iter().map(|(key, _)| *key));
         let (of_a, mut of_b) = (by_level(0), by_level(1));
         let mut draft = Draft {
             without_ratio: a.readings.len() + b.readings.len() - members[0].len() - members[1].len(),
@@ -193,15 +192,15 @@ impl<'a> Draft<'a> {
     fn finish(self) -> DatasetComparison {
         let better = self.a.better;
         let levels = self.names.into_iter().zip(self.levels);
-        let cells = self.subjects.into_iter().zip(self.cells);
+        let cells = self.keys.into_iter().zip(self.cells);
         let mut cells: Vec<CellDifference> = cells
-            .map(|((subject, level), cell)| CellDifference {
-                subject: subject.clone(),
+            .map(|((key, level), cell)| CellDifference {
+                key: key.clone(),
                 level,
                 difference: cell.difference(better),
             })
             .collect();
-        cells.sort_by(|x, y| x.subject.cmp(&y.subject));
+        cells.sort_by(|x, y| x.key.cmp(&y.key));
         DatasetComparison {
             name: self.a.name.clone(),
             quantity: self.a.quantity.clone(),

@@ -1,7 +1,7 @@
 //! [`Levels`]: which level each pair of a side belongs to, so that levels can be judged before cells.
 
 use super::seen::{Seen, cpus};
-use super::{Series, Side, Subject};
+use super::{ReadingKey, Series, Side};
 use crate::infer::{InferredLevel, Structure};
 use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
@@ -124,24 +124,24 @@ impl Levels {
     }
 
     /// The level of a subject: its rank, nearest first, and its name. A series is a level of its own.
-    pub fn of_subject(&self, subject: &Subject) -> (u32, String) {
-        match (subject, &self.source) {
-            (Subject::Series(series), _) => (u32::MAX, series.name.clone()),
-            (Subject::Pair([a, b]), Source::Observed(_) | Source::One) if a == b => {
+    pub fn of_key(&self, key: &ReadingKey) -> (u32, String) {
+        match (key, &self.source) {
+            (ReadingKey::Series(series), _) => (u32::MAX, series.name.clone()),
+            (ReadingKey::Pair([a, b]), Source::Observed(_) | Source::One) if a == b => {
                 (0, "same-cpu".to_owned())
             }
-            (Subject::Pair([a, b]), Source::Reported(topology)) => {
+            (ReadingKey::Pair([a, b]), Source::Reported(topology)) => {
                 let relation = topology.relation(*a, *b);
                 (topology.nearness(relation) as u32, relation.name().to_owned())
             }
-            (Subject::Pair([a, b]), Source::Observed(levels)) => {
+            (ReadingKey::Pair([a, b]), Source::Observed(levels)) => {
                 let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
                 match levels.iter().position(|level| level.groups.iter().any(both)) {
                     Some(level) => (level as u32 + 1, levels[level].name.clone()),
                     None => (u32::MAX - 1, ACROSS.to_owned()),
                 }
             }
-            (Subject::Pair(_), Source::One) => (0, ALL.to_owned()),
+            (ReadingKey::Pair(_), Source::One) => (0, ALL.to_owned()),
         }
     }
 
@@ -151,7 +151,7 @@ impl Levels {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {
             for second in &series.cpus[index + 1..] {
-                let level = self.of_subject(&Subject::unordered(*first, *second));
+                let level = self.of_key(&ReadingKey::unordered(*first, *second));
                 if index == 0 {
                     *counts[1].entry(level.clone()).or_default() += 1;
                 }
@@ -221,11 +221,11 @@ impl Levels {
     /// The positions of subjects by level, nearest level first.
     pub(super) fn group<'a>(
         &self,
-        subjects: impl Iterator<Item = &'a Subject>,
+        keys: impl Iterator<Item = &'a ReadingKey>,
     ) -> BTreeMap<(u32, String), Vec<usize>> {
         let mut groups: BTreeMap<(u32, String), Vec<usize>> = BTreeMap::new();
-        for (position, subject) in subjects.enumerate() {
-            groups.entry(self.of_subject(subject)).or_default().push(position);
+        for (position, key) in keys.enumerate() {
+            groups.entry(self.of_key(key)).or_default().push(position);
         }
         groups
     }

@@ -53,9 +53,9 @@ impl Doubt {
 /// The median of each level of the latencies of a side, as read.
 fn medians(side: &Side, levels: &Levels) -> BTreeMap<String, f64> {
     let mut by_level: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (subject, reading) in latency_dataset(side).iter().flat_map(|dataset| &dataset.readings) {
+    for (key, reading) in latency_dataset(side).iter().flat_map(|dataset| &dataset.readings) {
         if reading.steady && has_ratio(reading.value.point) {
-            by_level.entry(levels.of_subject(subject).1).or_default().push(reading.value.point);
+            by_level.entry(levels.of_key(key).1).or_default().push(reading.value.point);
         }
     }
     by_level

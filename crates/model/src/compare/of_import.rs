@@ -1,7 +1,7 @@
 //! A matrix file of another tool, or of our own `csv`, as a [`Side`].
 
 use super::of_latency::NEGLIGIBLE_NS;
-use super::{Dataset, Fact, Reading, Side, Subject, Value};
+use super::{Dataset, Fact, Reading, ReadingKey, Side, Value};
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::lint::comb;
 use crate::quantity::Better;
@@ -36,7 +36,7 @@ fn value<'a>(matrix: &'a ImportedMatrix, key: &str) -> Option<&'a str> {
 fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
     let matrix = &imported.matrix;
     let cpus = matrix.cpus();
-    let mut readings: BTreeMap<Subject, Reading> = BTreeMap::new();
+    let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
     for row in 0..matrix.len() {
         for column in 0..row {
             // A file does not say which direction is which, and runs have one value for both.
@@ -47,7 +47,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
             }
             let mean = known.iter().sum::<f64>() / known.len() as f64;
             let reading = Reading { value: Value::bare(mean), cycles: None, steady: true };
-            readings.insert(Subject::unordered(cpus[row], cpus[column]), reading);
+            readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }
     let values: Vec<f64> = readings.values().map(|reading| reading.value.point).collect();

@@ -1,6 +1,6 @@
 //! A latency run as a [`Side`].
 
-use super::{Dataset, Fact, Reading, Series, Side, Subject, Value};
+use super::{Dataset, Fact, Reading, ReadingKey, Series, Side, Value};
 use crate::environment::Ground;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
@@ -29,10 +29,10 @@ pub fn of_latency(
     for imitated in &result.imitated {
         let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
             let cpus = imitated.cells.cpus();
-            let subject = Subject::unordered(cpus[row], cpus[column]);
+            let key = ReadingKey::unordered(cpus[row], cpus[column]);
             let reading =
                 Reading { value: Value::bare(cell.as_ref().ok()?.value_ns), cycles: None, steady: true };
-            (row != column).then_some((subject, reading))
+            (row != column).then_some((key, reading))
         });
         datasets.push(Dataset {
             traits: vec![("kernel", format!("as:{}", imitated.tool))],
@@ -121,13 +121,14 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
         map.cells.iter().filter(|(row, column, _)| row != column).filter_map(|(row, column, cell)| {
             let Cell::Measured(value) = cell else { return None };
             let pair = [cpus[row], cpus[column]];
-            let subject = if symmetric { Subject::unordered(pair[0], pair[1]) } else { Subject::Pair(pair) };
+            let key =
+                if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
             let reading = Reading {
                 value: Value::of(&value.latency_ns),
                 cycles: value.cycles.as_ref().map(Value::of),
                 steady: value.states.len() < 2,
             };
-            Some((subject, reading))
+            Some((key, reading))
         });
     Dataset {
         traits: vec![
@@ -144,7 +145,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
 }
 
 /// The median of single half round trips, with its order statistics and a floor.
-fn of_tails(tails: &TailSeries) -> Option<(Subject, Reading)> {
+fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     let n = counts_total(&tails.raw);
     let (low, high) = median_ranks(n as usize, 0.05)?;
     let at = |rank: usize| {
@@ -165,5 +166,5 @@ fn of_tails(tails: &TailSeries) -> Option<(Subject, Reading)> {
     };
     let reading =
         Reading { value: Value::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
-    Some((Subject::Series(series), reading))
+    Some((ReadingKey::Series(series), reading))
 }

@@ -1,7 +1,7 @@
 //! A comparison of placements as a [`Side`]: each metric of each piece of work, placement by placement.
 
 use super::of_latency::facts;
-use super::{Dataset, Reading, Series, Side, Subject, Value};
+use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
 use crate::place::{PlaceResult, PlaceSettings};
 use crate::{Environment, Topology};
 
@@ -23,7 +23,7 @@ pub fn of_places(
                 label: arm.placement.name.clone(),
                 cpus: arm.placement.taskset().map_or(Vec::new(), |_| arm.placement.cpus.clone()),
             };
-            Some((Subject::Series(series), Reading { value, cycles: None, steady: true }))
+            Some((ReadingKey::Series(series), Reading { value, cycles: None, steady: true }))
         });
         Dataset {
             name: format!("{}, {}", comparison.work, comparison.metric.name),

@@ -1,7 +1,7 @@
 //! A run of trials (`wake`, `queue` and whatever comes) as a [`Side`]: by the number that each trial is shown by.
 
 use super::of_latency::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
-use super::{Dataset, Reading, Series, Side, Subject, Value};
+use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
 use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
 use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
@@ -42,10 +42,10 @@ pub fn of_series(
                     .of(&trial.spec.probe, name)
                     .map_or((Unit::Number, None), |it| (it.unit, it.better)),
             };
-            let (dataset, subject) = match trial.spec.placement.as_slice() {
+            let (dataset, key) = match trial.spec.placement.as_slice() {
                 // A table of queues is a matrix, however few CPUs it has.
                 [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
-                    (format!("{set}, {name}"), Subject::Pair([*from, *to]))
+                    (format!("{set}, {name}"), ReadingKey::Pair([*from, *to]))
                 }
                 _ => {
                     let label = set.split_once(' ').map_or("", |(_, label)| label);
@@ -54,7 +54,7 @@ pub fn of_series(
                         label: label.to_owned(),
                         cpus: trial.spec.placement.clone(),
                     };
-                    (format!("{}, {name}", trial.spec.probe), Subject::Series(series))
+                    (format!("{}, {name}", trial.spec.probe), ReadingKey::Series(series))
                 }
             };
             let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
@@ -72,7 +72,7 @@ pub fn of_series(
                 continue;
             }
             let steady = !trial.flags.contains(Flag::Multimodal);
-            dataset.readings.insert(subject, Reading { value, cycles: None, steady });
+            dataset.readings.insert(key, Reading { value, cycles: None, steady });
         }
     }
     Side {

@@ -2,7 +2,7 @@
 
 use super::conditions::described;
 use super::kinds::Kinds;
-use super::{Levels, Side, Subject};
+use super::{Levels, ReadingKey, Side};
 use crate::stats::{median_in_place, quantile_of_sorted};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,15 +68,15 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     for (position, (side, levels)) in sides.iter().enumerate() {
         for dataset in &side.datasets {
             let mut members: BTreeMap<(u32, String), Members> = BTreeMap::new();
-            for (subject, reading) in &dataset.readings {
-                let (rank, name) = levels.of_subject(subject);
-                let (name, of) = match subject {
-                    Subject::Series(series) if !by_number => {
+            for (key, reading) in &dataset.readings {
+                let (rank, name) = levels.of_key(key);
+                let (name, of) = match key {
+                    ReadingKey::Series(series) if !by_number => {
                         let [lie, _] = levels.lie(series);
                         (levels.name_by_relation(series), lie.into_keys().map(|(_, level)| level).collect())
                     }
-                    Subject::Series(_) => (name, BTreeSet::new()),
-                    Subject::Pair(_) => (name.clone(), BTreeSet::from([name])),
+                    ReadingKey::Series(_) => (name, BTreeSet::new()),
+                    ReadingKey::Pair(_) => (name.clone(), BTreeSet::from([name])),
                 };
                 let known = members.entry((rank, name.clone()));
                 let known = known.or_insert_with(|| Members { level: name, levels: of, values: Vec::new() });

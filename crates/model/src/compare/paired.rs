@@ -3,7 +3,7 @@
 use super::effect::Margin;
 use super::judged::{Case, Judged};
 use super::noise::{VALUES_THAT_TELL, scatter, shared};
-use super::{Basis, Dataset, Reading, Subject, Value};
+use super::{Basis, Dataset, Reading, ReadingKey, Value};
 use crate::stats::compare::paired_location;
 use crate::stats::median;
 
@@ -12,7 +12,7 @@ const EFFICIENCY: f64 = 0.955;
 
 /// A subject that both sides have.
 pub(super) struct Joined<'a> {
-    pub subject: &'a Subject,
+    pub key: &'a ReadingKey,
     pub a: Reading,
     pub b: Reading,
     /// ln(B ÷ A) in the basis, and its deviation where both sides know theirs.
@@ -57,27 +57,20 @@ pub(super) fn in_basis(reading: &Reading, basis: Basis) -> Value {
 
 /// What both sides have, in core cycles where every one of them is known in cycles on both.
 pub(super) fn join<'a>(a: &'a Dataset, b: &'a Dataset) -> (Vec<Joined<'a>>, Basis) {
-    let both = |(subject, left): (&'a Subject, &'a Reading)| {
-        let right = b.readings.get(subject)?;
+    let both = |(key, left): (&'a ReadingKey, &'a Reading)| {
+        let right = b.readings.get(key)?;
         let comparable = has_ratio(left.value.point) && has_ratio(right.value.point);
-        comparable.then_some((subject, *left, *right))
+        comparable.then_some((key, *left, *right))
     };
-    let common: Vec<(&Subject, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
+    let common: Vec<(&ReadingKey, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
     let basis = basis(common.iter().flat_map(|(_, left, right)| [left, right]));
     let in_equal_datasets = common.iter().all(|(_, left, right)| left.value.point == right.value.point);
     let joined = common
         .into_iter()
-        .map(|(subject, left, right)| {
+        .map(|(key, left, right)| {
             let [x, y] = [left, right].map(|reading| in_basis(&reading, basis));
             let deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
-            Joined {
-                subject,
-                a: left,
-                b: right,
-                shift: (y.point / x.point).ln(),
-                deviation,
-                in_equal_datasets,
-            }
+            Joined { key, a: left, b: right, shift: (y.point / x.point).ln(), deviation, in_equal_datasets }
         })
         .collect();
     (joined, basis)

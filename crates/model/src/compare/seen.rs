@@ -1,7 +1,7 @@
 //! [`Seen`]: what the latencies of a side show of its structure, and whether two sides show the same under the same
 //! numbers.
 
-use super::{Dataset, Levels, Side, Subject};
+use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{Findings, InferError, InferredLevel, Observation, Refusal, Shape, Standing, Structure};
 use crate::latency::Execution;
 use crate::stats::median_in_place;
@@ -181,8 +181,8 @@ impl Seen {
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
             let theirs = other.cells.get(row, column).copied().flatten();
             if let (Some(mine), Some(theirs)) = (mine, theirs) {
-                let pair = Subject::unordered(self.cells.cpus()[row], self.cells.cpus()[column]);
-                by_level.entry(levels.of_subject(&pair).0).or_default().push([mine.value, theirs.value]);
+                let pair = ReadingKey::unordered(self.cells.cpus()[row], self.cells.cpus()[column]);
+                by_level.entry(levels.of_key(&pair).0).or_default().push([mine.value, theirs.value]);
             }
         }
         // From the middle of each level, so that no level is nearer than another.
@@ -225,8 +225,8 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 
 /// The CPUs of the pairs of a side.
 pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
-    let subjects = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());
-    subjects.flat_map(Subject::cpus).collect()
+    let keys = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());
+    keys.flat_map(ReadingKey::cpus).collect()
 }
 
 /// The first dataset of latencies that a side has.
@@ -240,8 +240,8 @@ fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observ
     let seen: BTreeMap<[CpuId; 2], Observation> = dataset
         .readings
         .iter()
-        .filter_map(|(subject, reading)| {
-            let Subject::Pair([a, b]) = subject else { return None };
+        .filter_map(|(key, reading)| {
+            let ReadingKey::Pair([a, b]) = key else { return None };
             let half_width = reading.value.deviation.map_or(0.0, |deviation| REACH * deviation);
             let known = Observation { value: reading.value.point, half_width };
             reading.steady.then_some(([*a.min(b), *a.max(b)], known))

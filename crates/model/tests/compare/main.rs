@@ -7,7 +7,7 @@ mod columns;
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::{
     Alignment, Basis, Dataset, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing, Possible,
-    Reading, Side, Subject, Value, Verdict, Weight, compare, mismatches, overview,
+    Reading, ReadingKey, Side, Value, Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::formats::read_matrices;
 use coretalk_model::quantity::Better;
@@ -30,7 +30,7 @@ fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
             let noise = 1.0 + 0.005 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b));
             let value = Value { point: level * noise * factor(a, b), deviation: Some(0.01) };
             readings.insert(
-                Subject::unordered(CpuId(a), CpuId(b)),
+                ReadingKey::unordered(CpuId(a), CpuId(b)),
                 Reading { value, cycles: None, steady: true },
             );
         }
@@ -78,13 +78,13 @@ fn a_slower_level_and_a_faster_cell_are_told_apart() {
     assert_eq!((l3.level.as_str(), l3.pairs, l3.difference.verdict), ("l3", [56; 2], Verdict::Slower));
     assert!(l3.difference.shift.contains(0.06) && l3.difference.q_value < 1e-3, "{l3:?}");
     assert_eq!((machine.level.as_str(), machine.difference.verdict), ("machine", Verdict::Same));
-    let faster: Vec<&Subject> = comparison.datasets[0]
+    let faster: Vec<&ReadingKey> = comparison.datasets[0]
         .cells
         .iter()
         .filter(|cell| cell.difference.verdict == Verdict::Faster)
-        .map(|cell| &cell.subject)
+        .map(|cell| &cell.key)
         .collect();
-    assert_eq!(faster, [&Subject::Pair([CpuId(0), CpuId(15)])]);
+    assert_eq!(faster, [&ReadingKey::Pair([CpuId(0), CpuId(15)])]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn each_series_is_judged_by_itself() {
             steady: true,
         };
         let readings = [("futex p50", 2_000.0), ("futex p99", p99)];
-        let readings = readings.map(|(name, point)| (Subject::series(name), value(point)));
+        let readings = readings.map(|(name, point)| (ReadingKey::series(name), value(point)));
         Side {
             datasets: vec![Dataset { readings: readings.into(), ..dataset(1, |_, _| 1.0) }],
             ..Side::default()
@@ -148,7 +148,7 @@ fn too_little_is_known_to_tell() {
     // Two pairs with wide intervals.
     let few = |factor: f64| {
         let mut map = dataset(5, |_, _| factor);
-        map.readings.retain(|subject, _| matches!(subject, Subject::Pair([a, b]) if a.0 == 0 && b.0 < 3));
+        map.readings.retain(|key, _| matches!(key, ReadingKey::Pair([a, b]) if a.0 == 0 && b.0 < 3));
         for reading in map.readings.values_mut() {
             reading.value.deviation = Some(0.05);
         }
@@ -249,7 +249,7 @@ fn the_table_has_a_row_for_each_dataset_and_a_column_for_each_group() {
 #[test]
 fn cpus_that_only_one_side_has_are_left_out() {
     let mut small = dataset(2, |_, _| 1.0);
-    small.readings.retain(|subject, _| matches!(subject, Subject::Pair([_, b]) if b.0 < 8));
+    small.readings.retain(|key, _| matches!(key, ReadingKey::Pair([_, b]) if b.0 < 8));
     let comparison = compare(&side(dataset(1, |_, _| 1.0)), &side(small), &alignment(), LeastEffect::DEFAULT);
     let map = &comparison.datasets[0];
     assert_eq!((map.levels.len(), map.cells.len(), map.lonely), (1, 28, 92));
@@ -446,8 +446,8 @@ fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
     );
     let mut other = dataset(2, |_, _| 1.0);
     let values = |a: u32, b: u32| if a % 2 == b % 2 { 24.0 } else { 80.0 };
-    for (subject, reading) in &mut other.readings {
-        let Subject::Pair([a, b]) = subject else { unreachable!() };
+    for (key, reading) in &mut other.readings {
+        let ReadingKey::Pair([a, b]) = key else { unreachable!() };
         reading.value.point = values(a.0, b.0);
     }
     let (a, b) = (side(dataset(1, |_, _| 1.0)), Side { topology: Some(crossed), ..side(other) });
