@@ -109,7 +109,7 @@ mod stated {
     /// A probe and what is asked of it, here and on a simulated machine.
     struct Ask {
         probe: &'static dyn SeriesProbe,
-        asked: Parameters,
+        options: Parameters,
         value: &'static str,
         here: TrialSpec,
         there: TrialSpec,
@@ -124,21 +124,25 @@ mod stated {
             value: &'static str,
         ) -> Result<Ask, Box<dyn Error>> {
             let probe = series_by_id(id).ok_or("no such probe")?;
-            let asked =
+            let options =
                 words.iter().fold(Parameters::default(), |all, (name, text)| match text.parse::<f64>() {
                     Ok(number) if name.ends_with("_ns") => all.with(name, number),
                     _ => all.with(name, (*text).to_owned()),
                 });
-            let request =
-                SeriesRequest { topology: machine.topology(), cpus: &pair, pairs: &[pair], asked: &asked };
+            let request = SeriesRequest {
+                topology: machine.topology(),
+                cpus: &pair,
+                pairs: &[pair],
+                options: &options,
+            };
             let here = probe.trials(&request)?.into_iter().next().ok_or("no trial")?;
             let places = here.placement.iter().map(|cpu| CpuId(u32::from(*cpu != pair[0]))).collect();
             let there = TrialSpec { placement: places, ..here.clone() };
-            Ok(Ask { probe, asked, value, here, there })
+            Ok(Ask { probe, options, value, here, there })
         }
 
         fn order<'a>(&'a self, spec: &'a TrialSpec, key: u64) -> TrialOrder<'a> {
-            TrialOrder { probe: self.probe, spec, asked: &self.asked, span: SPAN, key }
+            TrialOrder { probe: self.probe, spec, options: &self.options, span: SPAN, key }
         }
 
         fn measured(&self, machine: &mut HostMachine, turn: u64) -> Option<f64> {

@@ -236,9 +236,9 @@ mod tests {
     fn check(topology: &Topology, pairs: &[[CpuId; 2]], cells: &[u32], rounds: &[CellRound], width: usize) {
         let mut seen: Vec<u32> = rounds.iter().flatten().copied().collect();
         seen.sort_unstable();
-        let mut asked = cells.to_vec();
-        asked.sort_unstable();
-        assert_eq!(seen, asked, "every cell exactly once");
+        let mut requested = cells.to_vec();
+        requested.sort_unstable();
+        assert_eq!(seen, requested, "every cell exactly once");
         for round in rounds {
             assert!(round.len() <= width && !round.is_empty());
             let mut busy = BTreeSet::new();

@@ -175,8 +175,8 @@ pub struct SeriesRequest<'a> {
     pub cpus: &'a [CpuId],
     /// Ordered pairs of CPUs, for probes of two roles: initiator first.
     pub pairs: &'a [[CpuId; 2]],
-    /// What was asked beside that, as the command line of the probe says.
-    pub asked: &'a Parameters,
+    /// What its own options say, defaults left out.
+    pub options: &'a Parameters,
 }
 
 /// One pass of one trial, to be performed.
@@ -186,8 +186,8 @@ pub struct TrialOrder<'a> {
     pub probe: &'static dyn SeriesProbe,
     /// What.
     pub spec: &'a TrialSpec,
-    /// What was asked of the run beside its trials.
-    pub asked: &'a Parameters,
+    /// What the options of the run say, defaults left out.
+    pub options: &'a Parameters,
     /// The machine time that the pass should take, about: the probe chooses its counts by it.
     pub span: Picos,
     /// Keys every random choice inside.

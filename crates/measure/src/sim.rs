@@ -72,7 +72,7 @@ pub struct SimMachine {
     now: Picos,
     threads: usize,
     /// The CPUs that workers were asked for, those that refused it among them.
-    asked: CpuSet,
+    requested: CpuSet,
 }
 
 impl SimMachine {
@@ -100,7 +100,15 @@ impl SimMachine {
             spec,
         };
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        SimMachine { sim, reported, allowance, environment, now: Picos::ZERO, threads, asked: CpuSet::new() }
+        SimMachine {
+            sim,
+            reported,
+            allowance,
+            environment,
+            now: Picos::ZERO,
+            threads,
+            requested: CpuSet::new(),
+        }
     }
 
     /// With this many simulation threads (at least one). Results do not depend on it.
@@ -283,7 +291,7 @@ impl Machine for SimMachine {
         }
         let priority = if failures.refuse_priority { "normal".to_owned() } else { priority };
         self.sim.workers = taken;
-        self.asked = settings.cpus.iter().copied().collect();
+        self.requested = settings.cpus.iter().copied().collect();
         self.environment.priority = Some(priority.clone());
         // Whoever coordinates runs on the computer that simulates, never on a simulated CPU.
         Ok(Granted { priority, coordinator_apart: true })
@@ -314,7 +322,7 @@ impl Machine for SimMachine {
     }
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
-        let refuses = |cpu| self.asked.contains(cpu) && !self.sim.workers.contains(cpu);
+        let refuses = |cpu| self.requested.contains(cpu) && !self.sim.workers.contains(cpu);
         let why = |cpu| {
             let away = self.sim.away(cpu, self.now);
             let outside = Some(Absence::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));

@@ -45,15 +45,15 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     let pairs = pairs_of_the_ladder(topology, cpus);
     let names = RUNGS.iter().filter(|rung| rung.probe == wake::Wake.spec().id).map(|rung| rung.parameter);
     let names: Vec<&str> = names.map(|(_, primitive)| primitive).collect();
-    let asked = Gathering::QuickLook.options().with("primitive", names.join(","));
+    let options = Gathering::QuickLook.options().with("primitive", names.join(","));
     let mut trials = Vec::new();
     for pair in &pairs {
-        let request = SeriesRequest { topology, cpus, pairs: std::slice::from_ref(pair), asked: &asked };
+        let request = SeriesRequest { topology, cpus, pairs: std::slice::from_ref(pair), options: &options };
         trials.extend(wake::Wake.trials(&request)?);
     }
     trials.retain(|trial| trial.parameters.number("gap_ns") == Some(wake::LADDER_GAP_NS));
     gathered.add(&wake::Wake, trials);
-    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
     gathered.add(&Jitter, Jitter.trials(&request)?);
     Ok(gathered)
 }
@@ -80,8 +80,8 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
 /// What a probe says about the request.
 pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
-    let (pairs, asked) = (representative_pairs(topology, cpus), Gathering::Suite.options());
-    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
+    let (pairs, options) = (representative_pairs(topology, cpus), Gathering::Suite.options());
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
     for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
         let trials = probe.brief(&request)?;
         if !trials.is_empty() {

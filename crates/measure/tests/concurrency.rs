@@ -31,8 +31,9 @@ fn settings(
 ) -> SeriesSettings {
     let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
     let cpus = topology.order(topology.cpus());
-    let asked = Parameters::default().with("queue", queue).with("capacity", capacity).with_parallel(parallel);
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked };
+    let options =
+        Parameters::default().with("queue", queue).with("capacity", capacity).with_parallel(parallel);
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options };
     SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
@@ -40,7 +41,7 @@ fn settings(
         quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
-        options: asked,
+        options,
         cpus,
         precision: 0.05,
     }
@@ -140,9 +141,9 @@ fn a_queue_that_sleeps_is_measured_concurrently_on_one_cpu_too() {
 
 #[test]
 fn few_trials_long_passes_and_small_machines_are_measured_one_pair_at_a_time() {
-    let parallel = |scenario: &str, asked, budget_s, most| {
+    let parallel = |scenario: &str, options, budget_s, most| {
         let machine = open(scenario, 0.0);
-        let mut settings = settings(&machine, "spsc", "1,10,100", asked, budget_s);
+        let mut settings = settings(&machine, "spsc", "1,10,100", options, budget_s);
         settings.trials.truncate(most);
         plan(&machine, &settings).parallel
     };
@@ -166,7 +167,7 @@ fn two_trials_on_real_threads_end_together_and_every_message_arrives() {
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<_> = host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(2).collect();
     host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
-    let asked = Parameters::default();
+    let options = Parameters::default();
     let parameters = Parameters::default().with("queue", "semaphore").with("capacity", 10.0);
     let spec = |&cpu: &_| TrialSpec {
         probe: "queue".into(),
@@ -176,7 +177,7 @@ fn two_trials_on_real_threads_end_together_and_every_message_arrives() {
     let specs: Vec<TrialSpec> = cpus.iter().map(spec).collect();
     let probe = probes::series_by_id("queue").unwrap();
     let orders = |ms: u64| -> Vec<TrialOrder<'_>> {
-        let order = |spec| TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(ms), key: 1 };
+        let order = |spec| TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key: 1 };
         specs.iter().map(order).collect()
     };
     let outcomes = host.perform_trials(&orders(20), &Stop::new());

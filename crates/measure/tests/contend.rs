@@ -16,17 +16,17 @@ use coretalk_model::stats::median;
 const METHODS: &str = "fetch-add,cas-loop,cas-backoff,std-mutex,parking-lot-mutex,pthread-mutex,tas,ttas,ticket,mcs,\
 flag-wait,flag-wait-always,atomic-16,rwlock,per-thread,racy";
 
-fn trials(machine: &dyn Machine, asked: Parameters) -> Vec<TrialSpec> {
+fn trials(machine: &dyn Machine, options: Parameters) -> Vec<TrialSpec> {
     let topology = machine.topology();
     let cpus = topology.order(&machine.allowance().cpuset.intersection(&machine.allowance().mask));
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked };
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options };
     probes::series_by_id("contend").unwrap().trials(&request).unwrap()
 }
 
 fn pass(machine: &mut dyn Machine, spec: &TrialSpec, ms: u64, key: u64) -> PassOutcome {
-    let asked = Parameters::default();
+    let options = Parameters::default();
     let probe = probes::series_by_id("contend").unwrap();
-    let order = TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(ms), key };
+    let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key };
     machine.perform_trial(&order, &Stop::new()).unwrap()
 }
 
@@ -36,8 +36,9 @@ fn every_method_is_exact_and_every_pass_ends() {
     let mut host = coretalk_measure::host::HostMachine::open().unwrap();
     let cpus: Vec<_> = host.allowance().mask.intersection(&host.allowance().cpuset).iter().take(2).collect();
     host.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
-    let asked = Parameters::default().with("method", METHODS).with("threads", "1,3").with("read_share", 0.5);
-    for mut spec in trials(&host, asked) {
+    let options =
+        Parameters::default().with("method", METHODS).with("threads", "1,3").with("read_share", 0.5);
+    for mut spec in trials(&host, options) {
         spec.placement.iter_mut().for_each(|cpu| cpu.0 = cpu.0.min(1));
         if !host.allowance().cpuset.contains(spec.placement[spec.placement.len() - 1]) {
             continue;
@@ -59,9 +60,9 @@ fn costs_are_recovered_within_three_percent() {
         let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let cpus = machine.topology().order(machine.topology().cpus());
         machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
-        let asked = Parameters::default().with("method", METHODS).with("threads", "1,2,8");
+        let options = Parameters::default().with("method", METHODS).with("threads", "1,2,8");
         let mut off = Vec::new();
-        for spec in trials(&machine, asked) {
+        for spec in trials(&machine, options) {
             let config = Config::of(&spec).unwrap();
             // Threads that sleep at once, or that overwrite each other, take a course that the least noise turns into
             // another one, up to a sixth slower: a single course is no truth for them. Alone they are held to it.
@@ -95,9 +96,9 @@ fn costs_are_recovered_within_three_percent() {
 fn what_is_simulated_is_what_the_cost_says() {
     let machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
     let truth = |method: &str, threads: &str, sections_ns: [f64; 2]| {
-        let asked = Parameters::default().with("method", method).with("threads", threads);
-        let asked = asked.with("critical_ns", sections_ns[0]).with("parallel_ns", sections_ns[1]);
-        let spec = trials(&machine, asked).remove(0);
+        let options = Parameters::default().with("method", method).with("threads", threads);
+        let options = options.with("critical_ns", sections_ns[0]).with("parallel_ns", sections_ns[1]);
+        let spec = trials(&machine, options).remove(0);
         let config = Config::of(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
         let all = run(&mut stage, cost(config.method.kind), sections(&config), 1e9, 4_000, &mut |_, _| ());
@@ -130,8 +131,8 @@ fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
     let cpus = machine.topology().order(machine.topology().cpus());
     machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let mut wall_ns = |method: &str, threads: &str| {
-        let asked = Parameters::default().with("method", method).with("threads", threads);
-        let spec = trials(&machine, asked).remove(0);
+        let options = Parameters::default().with("method", method).with("threads", threads);
+        let spec = trials(&machine, options).remove(0);
         let outcome = pass(&mut machine, &spec, 50, 1);
         (outcome.observed.numbers.values[names::WALL_NS], outcome.observed.flags)
     };
@@ -145,9 +146,9 @@ fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
 
 /// One pass without sections: nanoseconds an operation of a thread, run length, fairness.
 fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &str) -> [f64; 3] {
-    let asked = Parameters::default().with("method", method).with("threads", threads);
-    let asked = asked.with("arrange", arrange).with("critical_ns", 0.0).with("parallel_ns", 0.0);
-    let spec = trials(machine, asked).remove(0);
+    let options = Parameters::default().with("method", method).with("threads", threads);
+    let options = options.with("arrange", arrange).with("critical_ns", 0.0).with("parallel_ns", 0.0);
+    let spec = trials(machine, options).remove(0);
     let values = pass(machine, &spec, 20, 1).observed.numbers.values;
     [names::THREAD_NS, names::RUN_LENGTH, names::JAIN].map(|name| values[name])
 }

@@ -24,10 +24,10 @@ fn host() -> Option<(HostMachine, [CpuId; 2])> {
 #[test]
 fn work_of_two_cpus_is_held_against_work_of_one() {
     let Some((mut host, pair)) = host() else { return };
-    let (spec, asked) = (execution::trial(pair), Parameters::default());
+    let (spec, options) = (execution::trial(pair), Parameters::default());
     for key in 0..4 {
         let order =
-            TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: Picos::from_ms(2), key };
+            TrialOrder { probe: &Execution, spec: &spec, options: &options, span: Picos::from_ms(2), key };
         let outcome = host.perform_trial(&order, &Stop::new()).unwrap();
         let pass = execution::pass_of(&outcome.observed).unwrap();
         // Whatever else the machine does meanwhile: a rate is above nothing, and no partner makes it fly.
@@ -38,11 +38,11 @@ fn work_of_two_cpus_is_held_against_work_of_one() {
 #[test]
 fn a_wish_to_end_is_heard() {
     let Some((mut host, pair)) = host() else { return };
-    let (spec, asked) = (execution::trial(pair), Parameters::default());
+    let (spec, options) = (execution::trial(pair), Parameters::default());
     let stop = Stop::new();
     stop.raise();
     let order =
-        TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: Picos::from_ms(50), key: 1 };
+        TrialOrder { probe: &Execution, spec: &spec, options: &options, span: Picos::from_ms(50), key: 1 };
     let outcome = host.perform_trial(&order, &stop);
     assert!(matches!(outcome, Ok(_) | Err(TrialFailure::Interrupted)), "{outcome:?}");
 }

@@ -11,10 +11,10 @@ use coretalk_model::{CpuId, Picos};
 fn pass(machine: &mut dyn Machine, cpus: &[CpuId], ms: u64, key: u64) -> Observed {
     machine.engage(&WorkerSettings { cpus: cpus.to_vec(), ..WorkerSettings::default() }).unwrap();
     let probe = probes::series_by_id("jitter").unwrap();
-    let asked = Parameters::default();
-    let request = SeriesRequest { topology: machine.topology(), cpus, pairs: &[], asked: &asked };
+    let options = Parameters::default();
+    let request = SeriesRequest { topology: machine.topology(), cpus, pairs: &[], options: &options };
     let spec = probe.trials(&request).unwrap().remove(0);
-    let order = TrialOrder { probe, spec: &spec, asked: &asked, span: Picos::from_ms(ms), key };
+    let order = TrialOrder { probe, spec: &spec, options: &options, span: Picos::from_ms(ms), key };
     machine.perform_trial(&order, &Stop::new()).unwrap().observed
 }
 

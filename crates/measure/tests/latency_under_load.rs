@@ -12,10 +12,10 @@ use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Picos, TrialFailure};
 
-fn trials(machine: &dyn Machine, cpus: &[CpuId], probe: &str, asked: &Parameters) -> Vec<TrialSpec> {
+fn trials(machine: &dyn Machine, cpus: &[CpuId], probe: &str, options: &Parameters) -> Vec<TrialSpec> {
     let topology = machine.topology();
     let pairs = representative_pairs(topology, cpus);
-    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked };
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, options };
     probes::series_by_id(probe).unwrap().trials(&request).unwrap()
 }
 
@@ -26,8 +26,8 @@ fn pass(
     key: u64,
     stop: &Stop,
 ) -> Result<PassOutcome, TrialFailure> {
-    let (asked, probe) = (Parameters::default(), probes::series_by_id(&spec.probe).unwrap());
-    machine.perform_trial(&TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(ms), key }, stop)
+    let (options, probe) = (Parameters::default(), probes::series_by_id(&spec.probe).unwrap());
+    machine.perform_trial(&TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key }, stop)
 }
 
 /// What a trial says and what is true of it: names with both.
@@ -97,8 +97,8 @@ fn costs_are_recovered_within_three_percent() {
 fn neighbours_are_others_and_no_place_is_asked_twice() {
     let machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
     let cpus = machine.topology().order(machine.topology().cpus());
-    let asked = Parameters::default().with(names::LOAD, "compute");
-    let all = trials(&machine, &cpus, "latency", &asked);
+    let options = Parameters::default().with(names::LOAD, "compute");
+    let all = trials(&machine, &cpus, "latency", &options);
     let of_l3: Vec<&TrialSpec> =
         all.iter().filter(|spec| spec.placement[..2] == [CpuId(0), CpuId(1)]).collect();
     let places: Vec<(&str, usize)> = of_l3
@@ -108,7 +108,7 @@ fn neighbours_are_others_and_no_place_is_asked_twice() {
     assert_eq!(places, [("siblings", 2), ("same-l3", 14), ("all-cpus", 30)]);
     let alone = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
     let (topology, pair) = (alone.topology(), [[CpuId(0), CpuId(1)]]);
-    let request = SeriesRequest { topology, cpus: &pair[0], pairs: &pair, asked: &asked };
+    let request = SeriesRequest { topology, cpus: &pair[0], pairs: &pair, options: &options };
     let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err().to_string();
     assert!(refused.contains("too few among those chosen for compute"), "{refused}");
 }
@@ -125,8 +125,8 @@ fn every_pass_on_real_threads_ends_and_a_raised_stop_leaves_nobody_behind() {
         return;
     }
     host.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
-    let asked = Parameters::default().with(names::GAP_NS, "1000,1000000").with(names::LOAD, "none");
-    let mut all = trials(&host, &cpus, "latency", &asked);
+    let options = Parameters::default().with(names::GAP_NS, "1000,1000000").with(names::LOAD, "none");
+    let mut all = trials(&host, &cpus, "latency", &options);
     all.extend(trials(&host, &cpus, "sharing", &Parameters::default()));
     all.extend(trials(&host, &cpus, "broadcast", &Parameters::default()));
     // Neighbours take CPUs by turns where there are only two: what they do has to end all the same.

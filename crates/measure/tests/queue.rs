@@ -22,7 +22,7 @@ fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult
 fn settings(
     machine: &SimMachine,
     of_each: usize,
-    asked: Parameters,
+    options: Parameters,
     precision: f64,
     budget_s: u64,
 ) -> SeriesSettings {
@@ -30,7 +30,7 @@ fn settings(
     let clusters = topology.level(Level::L3).into_iter();
     let chosen = clusters.flat_map(|cluster| cluster.cpus.iter().take(of_each)).collect();
     let cpus = topology.order(&chosen);
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked };
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options };
     SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
@@ -38,7 +38,7 @@ fn settings(
         quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(1_000 * budget_s),
-        options: asked,
+        options,
         cpus,
         precision,
     }
@@ -57,8 +57,9 @@ fn open(scenario: &str) -> SimMachine {
 /// Every pair of so many CPUs of each of two clusters, five capacities, at ± 5 %.
 fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize, budget_s: u64) {
     let mut machine = open("chiplet-16");
-    let asked = Parameters::default().with("queue", "semaphore").with("pairs", "all").with_parallel(Some(1));
-    let settings = settings(&machine, of_each, asked, 0.05, budget_s);
+    let options =
+        Parameters::default().with("queue", "semaphore").with("pairs", "all").with_parallel(Some(1));
+    let settings = settings(&machine, of_each, options, 0.05, budget_s);
     assert_eq!(settings.trials.len(), (2 * of_each).pow(2) * 5);
     let planned = plan(&machine, &settings).machine_time;
     let (result, took) = measure(&mut machine, &settings);
@@ -110,11 +111,11 @@ fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
     let mut machine = open("chiplet-16");
     let [one, inside, across] = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
     let pairs = [one, inside, across];
-    let asked = Parameters::default().with("queue", "semaphore-slim").with("pairs", "listed");
-    let asked = asked.with("capacity", capacities).with("payload", payload);
+    let options = Parameters::default().with("queue", "semaphore-slim").with("pairs", "listed");
+    let options = options.with("capacity", capacities).with("payload", payload);
     let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
     let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options };
     let settings = SeriesSettings {
         probes: vec!["queue".into()],
         trials: probe.trials(&request).unwrap(),
@@ -122,7 +123,7 @@ fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
         quantities: probes::quantities(),
         seed: 1,
         budget: Picos::from_ms(5_000),
-        options: asked,
+        options,
         cpus,
         precision: 0.05,
     };
@@ -159,13 +160,13 @@ fn no_rate_passes_more_than_goes_without_one() {
     let probe = probes::series_by_id("queue").unwrap();
     let mut passed = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
         let pairs = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
-        let asked = Parameters::default().with("queue", queue).with("capacity", capacity);
-        let asked = asked.with("pairs", "listed").with_some("rate_per_s", rate);
+        let options = Parameters::default().with("queue", queue).with("capacity", capacity);
+        let options = options.with("pairs", "listed").with_some("rate_per_s", rate);
         let request =
-            SeriesRequest { topology: machine.topology(), cpus: &cpus, pairs: &pairs, asked: &asked };
+            SeriesRequest { topology: machine.topology(), cpus: &cpus, pairs: &pairs, options: &options };
         let trials = probe.trials(&request).unwrap();
         let mut per_s = |spec| {
-            let order = TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(20), key: 1 };
+            let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(20), key: 1 };
             machine.perform_trial(&order, &Stop::new()).unwrap().observed.numbers.values["messages_per_s"]
         };
         trials.iter().map(&mut per_s).collect()

@@ -34,11 +34,11 @@ impl Sink for Slots {
     }
 }
 
-fn settings(machine: &dyn Machine, probe: &str, asked: Parameters, budget: Picos) -> SeriesSettings {
+fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget: Picos) -> SeriesSettings {
     let (topology, probe) = (machine.topology(), probes::series_by_id(probe).unwrap());
     let cpus = topology.order(topology.cpus());
     let pairs = representative_pairs(topology, &cpus);
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options };
     SeriesSettings {
         probes: vec![probe.spec().id.to_owned()],
         trials: probe.trials(&request).unwrap(),
@@ -46,7 +46,7 @@ fn settings(machine: &dyn Machine, probe: &str, asked: Parameters, budget: Picos
         quantities: probes::quantities(),
         precision: 0.02,
         seed: 1,
-        options: asked,
+        options,
         budget,
         cpus,
     }
@@ -72,8 +72,8 @@ fn wake_ups_are_recovered_within_three_percent() {
     for scenario in ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"] {
         let mut machine = open(scenario);
         let names = "semaphore,std-mutex,condvar-one-locked,pipe,ticket,uncontended:tas,notify-idle:park,notify-all:5,sleep-1ms";
-        let asked = Parameters::default().with("primitive", names);
-        let settings = settings(&machine, "wake", asked, Picos::from_ms(600_000));
+        let options = Parameters::default().with("primitive", names);
+        let settings = settings(&machine, "wake", options, Picos::from_ms(600_000));
         let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
         let (result, ended) = ended.unwrap();
         assert_eq!(ended, Ended::Complete, "{scenario}");
@@ -130,13 +130,13 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
         for mode in [None, Some("no-clock"), Some("alternate"), Some("cost")] {
             let names =
                 "pause,pause:8,fence,yield,spin-futex:1000,spin-futex:1,futex,backoff,tpause,umwait,mwaitx";
-            let asked = Parameters::default().with("strategy", names).with_some("mode", mode);
-            let asked = match mode {
-                None => asked.with("asym", "pause:futex,busy:yield"),
-                Some(_) => asked,
+            let options = Parameters::default().with("strategy", names).with_some("mode", mode);
+            let options = match mode {
+                None => options.with("asym", "pause:futex,busy:yield"),
+                Some(_) => options,
             };
             let mut machine = open(scenario);
-            let settings = settings(&machine, "wait", asked, Picos::from_ms(600_000));
+            let settings = settings(&machine, "wait", options, Picos::from_ms(600_000));
             let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
             let (result, ended) = ended.unwrap();
             assert_eq!(ended, Ended::Complete, "{scenario}");
@@ -185,9 +185,9 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
 #[test]
 fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
     let mut machine = open("chiplet-16");
-    let asked = Parameters::default().with("samples", 1e9);
+    let options = Parameters::default().with("samples", 1e9);
     let budget = Picos::from_ms(5_000);
-    let settings = settings(&machine, "wake", asked, budget);
+    let settings = settings(&machine, "wake", options, budget);
     let (ended, slots) = measure(&mut machine, &settings, SeriesPast::default());
     let (result, ended) = ended.unwrap();
     assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
@@ -226,8 +226,8 @@ fn a_sitting_goes_on_without_repeating_a_pass() {
 fn the_seed_decides_everything() {
     let result = |seed: u64| {
         let mut machine = SimMachine::open(Scenario::builtin("noisy-vm").unwrap(), seed);
-        let asked = Parameters::default().with("primitive", "std-mutex,pipe");
-        let settings = SeriesSettings { seed, ..settings(&machine, "wake", asked, Picos::from_ms(3_000)) };
+        let options = Parameters::default().with("primitive", "std-mutex,pipe");
+        let settings = SeriesSettings { seed, ..settings(&machine, "wake", options, Picos::from_ms(3_000)) };
         measure(&mut machine, &settings, SeriesPast::default()).0.unwrap().0
     };
     assert_eq!(result(1), result(1));
@@ -243,8 +243,8 @@ fn what_probes_say_is_declared() {
     let cpus = topology.order(topology.cpus());
     let pairs = representative_pairs(&topology, &cpus);
     machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() }).unwrap();
-    let asked = Parameters::default();
-    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    let options = Parameters::default();
+    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options };
     for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
         let (id, declared) = (probe.spec().id, probe.quantities());
         for parameter in probe.parameters() {
@@ -260,7 +260,7 @@ fn what_probes_say_is_declared() {
             for (name, _) in spec.parameters.iter() {
                 assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
             }
-            let order = TrialOrder { probe, spec: &spec, asked: &asked, span: Picos::from_ms(1), key: 1 };
+            let order = TrialOrder { probe, spec: &spec, options: &options, span: Picos::from_ms(1), key: 1 };
             let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
             let observed = pass.observed;
             for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {

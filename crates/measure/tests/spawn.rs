@@ -14,8 +14,8 @@ use coretalk_model::{CpuId, Picos, TrialFailure};
 fn trials(machine: &dyn Machine, cpus: &[CpuId]) -> Vec<TrialSpec> {
     let topology = machine.topology();
     let pairs = representative_pairs(topology, cpus);
-    let asked = Parameters::default();
-    let request = SeriesRequest { topology, cpus, pairs: &pairs, asked: &asked };
+    let options = Parameters::default();
+    let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
     let probe = probes::series_by_id("spawn").unwrap();
     let all = probe.trials(&request).unwrap();
     all.into_iter().filter(|trial| machine.lacks(probe, trial).is_none()).collect()
@@ -28,9 +28,9 @@ fn pass(
     key: u64,
     stop: &Stop,
 ) -> Result<PassOutcome, TrialFailure> {
-    let asked = Parameters::default();
+    let options = Parameters::default();
     let probe = probes::series_by_id("spawn").unwrap();
-    machine.perform_trial(&TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(ms), key }, stop)
+    machine.perform_trial(&TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key }, stop)
 }
 
 #[cfg(target_os = "linux")]

@@ -39,13 +39,13 @@ struct Run {
     result: SeriesResult,
 }
 
-fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: u64) -> Run {
+fn measure(scenario: &str, probe: &str, options: Parameters, seed: u64, budget_s: u64) -> Run {
     let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), seed);
     let topology = machine.topology().clone();
     let of = probes::series_by_id(probe).unwrap();
     let cpus = topology.order(topology.cpus());
     let pairs = representative_pairs(&topology, &cpus);
-    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, asked: &asked };
+    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options };
     let mut trials = of.trials(&request).unwrap();
     trials.retain(|trial| of.lacks_simulated(trial, coretalk_measure::pricing::Arch::X86).is_none());
     let settings = SeriesSettings {
@@ -55,7 +55,7 @@ fn measure(scenario: &str, probe: &str, asked: Parameters, seed: u64, budget_s: 
         quantities: probes::quantities(),
         precision: if probe == "queue" { 0.05 } else { 0.02 },
         seed,
-        options: asked,
+        options,
         budget: Picos::from_ms(1_000 * budget_s),
         cpus,
     };
@@ -163,9 +163,11 @@ fn probes_and_budgets() -> [(&'static str, Parameters, u64); 7] {
 
 fn over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str]) -> Tally {
     let mut all = Tally::default();
-    for (probe, asked, budget_s) in probes_and_budgets() {
+    for (probe, options, budget_s) in probes_and_budgets() {
         if !left_out.contains(&probe) {
-            seeds.clone().for_each(|seed| all.add(&measure(scenario, probe, asked.clone(), seed, budget_s)));
+            seeds
+                .clone()
+                .for_each(|seed| all.add(&measure(scenario, probe, options.clone(), seed, budget_s)));
         }
     }
     println!("{scenario}, seeds {seeds:?}: {all:?}");

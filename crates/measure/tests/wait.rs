@@ -25,9 +25,9 @@ fn host(cpus: usize) -> Option<(HostMachine, Vec<CpuId>)> {
 }
 
 /// What this machine can perform.
-fn trials(host: &HostMachine, cpus: &[CpuId], asked: &Parameters) -> Vec<TrialSpec> {
+fn trials(host: &HostMachine, cpus: &[CpuId], options: &Parameters) -> Vec<TrialSpec> {
     let pairs: Vec<[CpuId; 2]> = cpus.windows(2).map(|pair| [pair[0], pair[1]]).collect();
-    let request = SeriesRequest { topology: host.topology(), cpus, pairs: &pairs, asked };
+    let request = SeriesRequest { topology: host.topology(), cpus, pairs: &pairs, options };
     let probe = probes::series_by_id("wait").unwrap();
     let trials = probe.trials(&request).unwrap();
     trials.into_iter().filter(|trial| probe.lacks(trial).is_none()).collect()
@@ -36,12 +36,12 @@ fn trials(host: &HostMachine, cpus: &[CpuId], asked: &Parameters) -> Vec<TrialSp
 fn pass(
     host: &mut HostMachine,
     spec: &TrialSpec,
-    asked: &Parameters,
+    options: &Parameters,
     ms: u64,
     stop: &Stop,
 ) -> Result<PassOutcome, TrialFailure> {
     let probe = probes::series_by_id("wait").unwrap();
-    host.perform_trial(&TrialOrder { probe, spec, asked, span: Picos::from_ms(ms), key: 1 }, stop)
+    host.perform_trial(&TrialOrder { probe, spec, options, span: Picos::from_ms(ms), key: 1 }, stop)
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn every_strategy_hands_over_in_every_mode_and_every_pass_ends() {
             Some("alternate") => NAMES.replace("clock,busy,", ""),
             Some(_) => NAMES.replace("clock,", ""),
         };
-        let asked = Parameters::default().with("strategy", names).with_some("mode", mode);
-        for spec in trials(&host, &cpus, &asked) {
-            let outcome = pass(&mut host, &spec, &asked, 3, &Stop::new()).unwrap();
+        let options = Parameters::default().with("strategy", names).with_some("mode", mode);
+        for spec in trials(&host, &cpus, &options) {
+            let outcome = pass(&mut host, &spec, &options, 3, &Stop::new()).unwrap();
             let observed = &outcome.observed;
             assert!(observed.numbers.counts["samples"] > 0, "{}", spec.label());
             assert!(!observed.flags.contains(Flag::Invalid), "{}", spec.label());
@@ -68,12 +68,12 @@ fn every_strategy_hands_over_in_every_mode_and_every_pass_ends() {
 #[test]
 fn sides_that_wait_differently_and_counts_that_were_asked_for() {
     let Some((mut host, cpus)) = host(2) else { return };
-    let asked =
+    let options =
         Parameters::default().with("asym", "pause:futex,futex:busy,backoff:yield").with("samples", 8e3);
-    let trials = trials(&host, &cpus, &asked);
+    let trials = trials(&host, &cpus, &options);
     assert_eq!(trials.len(), 3);
     for spec in trials {
-        let outcome = pass(&mut host, &spec, &asked, 60_000, &Stop::new()).unwrap();
+        let outcome = pass(&mut host, &spec, &options, 60_000, &Stop::new()).unwrap();
         // An eighth of what was asked for, on sixteen lines.
         assert_eq!(outcome.observed.numbers.counts["samples"], 1_008, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
@@ -83,9 +83,9 @@ fn sides_that_wait_differently_and_counts_that_were_asked_for() {
 #[test]
 fn roles_that_share_a_cpu_hand_over_and_those_that_keep_it_say_so() {
     let Some((mut host, cpus)) = host(1) else { return };
-    let asked = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
-    for spec in trials(&host, &cpus, &asked) {
-        let outcome = pass(&mut host, &spec, &asked, 3, &Stop::new()).unwrap();
+    let options = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
+    for spec in trials(&host, &cpus, &options) {
+        let outcome = pass(&mut host, &spec, &options, 3, &Stop::new()).unwrap();
         assert!(outcome.observed.numbers.counts["samples"] > 0, "{}", spec.label());
         let keeps = ["busy", "pause"].contains(&spec.parameters.text("strategy").unwrap());
         assert_eq!(outcome.observed.flags.contains(Flag::SharedSpin), keeps, "{}", spec.label());
@@ -95,8 +95,8 @@ fn roles_that_share_a_cpu_hand_over_and_those_that_keep_it_say_so() {
 #[test]
 fn a_raised_stop_leaves_nobody_asleep() {
     let Some((mut host, cpus)) = host(2) else { return };
-    let asked = Parameters::default().with("strategy", NAMES);
-    for spec in trials(&host, &cpus, &asked) {
+    let options = Parameters::default().with("strategy", NAMES);
+    for spec in trials(&host, &cpus, &options) {
         let stop = Stop::new();
         let raiser = stop.clone();
         let raising = std::thread::spawn(move || {
@@ -105,7 +105,7 @@ fn a_raised_stop_leaves_nobody_asleep() {
         });
         // Reading the clock ends by itself.
         let patience = if spec.parameters.text("mode") == Some("clock") { 1 } else { 60_000 };
-        let ended = pass(&mut host, &spec, &asked, patience, &stop);
+        let ended = pass(&mut host, &spec, &options, patience, &stop);
         assert!(patience == 1 || ended == Err(TrialFailure::Interrupted), "{}: {ended:?}", spec.label());
         raising.join().unwrap();
     }

@@ -27,9 +27,9 @@ fn host() -> Option<(HostMachine, Vec<CpuId>)> {
 }
 
 fn trials(host: &HostMachine, cpus: &[CpuId], names: &str) -> Vec<TrialSpec> {
-    let asked = Parameters::default().with("primitive", names);
+    let options = Parameters::default().with("primitive", names);
     let pairs = [[cpus[0], cpus[1]]];
-    let request = SeriesRequest { topology: host.topology(), cpus, pairs: &pairs, asked: &asked };
+    let request = SeriesRequest { topology: host.topology(), cpus, pairs: &pairs, options: &options };
     let trials = probes::series_by_id("wake").unwrap().trials(&request).unwrap();
     // The shortest gap says that it ends as well as the others.
     trials
@@ -40,8 +40,8 @@ fn trials(host: &HostMachine, cpus: &[CpuId], names: &str) -> Vec<TrialSpec> {
 
 fn pass(host: &mut HostMachine, spec: &TrialSpec, ms: u64, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
     let probe = probes::series_by_id("wake").unwrap();
-    let asked = Parameters::default();
-    host.perform_trial(&TrialOrder { probe, spec, asked: &asked, span: Picos::from_ms(ms), key: 1 }, stop)
+    let options = Parameters::default();
+    host.perform_trial(&TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key: 1 }, stop)
 }
 
 #[test]

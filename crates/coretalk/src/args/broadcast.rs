@@ -17,7 +17,7 @@ impl Family for BroadcastArgs {
         "broadcast"
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let listed = (!self.readers.is_empty()).then(|| self.readers.join(","));
         Parameters::default().with_some("readers", listed)
     }

@@ -37,7 +37,7 @@ impl Family for ContendArgs {
         coretalk_model::contend::names::PROBE
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         Parameters::default()
             .with_some("method", list(&self.method))

@@ -9,8 +9,8 @@ pub trait Family {
     /// The probe.
     fn probe(&self) -> &'static str;
 
-    /// What was asked of it, defaults left out: its trials follow from it.
-    fn asked(&self) -> Parameters;
+    /// What its own options say, defaults left out: its trials follow from it.
+    fn options(&self) -> Parameters;
 
     /// Which pairs, as typed.
     fn pairs(&self) -> Option<&PairsWord> {

@@ -29,7 +29,7 @@ impl Family for JitterArgs {
         coretalk_model::jitter::names::PROBE
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         Parameters::default().with("samples", self.watched().ns() / 1e6)
     }
 

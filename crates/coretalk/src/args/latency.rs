@@ -20,7 +20,7 @@ impl Family for LatencyArgs {
         "latency"
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let gaps = self
             .gap
             .as_ref()

@@ -46,7 +46,7 @@ impl Family for QueueArgs {
         coretalk_model::queue::names::PROBE
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         let several = self.producers.is_some() || self.consumers.is_some();
         let side = |side: Option<u32>| several.then(|| f64::from(side.unwrap_or(1)));

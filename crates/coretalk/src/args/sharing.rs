@@ -21,7 +21,7 @@ impl Family for SharingArgs {
         "sharing"
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let listed = (!self.distance.is_empty()).then(|| self.distance.join(","));
         Parameters::default().with_some("distance", listed)
     }

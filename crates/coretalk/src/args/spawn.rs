@@ -26,7 +26,7 @@ impl Family for SpawnArgs {
         "spawn"
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let kinds = (!self.kind.is_empty()).then(|| self.kind.join(","));
         let samples = self.samples.map_or(coretalk_measure::probes::spawn::SAMPLES, f64::from);
         Parameters::default().with_some("kind", kinds).with("samples", samples)

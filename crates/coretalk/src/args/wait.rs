@@ -39,7 +39,7 @@ impl Family for WaitArgs {
         names::PROBE
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         let mode =
             [(self.alternate, names::ALTERNATE), (self.no_clock, names::NO_CLOCK), (self.cost, names::COST)];

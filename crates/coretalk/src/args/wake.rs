@@ -29,7 +29,7 @@ impl Family for WakeArgs {
         "wake"
     }
 
-    fn asked(&self) -> Parameters {
+    fn options(&self) -> Parameters {
         let primitives = (!self.primitive.is_empty()).then(|| self.primitive.join(","));
         // A map has one silence, however few pairs it is of.
         let of_map =

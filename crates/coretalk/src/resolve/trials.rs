@@ -69,12 +69,12 @@ pub fn request(
     };
     let probe = probes::series_by_id(family.probe())
         .ok_or_else(|| Failure::Internal(format!("there is no probe {}", family.probe())))?;
-    let asked = match parallel(family.parallel(), cpus.len())? {
-        Parallel::Auto => family.asked(),
-        Parallel::AtMost(pairs) => family.asked().with_parallel(Some(pairs)),
+    let options = match parallel(family.parallel(), cpus.len())? {
+        Parallel::Auto => family.options(),
+        Parallel::AtMost(pairs) => family.options().with_parallel(Some(pairs)),
     };
     let trials = probe
-        .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, asked: &asked })
+        .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let (trials, notices) = possible(machine, trials)?;
     let budget = family.budget() + of_long_passes(&trials);
@@ -82,7 +82,7 @@ pub fn request(
         probes: vec![family.probe().to_owned()],
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
         quantities: probes::quantities(),
-        options: asked,
+        options,
         trials,
         precision: global.precision.unwrap_or(PRECISION),
         budget: global.budget.unwrap_or(budget),

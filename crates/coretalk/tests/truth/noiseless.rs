@@ -41,7 +41,7 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
         let order = TrialOrder {
             probe,
             spec: &spec,
-            asked: &Parameters::default(),
+            options: &Parameters::default(),
             span: Picos::from_ms(SPAN_MS),
             key: 1,
         };

@@ -95,8 +95,8 @@ impl HostMachine {
     pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], most: Duration, stop: &Stop) -> &ClockReport {
         let began = Instant::now();
         let goes_on = || !stop.is_raised() && began.elapsed() < most;
-        let asked = pairs.iter().filter(|(from, to)| from != to).take_while(|_| goes_on());
-        self.clock.offsets = asked.filter_map(|&(from, to)| offset::measure(from, to)).collect();
+        let requested = pairs.iter().filter(|(from, to)| from != to).take_while(|_| goes_on());
+        self.clock.offsets = requested.filter_map(|&(from, to)| offset::measure(from, to)).collect();
         &self.clock
     }
 
@@ -301,9 +301,9 @@ impl Machine for HostMachine {
 
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         let there = surroundings::Present::now();
-        let asked: CpuSet = self.worker_settings.cpus.iter().copied().collect();
+        let requested: CpuSet = self.worker_settings.cpus.iter().copied().collect();
         let refuses = |cpu: &CpuId| {
-            asked.contains(*cpu) && self.workers.as_ref().is_some_and(|workers| !workers.holds(*cpu))
+            requested.contains(*cpu) && self.workers.as_ref().is_some_and(|workers| !workers.holds(*cpu))
         };
         let why = |cpu| there.absence(cpu).or(Some(Absence::PinRefused).filter(|_| refuses(&cpu)));
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()

@@ -70,8 +70,8 @@ impl Probe for Broadcast {
 impl SeriesProbe for Broadcast {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let most = request.cpus.len().saturating_sub(1);
-        let counts = match request.asked.text("readers") {
-            Some(listed) => asked(listed, most)?,
+        let counts = match request.options.text("readers") {
+            Some(listed) => reader_counts(listed, most)?,
             // Powers of two, and all.
             None => (0..)
                 .map(|power| 1usize << power)
@@ -140,7 +140,7 @@ pub fn price(stage: &dyn Pricing<'_>) -> [f64; 2] {
     [first, last]
 }
 
-fn asked(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> {
+fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> {
     let mut counts: Vec<usize> = Vec::new();
     for text in listed.split(',').map(str::trim) {
         let count = text.parse().ok().filter(|count| (1..=most).contains(count));

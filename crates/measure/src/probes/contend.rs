@@ -93,8 +93,8 @@ impl SeriesProbe for Contend {
         counts.sort_unstable();
         counts.dedup();
         let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
-        let asked = request.asked.clone().with("threads", counts.join(","));
-        trials::trials(&SeriesRequest { asked: &asked, ..*request })
+        let options = request.options.clone().with("threads", counts.join(","));
+        trials::trials(&SeriesRequest { options: &options, ..*request })
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]

@@ -77,8 +77,8 @@ impl SeriesProbe for Queue {
     fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let one = request.cpus.first().map(|&cpu| [cpu; 2]);
         let pairs: Vec<[CpuId; 2]> = one.into_iter().chain(request.pairs.iter().copied()).collect();
-        let asked = request.asked.clone().with("pairs", "listed");
-        trials::trials(&SeriesRequest { pairs: &pairs, asked: &asked, ..*request })
+        let options = request.options.clone().with("pairs", "listed");
+        trials::trials(&SeriesRequest { pairs: &pairs, options: &options, ..*request })
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]

@@ -85,7 +85,7 @@ impl Probe for Sharing {
 
 impl SeriesProbe for Sharing {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        let listed = request.asked.text("distance").unwrap_or(DISTANCES);
+        let listed = request.options.text("distance").unwrap_or(DISTANCES);
         let mut distances: Vec<u32> = Vec::new();
         for text in listed.split(',').map(str::trim) {
             let bytes =

@@ -217,7 +217,7 @@ impl<'a> Driver<'a> {
             TrialOrder {
                 probe: self.probes[trial],
                 spec,
-                asked: &self.settings.options,
+                options: &self.settings.options,
                 span: if counted { self.share_of(left, pass) } else { span(&spec.probe).min(left) },
                 key: key.bits(spec.id().0),
             }

@@ -93,22 +93,22 @@ impl Launched {
         let cpus = program.cpus.to_string();
         let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
         let words = words.into_iter().chain(program.arguments.iter().map(|word| word.as_bytes()));
-        let asked: io::Result<(u64, u64)> = (|| {
+        let reply: io::Result<(u64, u64)> = (|| {
             number(&mut line, 2 + program.arguments.len() as u64)?;
             words.into_iter().try_for_each(|word| block(&mut line, word))?;
             let [errno, pid] = [read_number(&mut line)?, read_number(&mut line)?];
             Ok((errno, pid))
         })();
         let streams = helper.stdout.take().zip(helper.stderr.take());
-        match (asked, streams) {
+        match (reply, streams) {
             (Ok((0, pid)), Some((stdout, stderr))) => {
                 Ok(Ok((Launched { helper, line, pid: pid as u32 }, stdout, stderr)))
             }
-            (asked, _) => {
+            (reply, _) => {
                 // It has ended, or ends when it is told nothing more.
                 let _ = helper.kill();
                 let _ = helper.wait();
-                let (errno, _) = asked?;
+                let (errno, _) = reply?;
                 Ok(Err(io::Error::from_raw_os_error(errno as i32)))
             }
         }

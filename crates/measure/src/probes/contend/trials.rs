@@ -53,25 +53,25 @@ impl Config {
 
 /// The trials of a request, in the order of reports.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-    let asked = request.asked;
-    let methods = list("--method", asked.text("method").unwrap_or(DEFAULT))?;
+    let options = request.options;
+    let methods = list("--method", options.text("method").unwrap_or(DEFAULT))?;
     let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
-    let read_share = asked.number("read_share");
+    let read_share = options.number("read_share");
     if read_share.is_some() && !methods.iter().any(|method| method.kind == MethodKind::ReadersWriter) {
         let sentence = "--read-ratio concerns the method `rwlock` only, and that is not asked for";
         return Err(RequestError::Unfit(sentence.into()));
     }
-    let counts = match asked.text("threads") {
+    let counts = match options.text("threads") {
         Some(text) => list("--threads", text)?.into_iter().map(threads).collect::<Result<_, _>>()?,
         None => thread_counts(request.cpus.len()),
     };
-    let sections: Vec<[f64; 2]> = match (asked.number("critical_ns"), asked.number("parallel_ns")) {
+    let sections: Vec<[f64; 2]> = match (options.number("critical_ns"), options.number("parallel_ns")) {
         (None, None) => SECTIONS_NS.to_vec(),
         (critical, parallel) => {
             vec![[critical.unwrap_or(SECTIONS_NS[0][0]), parallel.unwrap_or(SECTIONS_NS[0][1])]]
         }
     };
-    let orders = list("--arrange", asked.text("arrange").unwrap_or(ARRANGEMENTS[0]))?;
+    let orders = list("--arrange", options.text("arrange").unwrap_or(ARRANGEMENTS[0]))?;
     let orders = orders
         .into_iter()
         .map(|name| Ok((name, arranged(name, request.topology, request.cpus)?)))
@@ -169,11 +169,11 @@ mod tests {
     use super::*;
     use crate::{Machine, Scenario, SimMachine};
 
-    fn of(scenario: &str, asked: Parameters) -> Result<Vec<TrialSpec>, RequestError> {
+    fn of(scenario: &str, options: Parameters) -> Result<Vec<TrialSpec>, RequestError> {
         let machine = SimMachine::open(Scenario::builtin(scenario).expect("a scenario"), 1);
         let topology = machine.topology();
         let cpus = topology.order(topology.cpus());
-        trials(&SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked })
+        trials(&SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options })
     }
 
     fn ids(cpus: &[CpuId]) -> Vec<u32> {
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn arrangements_are_what_their_names_say() {
         let placed = |scenario, arrange: &str, threads: &str| {
-            let asked = Parameters::default().with("method", "mcs").with("critical_ns", 0.0);
-            let all = of(scenario, asked.with("arrange", arrange).with("threads", threads)).unwrap();
+            let options = Parameters::default().with("method", "mcs").with("critical_ns", 0.0);
+            let all = of(scenario, options.with("arrange", arrange).with("threads", threads)).unwrap();
             ids(&all[0].placement)
         };
         assert_eq!(placed("chiplet-16-smt", "compact-smt", "4"), [0, 16, 1, 17]);
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_in_a_sentence() {
-        let refused = |asked| of("chiplet-16", asked).unwrap_err().to_string();
-        let asked = |name: &str, text: &str| refused(Parameters::default().with(name, text));
-        assert!(asked("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
-        assert_eq!(asked("method", "mcs,tas,mcs"), "--method names mcs twice; name it once");
-        assert_eq!(asked("threads", "0"), "`0` threads: a counter is changed by 1 to 4096 threads");
-        assert!(asked("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
+        let refused = |options| of("chiplet-16", options).unwrap_err().to_string();
+        let refusal = |name: &str, text: &str| refused(Parameters::default().with(name, text));
+        assert!(refusal("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
+        assert_eq!(refusal("method", "mcs,tas,mcs"), "--method names mcs twice; name it once");
+        assert_eq!(refusal("threads", "0"), "`0` threads: a counter is changed by 1 to 4096 threads");
+        assert!(refusal("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
         let ratio = Parameters::default().with("read_share", 0.9);
         assert!(refused(ratio.clone()).contains("`rwlock` only"));
         assert!(of("chiplet-16", ratio.with("method", "rwlock")).is_ok());

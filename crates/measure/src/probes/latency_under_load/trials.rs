@@ -97,7 +97,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         placement,
     };
     for pair in request.pairs {
-        let gaps = self::gaps(request.asked.text(names::GAP_NS))?;
+        let gaps = self::gaps(request.options.text(names::GAP_NS))?;
         let mut after_each = |receiver: &str, more: Option<&str>| {
             for &gap_ns in &gaps {
                 let parameters =
@@ -108,11 +108,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         after_each(names::LOOKS, None);
         after_each(names::SLEEPS, None);
         // Whoever looks is never idle: only a sleeper's CPU has states to be kept out of.
-        if request.asked.text(names::IDLE_STATES).is_some() {
+        if request.options.text(names::IDLE_STATES).is_some() {
             after_each(names::SLEEPS, Some(names::KEPT_OUT));
         }
     }
-    let Some(listed) = request.asked.text(names::LOAD) else { return Ok(trials) };
+    let Some(listed) = request.options.text(names::LOAD) else { return Ok(trials) };
     let loads = loads(listed)?;
     let mut placed: Vec<Load> = Vec::new();
     let busy: Vec<Load> = loads.iter().copied().filter(|&load| load != Load::Nothing).collect();
@@ -154,13 +154,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 
 /// The trials of a suite: no loads where there are no neighbours.
 pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-    let asked = request.asked.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
-    let loaded = asked.clone().with(names::LOAD, "compute,stream");
+    let options = request.options.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
+    let loaded = options.clone().with(names::LOAD, "compute,stream");
     let first = request.pairs.first();
     let has_neighbours = first.is_some_and(|&pair| {
         Where::ALL.iter().any(|place| !place.cpus(request.topology, request.cpus, pair).is_empty())
     });
-    trials(&SeriesRequest { asked: if has_neighbours { &loaded } else { &asked }, ..*request })
+    trials(&SeriesRequest { options: if has_neighbours { &loaded } else { &options }, ..*request })
 }
 
 /// Idle gaps in nanoseconds as a request holds them, none where none are asked for.

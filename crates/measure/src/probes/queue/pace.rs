@@ -12,9 +12,9 @@ const KEPT: f64 = 0.99;
 /// Notes the delays of a pass whose rate was kept; of one that could not keep up only how many messages passed.
 /// `per_s` is what was asked for, and what was reached.
 pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays) {
-    let [asked, reached] = per_s;
+    let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
-    if reached < KEPT * asked {
+    if reached < KEPT * requested {
         observed.flags.set(Flag::Saturated);
         return;
     }

@@ -97,11 +97,11 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let waiting = roles.producers.into_iter().map(Waiting::Produces);
     let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
     let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
-    let asked = order.asked.number("messages");
+    let requested = order.options.number("messages");
     let plan = Plan {
         span_ticks: ticks(order.span.saturating_sub(START)) as u64,
         // What was asked for is spread over the passes that every trial gets.
-        messages: asked.map_or(u64::MAX, |all| {
+        messages: requested.map_or(u64::MAX, |all| {
             (all / coretalk_model::stats::ANALYSES[0] as f64 / config.sides[0] as f64).ceil() as u64
         }),
         apart_ticks: context.rate().ticks(APART_NS) as u64,
@@ -188,8 +188,8 @@ fn observed(
     }
     let per_s = stamps::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
     match (config.rate, &received.delays, per_s) {
-        (Some(asked), Some(delays), Some(per_s)) => {
-            pace::observe(&mut observed, context.rate(), [asked, per_s], delays);
+        (Some(requested), Some(delays), Some(per_s)) => {
+            pace::observe(&mut observed, context.rate(), [requested, per_s], delays);
         }
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}
@@ -253,8 +253,8 @@ mod tests {
             Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", capacity);
         let cpus = [CpuId(0), CpuId(1)];
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
-        let (asked, span) = (Parameters::default(), Picos::from_ms(1));
-        let order = TrialOrder { probe: &Queue, spec: &spec, asked: &asked, span, key: 0 };
+        let (options, span) = (Parameters::default(), Picos::from_ms(1));
+        let order = TrialOrder { probe: &Queue, spec: &spec, options: &options, span, key: 0 };
         let context = TrialContext::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
         perform(&context, &order).unwrap_err().to_string()
     }

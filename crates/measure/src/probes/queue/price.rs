@@ -137,10 +137,11 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         (false, _) => None,
     };
     // What was asked for is spread over the passes that every trial gets.
-    let asked = order.asked.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
+    let requested =
+        order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
     let mut middle: [Option<Passed>; 2] = [None; 2];
     let mut more = |passed: &Passed| {
-        if asked.is_some_and(|asked| passed.messages >= asked) {
+        if requested.is_some_and(|requested| passed.messages >= requested) {
             return false;
         }
         for (mark, share) in middle.iter_mut().zip(MIDDLE) {
@@ -157,10 +158,10 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         }
     };
     let passed = course.run(stage, &mut more, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
-    let lasted_ns = match asked {
+    let lasted_ns = match requested {
         // As many as were asked for, or as fit into what is left of the budget.
-        Some(asked) => {
-            let all_ns = passed.elapsed_ns * asked as f64 / passed.messages.max(1) as f64;
+        Some(requested) => {
+            let all_ns = passed.elapsed_ns * requested as f64 / passed.messages.max(1) as f64;
             all_ns.min(span_ns.max(passed.elapsed_ns))
         }
         None => span_ns.max(passed.elapsed_ns),
@@ -175,9 +176,9 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     // What held a CPU up comes on top.
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
     // As many more of the same as fit into the pass.
-    let times = match asked {
+    let times = match requested {
         // Exactly as many as asked for, whatever the quotient of times rounds to.
-        Some(asked) => asked as f64 / passed.messages.max(1) as f64,
+        Some(requested) => requested as f64 / passed.messages.max(1) as f64,
         None => lasted_ns / passed.elapsed_ns,
     };
     note(stage, &config, &passed, times, &mut observed);

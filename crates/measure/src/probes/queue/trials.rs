@@ -80,9 +80,9 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
 
 /// The trials of a request, in the order of reports.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-    let asked = request.asked;
+    let options = request.options;
     let list = |name: &str, default: &'static str| -> Vec<String> {
-        asked.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
+        options.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
     };
     let kinds = list("queue", QUEUES)
         .into_iter()
@@ -92,7 +92,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         list("capacity", CAPACITIES).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
         list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let side = |name| asked.number(name).unwrap_or(1.0) as usize;
+    let side = |name| options.number(name).unwrap_or(1.0) as usize;
     let sides = [side("producers"), side("consumers")];
     for (name, kind) in &kinds {
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
@@ -111,7 +111,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     .with("queue", name.as_str())
                     .with("payload", payload.to_string())
                     .with("capacity", capacity as f64)
-                    .with_some("rate_per_s", asked.number("rate_per_s"));
+                    .with_some("rate_per_s", options.number("rate_per_s"));
                 shapes.push(match sides {
                     [1, 1] => shape,
                     [producers, consumers] => {
@@ -153,7 +153,7 @@ fn placements(request: &SeriesRequest<'_>, sides: [usize; 2], shapes: usize) -> 
         return vec![cpus.iter().copied().cycle().take(sides[0] + sides[1]).collect()];
     }
     let of = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
-    match request.asked.text("pairs") {
+    match request.options.text("pairs") {
         Some("listed") => of(request.pairs),
         Some("representatives") => of(&sample(request)),
         Some(_) => of(&all(cpus)),

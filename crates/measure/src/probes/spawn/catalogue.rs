@@ -11,11 +11,11 @@ pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
 /// Kinds × pauses × places: the creator's own CPU, each pair that stands for a relation, anywhere.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let every = KINDS.map(Kind::name).join(",");
-    let asked = request.asked.text("kind").unwrap_or(&every);
+    let listed = request.options.text("kind").unwrap_or(&every);
     let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mask: CpuSet = request.cpus.iter().copied().collect();
     let mut trials: Vec<TrialSpec> = Vec::new();
-    for name in asked.split(',') {
+    for name in listed.split(',') {
         let kind = kind(name)?;
         let mut places: Vec<(Vec<CpuId>, Option<String>)> = vec![(vec![first, first], None)];
         if kind.is_placed() {
@@ -48,13 +48,13 @@ mod tests {
     use crate::creation::Config;
     use coretalk_model::Topology;
 
-    fn of(asked: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
+    fn of(kinds: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
         let set = CpuSet::from_list(cpus).expect("a list");
         let topology = Topology::flat(set.clone());
         let cpus: Vec<CpuId> = set.iter().collect();
         let pairs: Vec<[CpuId; 2]> = cpus.get(1).map(|&to| [cpus[0], to]).into_iter().collect();
-        let asked = Parameters::default().with("kind", asked);
-        trials(&SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, asked: &asked })
+        let options = Parameters::default().with("kind", kinds);
+        trials(&SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options })
     }
 
     #[test]

@@ -76,8 +76,8 @@ impl Task for Calls<'_> {
 /// Two reads of the clock with nothing in between, as every single event has them.
 pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
-    let asked = order.asked.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
-    let most = asked.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
+    let requested = order.options.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
+    let most = requested.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
     let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
         let mut tally = Tally::new();
         role.line_up()?;

@@ -141,11 +141,12 @@ fn trips(
     let rate = context.rate();
     let ticks = |span: Picos| rate.ticks(span.ns()) as u64;
     let warm_up = WARM_UP.min(Picos(order.span.0 / 10));
-    let asked = order.asked.number("samples").map(|samples| (samples / PASSES / spells as f64).ceil() as u64);
+    let requested =
+        order.options.number("samples").map(|samples| (samples / PASSES / spells as f64).ceil() as u64);
     let plan = Plan {
         spell_ticks: ticks(order.span.saturating_sub(warm_up)) / spells as u64,
-        warm_up_ticks: if asked.is_some() { 0 } else { ticks(warm_up) },
-        trips: asked.unwrap_or(u64::MAX / 2).max(1),
+        warm_up_ticks: if requested.is_some() { 0 } else { ticks(warm_up) },
+        trips: requested.unwrap_or(u64::MAX / 2).max(1),
         clock: if mode == Mode::NoClock { Clock::Outside } else { Clock::Inside },
         batch_ticks: rate.ticks(BATCH_NS) as u64,
     };

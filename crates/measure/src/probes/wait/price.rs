@@ -51,8 +51,8 @@ fn trips(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, mode: Mode, costs:
         _ => &[names::TRIP],
     };
     let mut tallies: Vec<Tally> = views.iter().map(|_| Tally::new()).collect();
-    let asked = order.asked.number("samples").map(|samples| (samples / 8.0).ceil());
-    let most = asked.unwrap_or(TRIPS).clamp(1.0, MOST_TRIPS) as u64;
+    let requested = order.options.number("samples").map(|samples| (samples / 8.0).ceil());
+    let most = requested.unwrap_or(TRIPS).clamp(1.0, MOST_TRIPS) as u64;
     let (mut trips, mut all_ns, mut cpu_ns, mut slept, mut spins) = (0u64, 0.0, 0.0, 0.0, 0.0);
     while trips < most && stage.elapsed() < order.span {
         let trip = if mode == Mode::Alternate && trips % 2 == 1 { &plain } else { &bare };

@@ -111,13 +111,13 @@ impl Trial {
 /// # Errors
 /// A name that is unknown, twice, or makes no sense with the mode.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-    let mode = match request.asked.text("mode") {
+    let mode = match request.options.text("mode") {
         Some(names::ALTERNATE) => Mode::Alternate,
         Some(names::NO_CLOCK) => Mode::NoClock,
         Some(names::COST) => Mode::Cost,
         _ => Mode::Timed,
     };
-    let (asked, mixed) = (request.asked.text("strategy"), request.asked.text("asym"));
+    let (requested, mixed) = (request.options.text("strategy"), request.options.text("asym"));
     let default = match mode {
         _ if mixed.is_some() => "",
         Mode::Alternate => DEFAULT_ALTERNATE,
@@ -125,13 +125,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         _ => DEFAULT,
     };
     let mut sides: Vec<[Option<StrategyKind>; 2]> = Vec::new();
-    if asked.is_some_and(|asked| asked.split(',').any(|name| name.trim().is_empty())) {
+    if requested.is_some_and(|requested| requested.split(',').any(|name| name.trim().is_empty())) {
         return Err(RequestError::out_of_range(
             "--strategy holds an empty name",
             "give it names such as `busy,pause`, without a comma too many",
         ));
     }
-    let names: Vec<&str> = asked.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = requested.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
             return Err(RequestError::twice("--strategy", name));
@@ -144,7 +144,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         // Where single calls or many trips are timed, the clock is no part of it.
         if known.is_some() || mode == Mode::Timed {
             sides.push([known; 2]);
-        } else if asked.is_some() {
+        } else if requested.is_some() {
             let sentence = "`clock` is the cost of timing a trip: it has no meaning here";
             return Err(RequestError::Unfit(sentence.into()));
         }

@@ -333,12 +333,12 @@ pub fn needs_one_cpu(name: &str) -> bool {
 
 /// Primitives × gaps × pairs.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-    let asked = request.asked.text("primitive").unwrap_or(DEFAULT);
-    let primitives: Vec<&str> = asked.split(',').collect();
-    let listed = gaps(request.asked.text(names::GAP_NS))?;
+    let requested = request.options.text("primitive").unwrap_or(DEFAULT);
+    let primitives: Vec<&str> = requested.split(',').collect();
+    let listed = gaps(request.options.text(names::GAP_NS))?;
     if !listed.is_empty() && primitives.iter().all(|name| needs_one_cpu(name)) {
         let sentence =
-            format!("--gap is a silence before a wake-up, and `{asked}` wakes nobody; leave --gap out");
+            format!("--gap is a silence before a wake-up, and `{requested}` wakes nobody; leave --gap out");
         return Err(RequestError::Unfit(sentence.into()));
     }
     let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };

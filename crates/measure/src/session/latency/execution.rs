@@ -60,9 +60,9 @@ pub fn expected(driver: &Driver<'_>) -> Picos {
 }
 
 fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<ExecutionPass> {
-    let (spec, asked) = (execution::trial(pair), Parameters::default());
+    let (spec, options) = (execution::trial(pair), Parameters::default());
     let key = driver.settings.seed ^ u64::from(pass) << 32;
-    let order = TrialOrder { probe: &Execution, spec: &spec, asked: &asked, span: PASS, key };
+    let order = TrialOrder { probe: &Execution, spec: &spec, options: &options, span: PASS, key };
     execution::pass_of(&driver.try_trial(&order)?)
 }
 

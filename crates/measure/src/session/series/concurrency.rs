@@ -53,12 +53,12 @@ impl Concurrency {
     ) -> Concurrency {
         let topology = machine.topology();
         let none = Concurrency::none(topology);
-        let asked = settings.parallel();
+        let requested = settings.parallel();
         // Trials of many probes, or beside a map, are few of each.
-        if settings.gathering().is_some() || asked == Some(1) {
+        if settings.gathering().is_some() || requested == Some(1) {
             return none;
         }
-        let width = match asked {
+        let width = match requested {
             Some(pairs) => (pairs as usize).min(settings.cpus.len() / 2),
             None if serial >= LONG_ENOUGH => 1,
             None => topology.one_per_core(&settings.cpus.iter().copied().collect()).len() / 2,
@@ -68,14 +68,14 @@ impl Concurrency {
         }
         let concurrency = Concurrency::together(topology, settings, probes, width);
         if !concurrency.allowed.contains(&Concurrent::IfProven) {
-            if asked.is_some() {
+            if requested.is_some() {
                 notice(
                     "too few pairs of any relation to tell what company changes: measuring one pair at a time".into(),
                 );
             }
             return none;
         }
-        if asked.is_none() && machine.is_busy() == Some(true) {
+        if requested.is_none() && machine.is_busy() == Some(true) {
             notice(
                 "other programs keep the CPUs busy: measuring one pair at a time, which takes longer".into(),
             );
@@ -212,8 +212,8 @@ mod tests {
         let machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
         let (topology, probe) = (machine.topology(), probes::series_by_id("queue").unwrap());
         let cpus = topology.order(topology.cpus());
-        let asked = Parameters::default().with("queue", "semaphore").with("capacity", "1,10");
-        let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], asked: &asked };
+        let options = Parameters::default().with("queue", "semaphore").with("capacity", "1,10");
+        let request = SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options };
         let trials = probe.trials(&request).unwrap();
         let settings = SeriesSettings { trials, cpus, seed, ..SeriesSettings::default() };
         let probes = vec![probe; settings.trials.len()];
