@@ -2,13 +2,13 @@
 
 pub mod broadcast;
 pub mod contend;
-pub mod family;
 pub mod jitter;
 pub mod latency;
 pub mod options;
 pub mod parse;
 pub mod place;
 pub mod queue;
+pub mod series;
 pub mod sharing;
 pub mod spawn;
 pub mod value;

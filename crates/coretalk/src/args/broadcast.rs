@@ -1,6 +1,6 @@
 //! Options of `broadcast`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use clap::Args;
 use coretalk_model::series::Parameters;
 
@@ -12,7 +12,7 @@ pub struct BroadcastArgs {
     pub readers: Vec<String>,
 }
 
-impl Family for BroadcastArgs {
+impl SeriesArgs for BroadcastArgs {
     fn probe(&self) -> &'static str {
         "broadcast"
     }

@@ -1,6 +1,6 @@
 //! Options of `contend`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value;
 use clap::Args;
 use coretalk_model::Picos;
@@ -32,7 +32,7 @@ pub struct ContendArgs {
     pub arrange: Vec<String>,
 }
 
-impl Family for ContendArgs {
+impl SeriesArgs for ContendArgs {
     fn probe(&self) -> &'static str {
         coretalk_model::contend::names::PROBE
     }

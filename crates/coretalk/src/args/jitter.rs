@@ -1,6 +1,6 @@
 //! Options of `jitter`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value;
 use clap::Args;
 use coretalk_measure::probes::jitter::WATCHED_MS;
@@ -24,7 +24,7 @@ impl JitterArgs {
     }
 }
 
-impl Family for JitterArgs {
+impl SeriesArgs for JitterArgs {
     fn probe(&self) -> &'static str {
         coretalk_model::jitter::names::PROBE
     }

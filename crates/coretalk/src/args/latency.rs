@@ -1,6 +1,6 @@
 //! Options of `latency`: of a map, and of trials in its place after silences and under loads.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, AutoOr, PairsWord};
 use crate::args::words::{HintWord, one_of, protocol};
 use clap::Args;
@@ -15,7 +15,7 @@ impl LatencyArgs {
     }
 }
 
-impl Family for LatencyArgs {
+impl SeriesArgs for LatencyArgs {
     fn probe(&self) -> &'static str {
         "latency"
     }

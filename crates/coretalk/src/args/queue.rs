@@ -1,6 +1,6 @@
 //! Options of `queue`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, AutoOr, PairsWord};
 use clap::Args;
 use coretalk_model::Picos;
@@ -41,7 +41,7 @@ pub struct QueueArgs {
     pub parallel: Option<AutoOr>,
 }
 
-impl Family for QueueArgs {
+impl SeriesArgs for QueueArgs {
     fn probe(&self) -> &'static str {
         coretalk_model::queue::names::PROBE
     }

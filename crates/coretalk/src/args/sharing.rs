@@ -1,6 +1,6 @@
 //! Options of `sharing`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -16,7 +16,7 @@ pub struct SharingArgs {
     pub pairs: Option<PairsWord>,
 }
 
-impl Family for SharingArgs {
+impl SeriesArgs for SharingArgs {
     fn probe(&self) -> &'static str {
         "sharing"
     }

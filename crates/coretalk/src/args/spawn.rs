@@ -1,6 +1,6 @@
 //! Options of `spawn`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -21,7 +21,7 @@ pub struct SpawnArgs {
     pub samples: Option<u32>,
 }
 
-impl Family for SpawnArgs {
+impl SeriesArgs for SpawnArgs {
     fn probe(&self) -> &'static str {
         "spawn"
     }

@@ -1,6 +1,6 @@
 //! Options of `wait`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -34,7 +34,7 @@ pub struct WaitArgs {
     pub pairs: Option<PairsWord>,
 }
 
-impl Family for WaitArgs {
+impl SeriesArgs for WaitArgs {
     fn probe(&self) -> &'static str {
         names::PROBE
     }

@@ -1,6 +1,6 @@
 //! Options of `wake`.
 
-use crate::args::family::Family;
+use crate::args::series::SeriesArgs;
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_measure::probes::wake;
@@ -24,7 +24,7 @@ pub struct WakeArgs {
     pub samples: Option<u32>,
 }
 
-impl Family for WakeArgs {
+impl SeriesArgs for WakeArgs {
     fn probe(&self) -> &'static str {
         "wake"
     }

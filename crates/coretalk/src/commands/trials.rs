@@ -1,7 +1,7 @@
 //! The commands that measure series.
 
-use crate::args::family::Family;
 use crate::args::parse::Invocation;
+use crate::args::series::SeriesArgs;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
@@ -18,15 +18,15 @@ use coretalk_measure::session::series;
 ///
 /// # Errors
 /// [`Failure`]; what was measured until then is saved.
-pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Failure> {
+pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::trials::act(invocation, Some(family), run, &stop);
+        return resume::trials::act(invocation, Some(args), run, &stop);
     }
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
-    let SeriesRequested { settings, notices, options } = request(&*machine, global, family, seed)?;
+    let SeriesRequested { settings, notices, options } = request(&*machine, global, args, seed)?;
     let outputs = Outputs::open(&options.output, Measured::Trials(&settings), &stop)?;
     for notice in &notices {
         verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
@@ -37,15 +37,15 @@ pub fn act(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Fai
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }
 
-/// `plan` of a family.
+/// `plan` of a command that measures series.
 ///
 /// # Errors
 /// As measuring itself would be refused.
-pub fn plan(invocation: &Invocation, family: &dyn Family) -> Result<ExitCode, Failure> {
+pub fn plan(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let seed = global.seed.unwrap_or_else(machine::fresh_seed);
     let machine = machine::open(global.machine.as_ref(), seed)?;
-    let requested = request(&*machine, global, family, seed)?;
+    let requested = request(&*machine, global, args, seed)?;
     let plan = series::plan(&*machine, &requested.settings);
     say(global, &[report::plan::series_plan(&plan, &requested.settings)])
 }

@@ -1,7 +1,7 @@
 //! What is meant by a command that measures series.
 
-use crate::args::family::Family;
 use crate::args::options::Global;
+use crate::args::series::SeriesArgs;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
@@ -29,7 +29,7 @@ pub struct SeriesRequested {
     pub options: RunOptions,
 }
 
-/// What is meant by the options of a family on a machine.
+/// What is meant by the arguments of a command that measures series, on a machine.
 ///
 /// # Errors
 /// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, an unknown name, a feature that the CPU
@@ -37,21 +37,21 @@ pub struct SeriesRequested {
 pub fn request(
     machine: &dyn Machine,
     global: &Global,
-    family: &dyn Family,
+    args: &dyn SeriesArgs,
     seed: u64,
 ) -> Result<SeriesRequested, Failure> {
     let topology = machine.topology();
-    if !family.may_share_a_cpu() {
-        two_cpus_each(family.pairs(), &format!("`{}`", family.probe()))?;
+    if !args.may_share_a_cpu() {
+        two_cpus_each(args.pairs(), &format!("`{}`", args.probe()))?;
     }
     let on_one = |pair: &[CpuId; 2]| pair[0] == pair[1];
-    let fewest = match family.pairs() {
+    let fewest = match args.pairs() {
         Some(PairsWord::Listed(listed)) if listed.iter().any(on_one) => 1,
-        _ => family.fewest_cpus(),
+        _ => args.fewest_cpus(),
     };
-    let (cpus, choice) = cpus_and_pairs(machine, global, family.pairs(), fewest)?;
+    let (cpus, choice) = cpus_and_pairs(machine, global, args.pairs(), fewest)?;
     // Pairs choose who is measured, and not who else is there.
-    let cpus = match family.has_neighbours() {
+    let cpus = match args.has_neighbours() {
         true => cpus_and_pairs(machine, global, None, fewest)?.0,
         false => cpus,
     };
@@ -59,7 +59,7 @@ pub fn request(
         Some(OrderWord::Id) => cpus.iter().collect(),
         _ => topology.order(&cpus),
     };
-    let pairs = match (choice, family.pairs()) {
+    let pairs = match (choice, args.pairs()) {
         (PairChoice::Listed(listed), _) => listed,
         (PairChoice::Siblings, _) => {
             ordered(&cpus).filter(|[a, b]| topology.relation(*a, *b) == Relation::Smt).collect()
@@ -67,19 +67,19 @@ pub fn request(
         (PairChoice::All, Some(_)) => ordered(&cpus).collect(),
         (PairChoice::All | PairChoice::Representatives, _) => representative_pairs(topology, &cpus),
     };
-    let probe = probes::series_by_id(family.probe())
-        .ok_or_else(|| Failure::Internal(format!("there is no probe {}", family.probe())))?;
-    let options = match parallel(family.parallel(), cpus.len())? {
-        Parallel::Auto => family.options(),
-        Parallel::AtMost(pairs) => family.options().with_parallel(Some(pairs)),
+    let probe = probes::series_by_id(args.probe())
+        .ok_or_else(|| Failure::Internal(format!("there is no probe {}", args.probe())))?;
+    let options = match parallel(args.parallel(), cpus.len())? {
+        Parallel::Auto => args.options(),
+        Parallel::AtMost(pairs) => args.options().with_parallel(Some(pairs)),
     };
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let (trials, notices) = possible(machine, trials)?;
-    let budget = family.budget() + of_long_passes(&trials);
+    let budget = args.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {
-        probes: vec![family.probe().to_owned()],
+        probes: vec![args.probe().to_owned()],
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
         quantities: probes::quantities(),
         options,

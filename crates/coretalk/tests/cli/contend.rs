@@ -2,8 +2,8 @@
 
 use super::tool::Tool;
 use clap::CommandFactory;
-use coretalk::args::family::Family;
 use coretalk::args::parse::{Typed, parse};
+use coretalk::args::series::SeriesArgs;
 use coretalk::args::{Cli, Command};
 use coretalk::resolve::machine;
 use coretalk::resolve::trials::{SeriesRequested, request};
@@ -145,8 +145,8 @@ fn resolved(words: &str) -> SeriesRequested {
     let Some(Command::Contend(args)) = &invocation.cli.command else { panic!("`{line}`") };
     let global = &invocation.cli.global;
     let machine = machine::open(global.machine.as_ref(), 7).unwrap();
-    let family: &dyn Family = &**args;
-    request(&*machine, global, family, 7).unwrap()
+    let args: &dyn SeriesArgs = &**args;
+    request(&*machine, global, args, 7).unwrap()
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `--resume RUN` of a run of series: going on where it ended, under its own settings.
 
-use crate::args::family::Family;
 use crate::args::options;
 use crate::args::options::Global;
 use crate::args::parse::{Invocation, TypedOption};
+use crate::args::series::SeriesArgs;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
 use crate::run::measure::perform;
@@ -13,13 +13,13 @@ use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
 use coretalk_model::series::SeriesSettings;
 
-/// Goes on with a run. `family` is the command that was typed with it, if any.
+/// Goes on with a run. `args` is the command that was typed with it, if any.
 ///
 /// # Errors
 /// [`Failure`]: a setting that differs, another machine, a file that cannot be used.
 pub fn act(
     invocation: &Invocation,
-    family: Option<&dyn Family>,
+    args: Option<&dyn SeriesArgs>,
     run: &str,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
@@ -32,7 +32,7 @@ pub fn act(
     };
     if settings.probes == [PROBE] {
         drop(found);
-        return match family {
+        return match args {
             None => placement::act(invocation, None, run, stop),
             Some(_) => Err(Failure::Usage(
                 "the run that is resumed compares placements; leave the command out".into(),
@@ -40,7 +40,7 @@ pub fn act(
         };
     }
     let mut machine = found.machine(invocation)?;
-    same_settings(invocation, family, &*machine, &settings)?;
+    same_settings(invocation, args, &*machine, &settings)?;
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
@@ -53,7 +53,7 @@ pub fn act(
 /// Settings come from the file; those that are typed again must say the same.
 fn same_settings(
     invocation: &Invocation,
-    family: Option<&dyn Family>,
+    args: Option<&dyn SeriesArgs>,
     machine: &dyn Machine,
     was: &SeriesSettings,
 ) -> Result<(), Failure> {
@@ -69,7 +69,7 @@ fn same_settings(
     if global.precision.is_some_and(|precision| precision != was.precision) {
         return differs("--precision");
     }
-    let Some(family) = family else {
+    let Some(args) = args else {
         return match ["cpus", "smt", "order"].iter().find_map(|id| invocation.flag(id)) {
             Some(option) => {
                 Err(Failure::Usage(format!("{option} has no effect on a run that is resumed; leave it out")))
@@ -77,7 +77,7 @@ fn same_settings(
             None => Ok(()),
         };
     };
-    if was.probes != [family.probe()] {
+    if was.probes != [args.probe()] {
         return Err(Failure::Usage(format!(
             "the run that is resumed is one of `{}`; leave the command out",
             was.probes.join(", ")
@@ -90,7 +90,7 @@ fn same_settings(
         |typed: &&TypedOption| ["cpus", "smt"].contains(&typed.id.as_str()) || !is_shared(&typed.id);
     let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
     let is_same = |global: &Global| -> Result<bool, Failure> {
-        let now = request(machine, global, family, was.seed)?.settings;
+        let now = request(machine, global, args, was.seed)?.settings;
         Ok(now.trials == was.trials && now.options == was.options)
     };
     let unordered = Global { order: None, ..global.clone() };

@@ -1,11 +1,11 @@
-//! [`Family`]: what the options of a command that measures series say.
+//! [`SeriesArgs`]: what the options of a command that measures series say.
 
 use crate::args::value::{AutoOr, PairsWord};
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
 
-/// The options of a command that measures series: what a family adds to the command line.
-pub trait Family {
+/// The options that a command adds which measures series.
+pub trait SeriesArgs {
     /// The probe.
     fn probe(&self) -> &'static str;
 
