@@ -10,7 +10,7 @@ use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
 use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
 use coretalk::store::{NewRun, RunWriter};
-use coretalk::{Asked, LatencyReport, RunHeader, RunReport};
+use coretalk::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, Past};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             environment: machine.environment(),
             findings: &[],
             topology: machine.topology(),
-            asked: Asked { latency: Some(&settings), ..Asked::default() },
+            settings: RunSettings { latency: Some(&settings), ..RunSettings::default() },
             allowed: machine.topology().cpus(),
         },
     )?;

@@ -5,7 +5,7 @@
 //! DIR chooses the file system (the default is the temporary folder).
 
 use coretalk::store::{NewRun, RawTicks, RunFile, RunWriter};
-use coretalk::{Asked, RunHeader};
+use coretalk::{RunHeader, RunSettings};
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{RecordedRound, Sink, Slot};
 use coretalk_model::latency::*;
@@ -75,7 +75,7 @@ fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
         environment: &environment,
         findings: &[],
         topology: &topology,
-        asked: Asked { latency: Some(&settings), ..Asked::default() },
+        settings: RunSettings { latency: Some(&settings), ..RunSettings::default() },
         allowed: &cpus,
     };
     let mut writer = RunWriter::create(place, &run)?;

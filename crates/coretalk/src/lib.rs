@@ -22,4 +22,4 @@ pub mod run_report;
 pub mod snippets;
 pub mod store;
 
-pub use run_report::{Asked, LatencyReport, PlaceReport, RunHeader, RunReport, SeriesReport};
+pub use run_report::{LatencyReport, PlaceReport, RunHeader, RunReport, RunSettings, SeriesReport};

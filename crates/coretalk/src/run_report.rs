@@ -130,9 +130,9 @@ impl RunReport {
     }
 }
 
-/// What a run is asked to measure: at most one part of each kind, and one at least.
+/// The settings of the parts of a run: at most one part of each kind, and one at least.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct RunSettings<'a> {
     /// The latency between CPUs.
     pub latency: Option<&'a LatencySettings>,
     /// Series of trials.
@@ -141,7 +141,7 @@ pub struct Asked<'a> {
     pub place: Option<&'a PlaceSettings>,
 }
 
-impl Asked<'_> {
+impl RunSettings<'_> {
     /// Whether trials are made, of series or of placements.
     pub fn has_trials(&self) -> bool {
         self.series.is_some() || self.place.is_some()

@@ -31,7 +31,7 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
         verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
     let plan = RunPlan::fresh(latency, series);
-    let opening = Opening { invocation, options: &options, asked: plan.asked(), stop: &stop };
+    let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }

@@ -1,6 +1,6 @@
 //! `place`: the same work on several placements.
 
-use crate::Asked;
+use crate::RunSettings;
 use crate::args::parse::Invocation;
 use crate::args::place::PlaceArgs;
 use crate::commands::shape::say;
@@ -30,8 +30,8 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let requested = request(&*machine, global, args, seed)?;
     let options = RunOptions::of(global, None);
     let outputs = Outputs::open(&options.output, Measured::Placements(&requested.works), &stop)?;
-    let asked = Asked { place: Some(&requested.settings), ..Asked::default() };
-    let opening = Opening { invocation, options: &options, asked, stop: &stop };
+    let settings = RunSettings { place: Some(&requested.settings), ..RunSettings::default() };
+    let opening = Opening { invocation, options: &options, settings, stop: &stop };
     let segment = opening.open(&mut *machine)?;
     perform(&mut *machine, segment, requested, SeriesPast::default(), &options.output, outputs, &stop)
 }

@@ -32,7 +32,7 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
         verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
     }
     let plan = RunPlan::fresh(None, Some(settings));
-    let opening = Opening { invocation, options: &options, asked: plan.asked(), stop: &stop };
+    let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
 }

@@ -9,7 +9,7 @@ use crate::run::outputs::Outputs;
 use crate::run::segment::{Closed, Segment};
 use crate::run::settings_text::{settings_of_map, settings_of_trials};
 use crate::run::watcher::{Watched, Watcher};
-use crate::{Asked, LatencyReport, RunReport, SeriesReport};
+use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{self, Ended, Past, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesPast};
@@ -37,8 +37,8 @@ impl RunPlan {
     }
 
     /// What it asks for.
-    pub fn asked(&self) -> Asked<'_> {
-        Asked {
+    pub fn settings(&self) -> RunSettings<'_> {
+        RunSettings {
             latency: self.latency.as_ref().map(|(settings, _)| settings),
             series: self.series.as_ref().map(|(settings, _)| settings),
             place: None,
@@ -64,9 +64,9 @@ pub fn perform(
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
     let RunOptions { output: options, strictness, .. } = options;
-    announce(machine, plan.asked(), options, segment.path.as_deref());
+    announce(machine, plan.settings(), options, segment.path.as_deref());
     let lines = outputs.lines(options);
-    let watched = Watched::of(&segment.topology, plan.asked());
+    let watched = Watched::of(&segment.topology, plan.settings());
     let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
     let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
     let departed = watcher.end();
@@ -178,7 +178,7 @@ fn is_settled(past: &Past) -> bool {
     choices.complete && !choices.budget_ended
 }
 
-fn announce(machine: &dyn Machine, asked: Asked<'_>, options: &OutputOptions, path: Option<&Path>) {
+fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOptions, path: Option<&Path>) {
     let say = |verbosity, text: &str| verbosity::remark(options.verbosity, verbosity, text);
     let trials = |series: &SeriesSettings| {
         format!("{} of {}", count(series.trials.len() as u64, "trial"), series.probes.join(", "))
@@ -188,7 +188,7 @@ fn announce(machine: &dyn Machine, asked: Asked<'_>, options: &OutputOptions, pa
         let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
         format!("{} for {time}", trials(series))
     };
-    let text = match (asked.latency, asked.series) {
+    let text = match (settings.latency, settings.series) {
         (Some(latency), None) => {
             format!("measuring {} CPUs for at most {}", latency.cpus.len(), latency.budget)
         }
@@ -202,12 +202,12 @@ fn announce(machine: &dyn Machine, asked: Asked<'_>, options: &OutputOptions, pa
         (None, Some(series)) => format!("measuring {} for at most {}", trials(series), series.budget),
         (None, None) => return,
     };
-    say(Verbosity::Normal, &format!("{text}, seed {}", asked.seed()));
+    say(Verbosity::Normal, &format!("{text}, seed {}", settings.seed()));
     if let Some(path) = path {
         say(Verbosity::Verbose, &format!("writing {}", path.display()));
     }
-    let of_latency = asked.latency.map(settings_of_map);
-    for settings in of_latency.into_iter().chain(asked.series.map(settings_of_trials)) {
+    let of_latency = settings.latency.map(settings_of_map);
+    for settings in of_latency.into_iter().chain(settings.series.map(settings_of_trials)) {
         say(Verbosity::Verbose, &settings);
     }
 }

@@ -15,7 +15,7 @@ use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
 use crate::run::segment::{Keeper, Segment};
 use crate::store::{Conditions, Resumed, RunFile, RunWriter};
-use crate::{Asked, RunHeader};
+use crate::{RunHeader, RunSettings};
 use coretalk_measure::session::latency::Past;
 use coretalk_measure::session::series::SeriesPast;
 use coretalk_measure::sim::Scenario;
@@ -202,7 +202,7 @@ fn same_settings(
     trials: Option<&SeriesSettings>,
 ) -> Result<(), Failure> {
     let typed = |ids: &[&str]| ids.iter().find_map(|id| invocation.flag(id));
-    let known = Asked { latency: was, series: trials, place: None };
+    let known = RunSettings { latency: was, series: trials, place: None };
     let seed = invocation.cli.global.seed.unwrap_or(known.seed());
     let settings = [
         "cpus",

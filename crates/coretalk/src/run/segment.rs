@@ -7,7 +7,7 @@ use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::part::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
-use crate::{Asked, RunHeader};
+use crate::{RunHeader, RunSettings};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::sink::PartEnd;
 use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
@@ -27,7 +27,7 @@ pub struct Opening<'a> {
     /// How it is made and kept.
     pub options: &'a RunOptions,
     /// What it is to measure.
-    pub asked: Asked<'a>,
+    pub settings: RunSettings<'a>,
     /// The wish to end.
     pub stop: &'a Stop,
 }
@@ -62,13 +62,13 @@ impl Opening<'_> {
         environment.label.clone_from(&remarks.label);
         environment.notes.extend(remarks.notes.clone());
         let topology = machine.topology().clone();
-        let header = header(self.invocation, target, self.asked.seed(), &environment);
+        let header = header(self.invocation, target, self.settings.seed(), &environment);
         let new = NewRun {
             header: &header,
             environment: &environment,
             findings: &findings,
             topology: &topology,
-            asked: self.asked,
+            settings: self.settings,
             allowed: &machine.allowance().cpuset,
         };
         let (sink, path) = keeper(&new, target, output.verbosity, self.stop)?;

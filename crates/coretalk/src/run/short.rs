@@ -1,7 +1,7 @@
 //! [`ShortMeasurement`]: the pairs of a machine, measured for some seconds and not saved: what `topology` and `advise`
 //! stand on.
 
-use crate::Asked;
+use crate::RunSettings;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::exit::Failure;
@@ -76,7 +76,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     }
     let topology = machine.topology().clone();
     let began = machine.now();
-    let watched = Watched::of(&topology, Asked { latency: Some(&settings), ..Asked::default() });
+    let watched = Watched::of(&topology, RunSettings { latency: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
     let measured =
         latency::run(&mut *machine, &settings, Past::default(), &mut Keeper::Nothing, &mut watcher, &stop);

@@ -1,6 +1,6 @@
 //! [`Watcher`]: what standard error and the JSON lines are told while a run is made.
 
-use crate::Asked;
+use crate::RunSettings;
 use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
@@ -29,13 +29,13 @@ pub struct Watched {
 
 impl Watched {
     /// What a run is asked to measure.
-    pub fn of(topology: &Topology, asked: Asked<'_>) -> Watched {
-        let placed = asked.place.map(PlaceSettings::to_series);
-        let series = asked.series.or(placed.as_ref());
-        let cpus = asked.latency.map(|latency| &latency.cpus).or(series.map(|series| &series.cpus));
+    pub fn of(topology: &Topology, settings: RunSettings<'_>) -> Watched {
+        let placed = settings.place.map(PlaceSettings::to_series);
+        let series = settings.series.or(placed.as_ref());
+        let cpus = settings.latency.map(|latency| &latency.cpus).or(series.map(|series| &series.cpus));
         Watched {
             cpus: cpus.cloned().unwrap_or_default(),
-            cells: asked.latency.map_or_else(Vec::new, |latency| cells(topology, latency)),
+            cells: settings.latency.map_or_else(Vec::new, |latency| cells(topology, latency)),
             trials: series.map_or_else(Vec::new, |series| series.trials.clone()),
         }
     }

@@ -5,7 +5,7 @@ use super::codec::checksum;
 use super::error::{StoreError, io_error, sqlite_error};
 use super::rows;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS, TABLES, VERSION};
-use crate::{Asked, RunHeader};
+use crate::{RunHeader, RunSettings};
 use coretalk_model::latency::{LatencySettings, PairChoice, cells};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
 use rusqlite::limits::Limit;
@@ -272,15 +272,15 @@ pub(super) fn fingerprint(plan: &[[CpuId; 2]]) -> (u32, u32) {
 pub(super) fn plan_of(
     path: &Path,
     topology: &Topology,
-    asked: Asked<'_>,
+    settings: RunSettings<'_>,
 ) -> Result<Vec<[CpuId; 2]>, StoreError> {
     let too_large = |what: String, limit| Err(StoreError::TooLarge { path: path.to_owned(), what, limit });
-    let of_latency = asked.latency.map(|settings| settings.cpus.len());
-    let cpus = of_latency.or(asked.series.map(|series| series.cpus.len())).unwrap_or_default();
+    let of_latency = settings.latency.map(|settings| settings.cpus.len());
+    let cpus = of_latency.or(settings.series.map(|series| series.cpus.len())).unwrap_or_default();
     if cpus > MOST_CPUS {
         return too_large(format!("a run over {cpus} CPUs"), MOST_CPUS as u64);
     }
-    let Some(settings) = asked.latency else { return Ok(Vec::new()) };
+    let Some(settings) = settings.latency else { return Ok(Vec::new()) };
     match &settings.pairs {
         PairChoice::Listed(pairs) if pairs.len() > u32::MAX as usize => {
             too_large(format!("a list of {} pairs", pairs.len()), u64::from(u32::MAX))

@@ -7,8 +7,8 @@ mod round_trip;
 mod selecting;
 
 use super::{NewRun, RunWriter};
-use crate::Asked;
 use crate::RunHeader;
+use crate::RunSettings;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{Decision, RecordedRound, Slot};
 use coretalk_model::latency::{
@@ -101,7 +101,7 @@ impl Sample {
             environment: &self.environment,
             findings: &self.findings,
             topology: &self.topology,
-            asked: Asked { latency: Some(&self.settings), ..Asked::default() },
+            settings: RunSettings { latency: Some(&self.settings), ..RunSettings::default() },
             allowed: &self.allowed,
         }
     }

@@ -9,7 +9,7 @@ use super::run_file::{RunFile, connect, fingerprint, journal, plan_of};
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 use super::{BLOB_LIMIT_BYTES, ENDING, tags};
 use crate::run_report::now;
-use crate::{Asked, RunHeader};
+use crate::{RunHeader, RunSettings};
 use coretalk_measure::Stop;
 use coretalk_measure::session::sink::PartEnd;
 use coretalk_measure::session::{Decision, Kept, RecordedRound, Sink, SinkError, Slot};
@@ -38,7 +38,7 @@ pub struct NewRun<'a> {
     /// What the machine reported of its structure.
     pub topology: &'a Topology,
     /// What it is to measure.
-    pub asked: Asked<'a>,
+    pub settings: RunSettings<'a>,
     /// Which CPUs the process may use.
     pub allowed: &'a CpuSet,
 }
@@ -123,7 +123,7 @@ impl RunWriter {
         run: &NewRun<'_>,
     ) -> Result<RunWriter, StoreError> {
         let path = file_of(directory, &run.header.id);
-        let plan = plan_of(&path, run.topology, run.asked)?;
+        let plan = plan_of(&path, run.topology, run.settings)?;
         if path.exists() {
             let source = ErrorKind::AlreadyExists.into();
             return Err(StoreError::Io { operation: "create", path, source });
@@ -134,9 +134,9 @@ impl RunWriter {
             .and_then(|()| into_place(&new, &path))
             .inspect_err(|_| discard(&new))?;
         let clock = scale(&run.environment.clock);
-        let counts = run.asked.latency.map_or(Counts::Adaptive, |settings| settings.counts);
+        let counts = run.settings.latency.map_or(Counts::Adaptive, |settings| settings.counts);
         let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, counts)?;
-        writer.map_of_both = run.asked.has_trials().then_some(NO_MAP);
+        writer.map_of_both = run.settings.has_trials().then_some(NO_MAP);
         Ok(writer)
     }
 
@@ -442,7 +442,7 @@ fn write_first_rows(
         (
             &header.id,
             &header.started,
-            match (run.asked.latency, run.asked.has_trials()) {
+            match (run.settings.latency, run.settings.has_trials()) {
                 (None, _) => "series",
                 (Some(_), true) => "both",
                 (Some(_), false) => "latency",
@@ -463,9 +463,9 @@ fn write_first_rows(
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
     // Comparisons are kept as series are: a trial is a piece of work on a placement.
-    let placed = run.asked.place.map(PlaceSettings::to_series);
-    let series = run.asked.series.or(placed.as_ref());
-    rows::write_settings(&transaction, run.asked.latency, series)?;
+    let placed = run.settings.place.map(PlaceSettings::to_series);
+    let series = run.settings.series.or(placed.as_ref());
+    rows::write_settings(&transaction, run.settings.latency, series)?;
     if let Some(series) = series {
         rows::write_series_settings(&transaction, series)?;
     }

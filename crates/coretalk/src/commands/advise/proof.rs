@@ -8,7 +8,7 @@ use crate::resolve::placement::placement;
 use crate::resolve::{machine, output};
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
-use crate::{Asked, PlaceReport};
+use crate::{PlaceReport, RunSettings};
 use coretalk_measure::Work;
 use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
@@ -47,7 +47,7 @@ pub fn prove(
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };
     let stop = signals::stop()?;
     let topology = machine.topology().clone();
-    let watched = Watched::of(&topology, Asked { place: Some(&settings), ..Asked::default() });
+    let watched = Watched::of(&topology, RunSettings { place: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
     let job = PlaceJob { settings: &settings, works: &work };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
