@@ -214,18 +214,18 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// No run of this name.
-    #[error("find the run `{asked}`: {why}")]
+    #[error("find the run `{selector}`: {why}")]
     UnknownRun {
         /// As typed.
-        asked: String,
+        selector: String,
         /// What there is instead.
         why: String,
     },
     /// Several runs begin like this.
-    #[error("find the run `{asked}`: {} runs fit ({}); type more of the id", .fitting.len(), .fitting.join(", "))]
+    #[error("find the run `{selector}`: {} runs fit ({}); type more of the id", .fitting.len(), .fitting.join(", "))]
     AmbiguousRun {
         /// As typed.
-        asked: String,
+        selector: String,
         /// Their ids.
         fitting: Vec<String>,
     },

@@ -21,21 +21,21 @@ pub struct Found {
 ///
 /// # Errors
 /// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
-pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
+pub fn find(directory: &Directory, selector: &str) -> Result<Found, StoreError> {
     let files = directory.files()?;
-    let unknown = |why| StoreError::UnknownRun { asked: asked.to_owned(), why };
-    if let Some(back) = steps_back(asked) {
+    let unknown = |why| StoreError::UnknownRun { selector: selector.to_owned(), why };
+    if let Some(back) = steps_back(selector) {
         let back = back.ok_or_else(|| unknown("write `latest`, or `latest~1` for the one before".into()))?;
         return match files.get(back) {
             Some(path) => Ok(Found { path: path.clone(), notice: None }),
             None => Err(unknown(what_there_is(directory, &files))),
         };
     }
-    if let Some(found) = by_tag(directory, asked)? {
+    if let Some(found) = by_tag(directory, selector)? {
         return Ok(found);
     }
     let ids: Vec<String> = files.iter().map(|path| id_of(path)).collect();
-    let typed = asked.to_ascii_lowercase();
+    let typed = selector.to_ascii_lowercase();
     let fits = |test: &dyn Fn(&str) -> bool| -> Vec<usize> {
         (0..ids.len()).filter(|&index| test(&ids[index])).collect()
     };
@@ -48,24 +48,24 @@ pub fn find(directory: &Directory, asked: &str) -> Result<Found, StoreError> {
         [] => {}
         _ => {
             let fitting = fitting.into_iter().map(|index| ids[index].clone()).collect();
-            return Err(StoreError::AmbiguousRun { asked: asked.to_owned(), fitting });
+            return Err(StoreError::AmbiguousRun { selector: selector.to_owned(), fitting });
         }
     }
-    if Path::new(asked).is_file() {
-        return Ok(Found { path: asked.into(), notice: None });
+    if Path::new(selector).is_file() {
+        return Ok(Found { path: selector.into(), notice: None });
     }
     // Neither is opened: a pipe would wait for somebody to write.
-    let there = std::fs::metadata(asked).ok();
+    let there = std::fs::metadata(selector).ok();
     if there.as_ref().is_some_and(|there| !there.is_dir()) {
         let what = "it is no ordinary file but a pipe, a device or a socket";
-        return Err(StoreError::Foreign { path: asked.into(), what });
+        return Err(StoreError::Foreign { path: selector.into(), what });
     }
-    if asked.contains(['/', '\\']) || asked.ends_with(&format!(".{}", super::ENDING)) {
+    if selector.contains(['/', '\\']) || selector.ends_with(&format!(".{}", super::ENDING)) {
         // Meant as a path: nobody looks for it in the store.
         if there.is_some() {
-            return Err(StoreError::Foreign { path: asked.into(), what: "it is a directory" });
+            return Err(StoreError::Foreign { path: selector.into(), what: "it is a directory" });
         }
-        return Err(StoreError::Missing { path: asked.into() });
+        return Err(StoreError::Missing { path: selector.into() });
     }
     Err(unknown(what_there_is(directory, &files)))
 }
@@ -87,8 +87,8 @@ pub fn short_name<'a>(id: &'a str, among: impl Iterator<Item = &'a str>) -> &'a 
 }
 
 /// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.
-fn steps_back(asked: &str) -> Option<Option<usize>> {
-    let rest = asked.strip_prefix("latest")?;
+fn steps_back(selector: &str) -> Option<Option<usize>> {
+    let rest = selector.strip_prefix("latest")?;
     match rest.strip_prefix('~') {
         None if rest.is_empty() => Some(Some(0)),
         None => None,

@@ -35,7 +35,7 @@ fn a_run_is_found_by_what_users_type() {
     let (place, directory) = store();
     RunFile::open(&place.path().join(format!("{OLD}.coretalk"))).unwrap().tag("0193a5c").unwrap();
     let path = place.path().join(format!("{MIDDLE}.coretalk"));
-    for (asked, id) in [
+    for (selector, id) in [
         ("latest", NEW),
         ("latest~0", NEW),
         ("latest~2", MIDDLE),
@@ -48,15 +48,15 @@ fn a_run_is_found_by_what_users_type() {
         ("baaaa", MIDDLE),
         (path.to_str().unwrap(), MIDDLE),
     ] {
-        let found = find(&directory, asked).unwrap();
-        assert_eq!(found.path, place.path().join(format!("{id}.coretalk")), "{asked}");
+        let found = find(&directory, selector).unwrap();
+        assert_eq!(found.path, place.path().join(format!("{id}.coretalk")), "{selector}");
     }
 }
 
 #[test]
 fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
     let (_place, directory) = store();
-    for (asked, word) in [
+    for (selector, word) in [
         ("latest~9", "4 runs"),
         ("latest~x", "latest~1"),
         ("0193a5b2", "2 runs fit"),
@@ -64,9 +64,9 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
         ("nonsense", "the newest is 0193a5c0"),
         ("", "runs list"),
     ] {
-        let error = find(&directory, asked).unwrap_err();
+        let error = find(&directory, selector).unwrap_err();
         assert_eq!(error.class(), FailureClass::Usage, "{error}");
-        assert!(error.to_string().contains(word), "{asked}: {error}");
+        assert!(error.to_string().contains(word), "{selector}: {error}");
     }
     assert!(matches!(find(&directory, "./none.coretalk"), Err(StoreError::Missing { .. })));
     assert!(matches!(find(&directory, "/"), Err(StoreError::Foreign { .. })), "a directory is there");
